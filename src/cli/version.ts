@@ -1,0 +1,22 @@
+/** `version`: one line for people, JSON for scripts. */
+
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+
+export function define(command: Command): void {
+  command.option('-o, --output <format>', 'text or json', 'text').action((options: { output: string }) => {
+    const version = packageVersion();
+    const text =
+      options.output === 'json'
+        ? JSON.stringify({ version, node: process.version })
+        : `endpoint-syncer ${version} (node ${process.version})`;
+    process.stdout.write(`${text}\n`);
+  });
+}
+
+/** The version in package.json, the only place where it is written. */
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  const { version } = JSON.parse(text) as { version: string }; // our own file
+  return version;
+}

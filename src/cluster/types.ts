@@ -1,0 +1,129 @@
+/** The contract of this folder: what the rest of the program may ask of a cluster. */
+
+import type { KubeObject, NamespacedName, ObjectKey, Resource } from '../kube/object.ts';
+import type { JsonValue } from '../lib/json.ts';
+
+/** Which of the two clusters, as it appears in logs, metrics and Events. */
+export type ClusterName = 'virtual' | 'host';
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+  /** Default 30 s. */
+  timeoutMs?: number;
+}
+
+export interface WriteOptions extends RequestOptions {
+  fieldManager?: string;
+}
+
+/** `merge` sends `application/merge-patch+json`, `json` a JSON Patch. */
+export type PatchType = 'merge' | 'json';
+
+export interface DeletePreconditions {
+  uid?: string;
+  resourceVersion?: string;
+}
+
+export interface ListOptions extends RequestOptions {
+  /** Absent: every namespace. */
+  namespace?: string;
+  labelSelector?: string;
+  limit?: number;
+  continueToken?: string;
+  resourceVersion?: string;
+}
+
+export interface ObjectList {
+  resourceVersion: string;
+  continueToken: string;
+  items: KubeObject[];
+}
+
+/**
+ * One API server, raw JSON in and out. Every method rejects with `StatusError` when the server refuses (its `code`, `reason` and
+ * `retryAfterMs` are set) and with `TransportError` when no answer came: then a write may or may not have happened.
+ */
+export interface ClusterClient {
+  readonly cluster: ClusterName;
+  get(resource: Resource, key: NamespacedName, options?: RequestOptions): Promise<KubeObject>;
+  list(resource: Resource, options?: ListOptions): Promise<ObjectList>;
+  create(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  /** PUT. The object's `metadata.resourceVersion`, when set, guards it. */
+  update(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  patch(
+    resource: Resource,
+    key: NamespacedName,
+    patch: { type: PatchType; body: JsonValue },
+    options?: WriteOptions,
+  ): Promise<KubeObject>;
+  delete(
+    resource: Resource,
+    key: NamespacedName,
+    preconditions: DeletePreconditions,
+    options?: RequestOptions,
+  ): Promise<void>;
+  /** Any other request, e.g. discovery or an access review. `path` starts with `/`. */
+  request(method: string, path: string, body?: JsonValue, options?: RequestOptions): Promise<JsonValue>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What changed in a cache. `added` and `updated` come after the cache holds the object, `deleted` after it let go of it. */
+export interface CacheEvent {
+  type: 'added' | 'updated' | 'deleted';
+  key: ObjectKey;
+  /** The object now, or the last state known before the deletion. Shared and immutable. */
+  object: KubeObject;
+  /** The state before, for `updated`. */
+  previous?: KubeObject;
+}
+
+/** A read-only view of one resource in one cluster. Objects in it are shared: never change one. */
+export interface Lister {
+  readonly resource: Resource;
+  get(key: ObjectKey): KubeObject | undefined;
+  list(): Iterable<KubeObject>;
+  /** Keys under one value of a named index, see {@link InformerOptions.indexes}. */
+  byIndex(index: string, value: string): ReadonlySet<ObjectKey>;
+  readonly size: number;
+}
+
+/** Index name → the values under which an object is found. */
+export type IndexFunctions = Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
+
+/** A cache of one resource that a list-watch keeps current. */
+export interface Informer extends Lister {
+  /** True once the first list is in the cache and its events have been handed out; it stays true. */
+  readonly isSynced: boolean;
+  /** Resolves when `isSynced` becomes true; rejects when `signal` aborts. */
+  whenSynced(signal: AbortSignal): Promise<void>;
+  /** Milliseconds since the API server was last heard of (event, bookmark or list). */
+  readonly stalenessMs: number;
+  /** Handlers run synchronously and must only take notes (enqueue keys). */
+  subscribe(handler: (event: CacheEvent) => void): void;
+  /** Takes over the answer to a write at once, so that nobody decides on an older state. Emits no event. */
+  observeWrite(object: KubeObject): void;
+  /** The same for an answered deletion. */
+  observeDelete(key: ObjectKey, uid: string): void;
+  /** Runs until `signal` aborts; errors become states and metrics, it never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Which kind of Event, see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/. */
+export interface EventRecorder {
+  /** Records an Event of events.k8s.io/v1 on `regarding`; equal ones become a series. Never rejects, never blocks. */
+  event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void;
+  /** Sends what is pending. */
+  flush(): Promise<void>;
+}
+
+export interface RecordedEvent {
+  type: 'Normal' | 'Warning';
+  reason: string;
+  /** At most 1024 bytes are kept. */
+  note: string;
+}
+
+/** No answer came: connection refused, reset, timed out, or an answer that is not HTTP. A write may have happened. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+}

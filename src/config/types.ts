@@ -1,0 +1,80 @@
+/** The configuration as the rest of the program sees it: validated, merged with the defaults, durations in ms, sizes in bytes. */
+
+import type { JsonObject } from '../lib/json.ts';
+
+/** One entry of `patches` as validated by the configuration: exactly one mode is set. */
+export interface PatchConfig {
+  readonly path: string;
+  readonly expression?: string;
+  readonly reverseExpression?: string;
+  readonly reference?: ReferenceConfig;
+  readonly labels?: Readonly<Record<string, never>>;
+}
+
+export interface ReferenceConfig {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly apiVersionPath?: string;
+  readonly kindPath?: string;
+  readonly namePath?: string;
+  readonly namespacePath?: string;
+}
+
+/** Which naming rule is in force. */
+export type NamespaceMode =
+  | { readonly kind: 'single' }
+  /** vCluster 0.25 and older: every virtual namespace has a host namespace of its own. */
+  | { readonly kind: 'legacy-multi' }
+  | {
+      readonly kind: 'mappings';
+      readonly byName: Readonly<Record<string, string>>;
+      readonly mappingsOnly: boolean;
+    };
+
+export interface ClusterAccess {
+  /** Path of a kubeconfig file; '' means in-cluster, then the usual rules. */
+  readonly kubeconfig: string;
+  readonly context: string;
+}
+
+/** What may be reloaded while the daemon runs: everything below `sync` and `experimental`. */
+export interface SyncConfig {
+  readonly endpoints: { readonly enabled: boolean; readonly patches: readonly PatchConfig[] };
+  readonly servicesEnabled: boolean;
+  readonly namespaces: NamespaceMode;
+  /** Keys of `sync.toHost` whose `enabled` is true, vCluster's names: `secrets`, `configMaps`, … */
+  readonly enabledResources: ReadonlySet<string>;
+  /** `<plural>.<group>` of enabled custom resources. */
+  readonly enabledCustomResources: ReadonlySet<string>;
+}
+
+export interface SandboxLimits {
+  readonly expressionTimeoutMs: number;
+  readonly batchTimeoutMs: number;
+  /** Resident memory the child may take above its own baseline. */
+  readonly memoryBytes: number;
+  /** Budget of remembered results; 0 switches remembering off. */
+  readonly memoBytes: number;
+}
+
+export interface Config {
+  readonly sync: SyncConfig;
+  readonly name: string;
+  readonly virtual: ClusterAccess & { readonly secret: string };
+  readonly host: ClusterAccess & { readonly namespace: string };
+  /** Undefined: nothing owns what is made. */
+  readonly owner: { readonly apiVersion: string; readonly kind: string; readonly name: string } | undefined;
+  readonly workers: number;
+  readonly requireService: boolean;
+  readonly onHostDelete: 'recreate' | 'deleteVirtual';
+  readonly createNamespaces: boolean;
+  readonly referenceNaming: 'short' | 'long';
+  readonly sandbox: SandboxLimits;
+  readonly httpBindAddress: string;
+  readonly log: {
+    readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+    readonly format: 'json' | 'pretty' | 'auto';
+  };
+  /** vCluster's file merged with its defaults, our own sections removed: `context.vcluster.config`. */
+  readonly vclusterConfig: JsonObject;
+}

@@ -1,0 +1,110 @@
+/** What a Kubernetes object, a key and a resource are. Objects are raw JSON: a field that nobody here knows is kept. */
+
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+
+export type StringMap = Record<string, string>;
+
+export interface ManagedFieldsEntry extends JsonObject {
+  manager: string;
+  operation: string;
+}
+
+/** The metadata fields that this program reads; all others survive untouched. */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: StringMap;
+  annotations?: StringMap;
+  managedFields?: ManagedFieldsEntry[];
+  [field: string]: JsonValue | undefined;
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+  [field: string]: JsonValue | ObjectMeta | undefined;
+}
+
+/** Namespace and name; a cluster-scoped object has the namespace `''`. */
+export interface NamespacedName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** `namespace/name`, or `name` alone for a cluster-scoped object: the form of work queue and cache keys. */
+export type ObjectKey = string;
+
+export function keyOf({ namespace, name }: NamespacedName): ObjectKey {
+  return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** The key of an object, from its metadata. */
+export function objectKey(object: KubeObject): ObjectKey {
+  const { namespace, name } = object.metadata;
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+export function parseKey(key: ObjectKey): NamespacedName {
+  const slash = key.indexOf('/');
+  return slash < 0
+    ? { namespace: '', name: key }
+    : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+/** A served resource, as discovery describes it. */
+export interface Resource extends GroupVersionKind {
+  /** Lower-case plural, the path segment. */
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+}
+
+/** Go's `schema.GroupVersionKind.String()`: Endpoints is `/v1, Kind=Endpoints`. */
+export function gvkString({ group, version, kind }: GroupVersionKind): string {
+  return `${group}/${version}, Kind=${kind}`;
+}
+
+/** `v1`, or `group/version`. */
+export function apiVersionOf({ group, version }: Pick<GroupVersionKind, 'group' | 'version'>): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+export const ENDPOINTS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Endpoints',
+  plural: 'endpoints',
+  isNamespaced: true,
+};
+export const SERVICES: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  isNamespaced: true,
+};
+export const NAMESPACES: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  isNamespaced: false,
+};
+export const SECRETS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  plural: 'secrets',
+  isNamespaced: true,
+};

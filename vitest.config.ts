@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+/** Every test that needs nothing but npm. The suite against real kube-apiservers has a file of its own. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/e2e/**', 'node_modules/**'],
+    pool: 'forks',
+    execArgv: ['--no-node-snapshot'],
+    maxWorkers: 2,
+    expect: { requireAssertions: true },
+    testTimeout: 30_000,
+  },
+});
