@@ -40,24 +40,26 @@ export interface ObjectContext {
   readonly virtualObject: JsonObject | null;
 }
 
-/** One program on all of its matches in one object. */
+/**
+ * One program on all of its matches in one object. Columns, not one object per match: at a thousand matches per object the
+ * wrappers would cost more than the work.
+ */
 export interface EvaluateRequest {
   readonly program: ProgramId;
   readonly context: ObjectContext;
-  readonly matches: readonly Match[];
+  /** The matched values, in the order of the matches. Shared with the object: never to be changed. */
+  readonly values: readonly JsonValue[];
+  /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
+  readonly paths: readonly string[] | undefined;
 }
 
-export interface Match {
-  /** Undefined: the path does not exist. */
-  readonly value: JsonValue | undefined;
-  /** The concrete path, `subsets.0.addresses.1.ip`. */
-  readonly path: string;
+/** What came of a request. `undefined` is a value: the member is to be deleted, as for null. */
+export interface EvaluateResponse {
+  /** One per match, in order; undefined where `errors` has the match's index. Immutable: they may be remembered and given out again. */
+  readonly values: readonly (JsonValue | undefined)[];
+  /** By index of the match; undefined when every match went well. */
+  readonly errors: ReadonlyMap<number, EvaluateError> | undefined;
 }
-
-/** `undefined` is a value here: the member is to be deleted, as for null. */
-export type EvaluateResult =
-  | { readonly ok: true; readonly value: JsonValue | undefined }
-  | { readonly ok: false; readonly error: EvaluateError };
 
 export interface EvaluateError {
   readonly kind: PatchErrorKind;
@@ -70,6 +72,13 @@ export interface EvaluateError {
 
 /** Runs programs where they can do no harm. */
 export interface Evaluator {
-  /** Results in the order of the matches. Rejects only when the evaluator itself is closed. */
-  evaluate(request: EvaluateRequest): Promise<readonly EvaluateResult[]>;
+  /**
+   * Returns the response where it is known already (everything remembered or constant); else returns undefined and calls `done`
+   * exactly once, in a later turn. A callback and not a promise, because a promise per request costs as much as the evaluation itself.
+   * `done` must not throw. A closed evaluator answers every match with an error of kind `killed`.
+   */
+  evaluate(
+    request: EvaluateRequest,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined;
 }
