@@ -78,3 +78,35 @@ export interface Config {
   /** vCluster's file merged with its defaults, our own sections removed: `context.vcluster.config`. */
   readonly vclusterConfig: JsonObject;
 }
+
+/** One thing wrong with one patch, found by reading its path or its expressions. */
+export interface PatchFieldProblem {
+  /** Member of the entry: `path`, `expression`, `reverseExpression`, `reference`, `reference.namePath`, … */
+  readonly field: string;
+  readonly message: string;
+  /** Characters (UTF-16 units) from the start of that member's text, for the caret. */
+  readonly offset?: number;
+}
+
+/** One step of a parsed patch path; `null` is a wildcard. */
+export type PathSegment = string | number | null;
+
+/** What the configuration asks of rooms that it may not import. All are pure and never throw. */
+export interface ConfigChecks {
+  /** Path syntax, expression syntax and forbidden words of one entry whose members have the right types. */
+  checkPatch(patch: PatchConfig): readonly PatchFieldProblem[];
+  /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
+  pathSegments(path: string): readonly PathSegment[] | undefined;
+  /** Each problem names the mapping by its key. An empty host namespace is not known yet. */
+  checkNamespaceMappings(
+    byName: Readonly<Record<string, string>>,
+    vcluster: string,
+    hostNamespace: string,
+  ): readonly { readonly key: string; readonly message: string }[];
+}
+
+/**
+ * Settings from the command line: dotted path below `endpointSyncer` (`name`, `host.namespace`, `workers`) → the text as typed.
+ * They win over the environment and the file.
+ */
+export type ConfigFlags = Readonly<Record<string, string>>;
