@@ -96,6 +96,8 @@ export interface Informer extends Lister {
   readonly isSynced: boolean;
   /** Resolves when `isSynced` becomes true; rejects when `signal` aborts. */
   whenSynced(signal: AbortSignal): Promise<void>;
+  /** The collection's resourceVersion that the cache has reached (list, event or bookmark); '' before the first list. */
+  readonly resourceVersion: string;
   /** Milliseconds since the API server was last heard of (event, bookmark or list). */
   readonly stalenessMs: number;
   /** Handlers run synchronously and must only take notes (enqueue keys). */

@@ -1,0 +1,50 @@
+/**
+ * Back-off for host copies that somebody else deletes. A host's endpoints controller deletes every Endpoints without a Service, and
+ * again after each such deletion that it sees: re-creating at once every time would fight it for ever.
+ */
+
+import type { Clock } from '../lib/clock.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
+
+const BASE_MS = 250;
+const MAX_MS = 5 * 60_000;
+const QUIET_MS = 10 * 60_000;
+
+export interface RecreationBackoff {
+  /** Somebody else deleted the host copy of this key. */
+  noteDeletion(key: string): void;
+  /** How long to wait before the copy may be made again, milliseconds; 0: now. */
+  waitMs(key: string): number;
+  /** Deletions in this streak: 0 when none, or when the last one is ten quiet minutes ago. */
+  deletions(key: string): number;
+  forget(key: string): void;
+}
+
+interface Streak {
+  count: number;
+  lastMs: number;
+}
+
+export function createRecreationBackoff(clock: Clock): RecreationBackoff {
+  const streaks = new Map<string, Streak>();
+  const current = (key: string): Streak | undefined => {
+    const streak = streaks.get(key);
+    if (streak === undefined || clock.monotonicMs() - streak.lastMs < QUIET_MS) return streak;
+    streaks.delete(key);
+    return undefined;
+  };
+  return {
+    noteDeletion(key) {
+      const count = (current(key)?.count ?? 0) + 1;
+      streaks.set(key, { count, lastMs: clock.monotonicMs() });
+    },
+    waitMs(key) {
+      const streak = current(key);
+      if (streak === undefined || streak.count < 2) return 0;
+      const dueMs = streak.lastMs + backoffDelayMs(streak.count - 2, BASE_MS, MAX_MS);
+      return Math.max(0, dueMs - clock.monotonicMs());
+    },
+    deletions: (key) => current(key)?.count ?? 0,
+    forget: (key) => void streaks.delete(key),
+  };
+}
