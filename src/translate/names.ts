@@ -1,0 +1,59 @@
+/** How names are built: the rules alone, without knowing which of them is in force. */
+
+import { hash } from 'node:crypto';
+
+/** Longest name of any kind, in bytes: what a label value and a DNS label may hold. */
+const NAME_BYTES_MAX = 63;
+/** What is kept of a longer name; a dash and the digest's digits fill it up again. */
+const KEPT_BYTES = 52;
+const DIGEST_DIGITS = 10;
+const SHORT_DIGITS = 13;
+
+/** Joins with dashes; more than 63 bytes are cut and closed with a digest of the whole, so that different names stay different. */
+export function safeConcat(parts: readonly string[]): string {
+  return shorten(parts.join('-'));
+}
+
+function shorten(full: string): string {
+  // UTF-16 units never outnumber UTF-8 bytes, and three times as many bytes is the most there can be.
+  if (full.length * 3 <= NAME_BYTES_MAX || Buffer.byteLength(full) <= NAME_BYTES_MAX) return full;
+  const kept = Buffer.from(full).subarray(0, KEPT_BYTES).toString();
+  return `${kept}-${hash('sha256', full, 'hex').slice(0, DIGEST_DIGITS)}`.replaceAll('.-', '-');
+}
+
+/** Single-namespace name of a namespaced object; an empty name stays empty. */
+export function hostName(name: string, namespace: string, vcluster: string): string {
+  return name === '' ? '' : shorten(`${name}-x-${namespace}-x-${vcluster}`);
+}
+
+/** `v` and 13 digits in base 36: short enough for any name field, and never to be mistaken for a user's name. */
+export function hostNameShort(name: string, namespace: string, vcluster: string): string {
+  if (name === '') return '';
+  const hex = hash('sha256', `${name}-x-${namespace}-x-${vcluster}`, 'hex');
+  return `v${base36(hex).slice(0, SHORT_DIGITS)}`;
+}
+
+/** Most significant digit first, one `0` in front for each leading zero byte. */
+function base36(hex: string): string {
+  let zeroBytes = 0;
+  while (hex.startsWith('00', zeroBytes * 2)) zeroBytes++;
+  return '0'.repeat(zeroBytes) + BigInt(`0x${hex}`).toString(36);
+}
+
+export function clusterScopedName(name: string, hostNamespace: string, vcluster: string): string {
+  return name === '' ? '' : safeConcat(['vcluster', name, 'x', hostNamespace, 'x', vcluster]);
+}
+
+/** Host namespace of a virtual namespace in vCluster 0.25's multi-namespace mode. */
+export function legacyHostNamespace(virtualNamespace: string, suffix: string): string {
+  return `vcluster-${digest8(virtualNamespace)}-${suffix}`;
+}
+
+/** The part that all host namespaces of one virtual cluster share in that mode. */
+export function legacySuffix(hostNamespace: string, vcluster: string): string {
+  return digest8(`${hostNamespace}x${vcluster}`);
+}
+
+function digest8(text: string): string {
+  return hash('sha256', text, 'hex').slice(0, 8);
+}
