@@ -1,0 +1,223 @@
+/**
+ * Two real clusters on this machine: one etcd, a kube-apiserver each for `virtual` and `host`, and on the host the controllers that a
+ * syncer meets (endpoints, EndpointSlices, mirroring, namespaces, garbage collection). RBAC is on; everything listens on 127.0.0.1.
+ */
+
+import { type ChildProcess } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, request } from 'undici';
+import { freePorts } from '../scenarios/free-ports.ts';
+import { kubeAssets } from './assets.ts';
+import { Guardian, killGroup } from './guardian.ts';
+
+/** How to reach one cluster, plain data: it travels from the global setup to the tests. */
+export interface RealCluster {
+  readonly name: 'virtual' | 'host';
+  readonly url: string;
+  readonly caFile: string;
+  /** The administrator's. */
+  readonly token: string;
+  readonly kubeconfigPath: string;
+  /** User name → token, of users without any right: tests bind roles to them. */
+  readonly users: Readonly<Record<string, string>>;
+}
+
+export type Component = 'virtual' | 'host' | 'controllers';
+
+export interface RealClusters extends AsyncDisposable {
+  readonly virtual: RealCluster;
+  readonly host: RealCluster;
+  readonly kubectl: string;
+  /** SIGKILL, as a crash would be. */
+  stop(component: Component): Promise<void>;
+  /** Resolves when an API server answers `/readyz`; the controllers are only started. */
+  start(component: Component): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Default true. */
+  controllers?: boolean;
+}
+
+const USERS = ['syncer-a', 'syncer-b', 'syncer-c'];
+const CONTROLLERS =
+  'endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller,namespace-controller,garbage-collector-controller';
+
+export async function startRealClusters(options: StartOptions = {}): Promise<RealClusters> {
+  const assets = await kubeAssets();
+  const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-kube-'));
+  const clusters = new Clusters(assets, directory, await freePorts(4));
+  try {
+    await clusters.startAll(options.controllers ?? true);
+    return clusters;
+  } catch (error) {
+    await clusters[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+class Clusters implements RealClusters {
+  readonly virtual: RealCluster;
+  readonly host: RealCluster;
+  readonly kubectl: string;
+  readonly #assets: string;
+  readonly #directory: string;
+  readonly #guardian: Guardian;
+  readonly #etcdClient: string;
+  readonly #etcdPeer: string;
+  readonly #running = new Map<Component | 'etcd', ChildProcess>();
+
+  constructor(assets: string, directory: string, ports: readonly number[]) {
+    this.#assets = assets;
+    this.#directory = directory;
+    this.#guardian = new Guardian([directory]);
+    this.kubectl = join(assets, 'kubectl');
+    this.#etcdClient = `http://127.0.0.1:${ports[0]}`;
+    this.#etcdPeer = `http://127.0.0.1:${ports[1]}`;
+    this.virtual = prepareCluster(directory, 'virtual', ports[2] ?? 0);
+    this.host = prepareCluster(directory, 'host', ports[3] ?? 0);
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    writeFileSync(join(directory, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }));
+  }
+
+  async startAll(controllers: boolean): Promise<void> {
+    this.#spawn('etcd', 'etcd', [
+      `--data-dir=${this.#directory}/etcd`,
+      '--unsafe-no-fsync',
+      `--listen-client-urls=${this.#etcdClient}`,
+      `--advertise-client-urls=${this.#etcdClient}`,
+      `--listen-peer-urls=${this.#etcdPeer}`,
+      `--initial-advertise-peer-urls=${this.#etcdPeer}`,
+      `--initial-cluster=default=${this.#etcdPeer}`,
+    ]);
+    await Promise.all([this.start('virtual'), this.start('host')]);
+    if (controllers) await this.start('controllers');
+  }
+
+  async start(component: Component): Promise<void> {
+    if (this.#running.has(component)) return;
+    if (component === 'controllers') {
+      this.#spawn('controllers', 'kube-controller-manager', [
+        `--kubeconfig=${this.host.kubeconfigPath}`,
+        `--service-account-private-key-file=${this.#directory}/sa.key`,
+        '--leader-elect=false',
+        '--secure-port=0',
+        `--controllers=${CONTROLLERS}`,
+      ]);
+      return;
+    }
+    const process = this.#spawn(component, 'kube-apiserver', this.#apiServerFlags(this[component]));
+    await this.#whenReady(this[component], process);
+  }
+
+  #apiServerFlags(cluster: RealCluster): string[] {
+    const directory = this.#directory;
+    return [
+      `--etcd-servers=${this.#etcdClient}`,
+      `--etcd-prefix=/${cluster.name}`,
+      '--bind-address=127.0.0.1',
+      '--advertise-address=127.0.0.1',
+      `--secure-port=${new URL(cluster.url).port}`,
+      `--cert-dir=${directory}/${cluster.name}-certs`,
+      `--token-auth-file=${directory}/${cluster.name}.tokens`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.0.0.0/16',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-signing-key-file=${directory}/sa.key`,
+      `--service-account-key-file=${directory}/sa.key`,
+      '--disable-admission-plugins=ServiceAccount',
+      '--endpoint-reconciler-type=none',
+    ];
+  }
+
+  #spawn(name: Component | 'etcd', program: string, args: readonly string[]): ChildProcess {
+    const log = createWriteStream(this.#logFile(name), { flags: 'a' });
+    const child = this.#guardian.spawn(join(this.#assets, program), args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    child.once('exit', () => {
+      this.#running.delete(name);
+      log.end();
+    });
+    this.#running.set(name, child);
+    return child;
+  }
+
+  #logFile(name: string): string {
+    return join(this.#directory, `${name}.log`);
+  }
+
+  async #whenReady(cluster: RealCluster, process: ChildProcess): Promise<void> {
+    const deadline = performance.now() + 60_000;
+    while (!(await isReady(cluster))) {
+      if (process.exitCode !== null || performance.now() > deadline) {
+        const log = readFileSync(this.#logFile(cluster.name), 'utf8').split('\n').slice(-15).join('\n');
+        throw new Error(`the ${cluster.name} kube-apiserver did not become ready:\n${log}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async stop(component: Component): Promise<void> {
+    const child = this.#running.get(component);
+    if (child !== undefined) await killGroup(child);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#guardian[Symbol.asyncDispose]();
+  }
+}
+
+/** True when `/readyz` answers 200. Its certificate appears only when the server has started for the first time. */
+async function isReady(cluster: RealCluster): Promise<boolean> {
+  if (!existsSync(cluster.caFile)) return false;
+  const agent = new Agent({ connect: { ca: readFileSync(cluster.caFile) } });
+  try {
+    const headers = { authorization: `Bearer ${cluster.token}` };
+    const { statusCode, body } = await request(`${cluster.url}/readyz`, { dispatcher: agent, headers });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  } finally {
+    await agent.destroy();
+  }
+}
+
+function prepareCluster(directory: string, name: 'virtual' | 'host', port: number): RealCluster {
+  const token = randomBytes(16).toString('hex');
+  const users = Object.fromEntries(USERS.map((user) => [user, randomBytes(16).toString('hex')]));
+  const lines = [
+    `${token},admin,admin,system:masters`,
+    ...Object.entries(users).map(([user, secret]) => `${secret},${user},${user}`),
+  ];
+  writeFileSync(join(directory, `${name}.tokens`), `${lines.join('\n')}\n`);
+  const cluster: RealCluster = {
+    name,
+    url: `https://127.0.0.1:${port}`,
+    caFile: join(directory, `${name}-certs`, 'apiserver.crt'),
+    token,
+    kubeconfigPath: join(directory, `${name}.kubeconfig`),
+    users,
+  };
+  writeFileSync(cluster.kubeconfigPath, kubeconfigFor(cluster, token));
+  return cluster;
+}
+
+/** A kubeconfig (JSON is YAML) for whoever holds `token`. */
+export function kubeconfigFor(cluster: RealCluster, token: string): string {
+  const { name, url, caFile } = cluster;
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: url, 'certificate-authority': caFile } }],
+    users: [{ name: 'user', user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: 'user' } }],
+    'current-context': name,
+  });
+}

@@ -1,0 +1,64 @@
+/** Worlds on the real clusters that the global setup has started. They are shared; each world has its own names. */
+
+import { randomBytes } from 'node:crypto';
+import { inject } from 'vitest';
+import { TestCluster } from '../scenarios/cluster-client.ts';
+import { World, type Ground, type NewWorld, type Rule } from '../scenarios/world.ts';
+import { kubeconfigFor, type RealCluster } from './clusters.ts';
+
+export const newRealWorld: NewWorld = (options) => World.open(realGround(), options);
+
+export function realGround(): Ground {
+  const { virtual, host, controlUrl } = inject('clusters');
+  const control = async (path: string): Promise<void> => {
+    const answer = await fetch(`${controlUrl}/${path}`, { method: 'POST' });
+    if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+  };
+  return {
+    kind: 'real',
+    virtual,
+    host,
+    userKubeconfig: (cluster, rules) => bindUser(cluster === 'virtual' ? virtual : host, rules),
+    stop: (component) => control(`stop/${component}`),
+    start: (component) => control(`start/${component}`),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** Takes away what the user could do before and grants exactly these rules. */
+async function bindUser(cluster: RealCluster, rules: readonly Rule[]): Promise<string> {
+  const user = 'syncer-a';
+  await using admin = new TestCluster(cluster.kubeconfigPath);
+  await dropBindings(admin);
+  for (const namespace of new Set(rules.map((rule) => rule.namespace))) {
+    const name = `test-${randomBytes(4).toString('hex')}`;
+    const [role, binding] =
+      namespace === ''
+        ? (['ClusterRole', 'ClusterRoleBinding'] as const)
+        : (['Role', 'RoleBinding'] as const);
+    const metadata = { name, labels: { 'test-user': user }, ...(namespace === '' ? {} : { namespace }) };
+    await admin.create(role, {
+      metadata,
+      rules: rules
+        .filter((rule) => rule.namespace === namespace)
+        .map(({ apiGroups, resources, verbs }) => ({
+          apiGroups: [...apiGroups],
+          resources: [...resources],
+          verbs: [...verbs],
+        })),
+    });
+    await admin.create(binding, {
+      metadata,
+      subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: role, name },
+    });
+  }
+  return kubeconfigFor(cluster, cluster.users[user] ?? '');
+}
+
+async function dropBindings(admin: TestCluster): Promise<void> {
+  for (const kind of ['ClusterRoleBinding', 'RoleBinding', 'ClusterRole', 'Role'] as const) {
+    for (const { metadata } of await admin.list(kind, '', '?labelSelector=test-user'))
+      await admin.delete(kind, metadata.namespace ?? '', metadata.name);
+  }
+}

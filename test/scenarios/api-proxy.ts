@@ -1,0 +1,242 @@
+/**
+ * An HTTP proxy in front of one API server, between it and the daemon. It counts requests and misbehaves on demand: refuses, cuts,
+ * loses answers after the write has happened, rewrites watch streams. It speaks plain HTTP to the daemon.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { Agent, request } from 'undici';
+import { parse } from 'yaml';
+
+export interface ProxiedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly isWatch: boolean;
+  /** POST, PUT, PATCH or DELETE of anything but reviews and Events. */
+  readonly isWrite: boolean;
+  readonly body: Buffer;
+}
+
+export type Verdict =
+  | { readonly kind: 'pass' }
+  /** Answered by the proxy, never reaches the API server. */
+  | {
+      readonly kind: 'refuse';
+      readonly status: number;
+      readonly reason: string;
+      readonly retryAfter?: number;
+    }
+  /** The connection is cut before the request reaches the API server. */
+  | { readonly kind: 'cut' }
+  /** The API server does it, the answer never arrives. */
+  | { readonly kind: 'lose-answer' };
+
+export interface ProxyBehaviour {
+  /** Decides about each request; default: pass. */
+  decide?(request: ProxiedRequest): Verdict;
+  /** Called with each line of a watch stream; returns the lines to send instead, or 'cut' to end the stream here. */
+  watchLine?(line: string): readonly string[] | 'cut';
+  /** After a write was done by the API server and before its answer goes back. */
+  afterWrite?(request: ProxiedRequest, status: number): Promise<void> | void;
+}
+
+interface Upstream {
+  readonly url: string;
+  readonly agent: Agent;
+}
+
+export class ApiProxy implements AsyncDisposable {
+  /** What was asked, in order. */
+  readonly requests: ProxiedRequest[] = [];
+  behaviour: ProxyBehaviour = {};
+  readonly url: string;
+  readonly kubeconfig: string;
+  readonly #server: Server;
+  readonly #upstream: Upstream;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(server: Server, upstream: Upstream, kubeconfig: KubeconfigParts) {
+    this.#server = server;
+    this.#upstream = upstream;
+    const address = server.address();
+    this.url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+    this.kubeconfig = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'proxied', cluster: { server: this.url } }],
+      users: [{ name: 'user', user: kubeconfig.user }],
+      contexts: [{ name: 'proxied', context: { cluster: 'proxied', user: 'user' } }],
+      'current-context': 'proxied',
+    });
+  }
+
+  static async open(kubeconfigPath: string): Promise<ApiProxy> {
+    const parts = partsOf(readFileSync(kubeconfigPath, 'utf8'));
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const agent = new Agent({ connect: parts.ca === undefined ? {} : { ca: parts.ca }, bodyTimeout: 0 });
+    const proxy = new ApiProxy(server, { url: parts.url, agent }, parts);
+    server.on('connection', (socket) => {
+      proxy.#sockets.add(socket);
+      socket.once('close', () => proxy.#sockets.delete(socket));
+    });
+    server.on('request', (message, response) => {
+      proxy.#serve(message, response).catch(() => response.destroy());
+    });
+    return proxy;
+  }
+
+  /** Everything asked that would change the cluster (Events and access reviews do not count), `METHOD path`. */
+  writes(): string[] {
+    return this.requests.filter(({ isWrite }) => isWrite).map(({ method, path }) => `${method} ${path}`);
+  }
+
+  /** Cuts every open connection, as a network that goes away. */
+  cutAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = await read(message);
+    this.requests.push(asked);
+    const verdict = this.behaviour.decide?.(asked) ?? { kind: 'pass' };
+    if (verdict.kind === 'cut') {
+      message.socket.destroy();
+    } else if (verdict.kind === 'refuse') {
+      refuse(response, verdict);
+    } else if (asked.isWatch) {
+      await this.#relayWatch(message, response);
+    } else {
+      await this.#relay(asked, message, response, verdict.kind === 'lose-answer');
+    }
+  }
+
+  async #relay(
+    asked: ProxiedRequest,
+    message: IncomingMessage,
+    response: ServerResponse,
+    isAnswerLost: boolean,
+  ): Promise<void> {
+    const answer = await request(`${this.#upstream.url}${asked.path}`, {
+      method: asked.method as 'GET', // any method; undici's type lists the known ones
+      dispatcher: this.#upstream.agent,
+      headers: forwarded(message),
+      ...(asked.body.length === 0 ? {} : { body: asked.body }),
+    });
+    const body = Buffer.from(await answer.body.arrayBuffer());
+    if (asked.isWrite) await this.behaviour.afterWrite?.(asked, answer.statusCode);
+    if (isAnswerLost) message.socket.destroy();
+    else response.writeHead(answer.statusCode, contentHeaders(answer.headers)).end(body);
+  }
+
+  async #relayWatch(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    message.socket.once('close', () => gone.abort());
+    response.once('close', () => gone.abort());
+    const answer = await request(`${this.#upstream.url}${message.url}`, {
+      dispatcher: this.#upstream.agent,
+      headers: forwarded(message),
+      signal: gone.signal,
+    });
+    response.writeHead(answer.statusCode, contentHeaders(answer.headers));
+    response.flushHeaders();
+    let rest = '';
+    const decoder = new TextDecoder();
+    for await (const chunk of answer.body) {
+      const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n'); // undici's bodies are bytes
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const sent = this.behaviour.watchLine?.(line) ?? [line];
+        if (sent === 'cut') {
+          gone.abort();
+          message.socket.destroy();
+          return;
+        }
+        for (const one of sent) response.write(`${one}\n`);
+      }
+    }
+    response.end(rest);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cutAll();
+    await this.#upstream.agent.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+async function read(message: IncomingMessage): Promise<ProxiedRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer); // no encoding is set: buffers
+  const path = message.url ?? '/';
+  const method = message.method ?? 'GET';
+  const isWatch = method === 'GET' && /[?&]watch=(true|1)/.test(path);
+  const isWrite =
+    method !== 'GET' && !/\/(events|selfsubjectaccessreviews|selfsubjectrulesreviews)\b/.test(path);
+  return { method, path, isWatch, isWrite, body: Buffer.concat(chunks) };
+}
+
+function refuse(response: ServerResponse, verdict: Extract<Verdict, { kind: 'refuse' }>): void {
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  if (verdict.retryAfter !== undefined) headers['retry-after'] = String(verdict.retryAfter);
+  const status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: `refused by the test: ${verdict.reason}`,
+    reason: verdict.reason,
+    code: verdict.status,
+  };
+  response.writeHead(verdict.status, headers).end(JSON.stringify(status));
+}
+
+/** Hop-by-hop headers stay here; no compression, so that streams stay readable. */
+function forwarded(message: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(message.headers)) {
+    if (
+      typeof value === 'string' &&
+      !/^(host|connection|content-length|transfer-encoding|accept-encoding)$/.test(name)
+    )
+      headers[name] = value;
+  }
+  return headers;
+}
+
+function contentHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of ['content-type', 'retry-after']) {
+    const value = headers[name];
+    if (typeof value === 'string') kept[name] = value;
+  }
+  return kept;
+}
+
+interface KubeconfigParts {
+  readonly url: string;
+  readonly ca: Buffer | undefined;
+  readonly user: { readonly token?: string };
+}
+
+function partsOf(text: string): KubeconfigParts {
+  const config = parse(text) as {
+    clusters: {
+      cluster: {
+        server: string;
+        'certificate-authority'?: string;
+        'certificate-authority-data'?: string;
+      };
+    }[];
+    users?: { user: { token?: string } }[];
+  }; // tests' kubeconfigs hold one cluster and one user
+  const cluster = config.clusters[0]?.cluster;
+  if (cluster === undefined) throw new Error('the kubeconfig has no cluster');
+  const [file, data] = [cluster['certificate-authority'], cluster['certificate-authority-data']];
+  let ca: Buffer | undefined;
+  if (file !== undefined) ca = readFileSync(file);
+  else if (data !== undefined) ca = Buffer.from(data, 'base64');
+  return { url: cluster.server.replace(/\/$/, ''), ca, user: config.users?.[0]?.user ?? {} };
+}

@@ -1,0 +1,137 @@
+/** The program under test as its users run it: a process with arguments, signals, an exit code, log lines and HTTP endpoints. */
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { killGroup, type Guardian } from '../e2e/guardian.ts';
+import { eventually } from './eventually.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface DaemonOptions {
+  readonly args: readonly string[];
+  /** Where `/readyz` and `/metrics` are, `http://127.0.0.1:1234`. */
+  readonly httpUrl: string;
+  readonly guardian: Guardian;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class Daemon implements AsyncDisposable {
+  readonly httpUrl: string;
+  readonly exited: Promise<Exit>;
+  readonly pid: number;
+  readonly startedAtMs: number;
+  readonly #child: ChildProcess;
+  #stderr = '';
+  #stdout = '';
+  #exit: Exit | undefined;
+
+  constructor(options: DaemonOptions) {
+    this.httpUrl = options.httpUrl;
+    this.startedAtMs = performance.now();
+    this.#child = options.guardian.spawn(
+      process.execPath,
+      [join(ROOT, 'src', 'main.ts'), 'run', ...options.args],
+      { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...cleanEnv(), ...options.env } },
+    );
+    this.pid = this.#child.pid ?? 0;
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr += text));
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.#stdout += text));
+    this.exited = this.#whenClosed();
+  }
+
+  async #whenClosed(): Promise<Exit> {
+    const [code, signal] = (await once(this.#child, 'close')) as [number | null, NodeJS.Signals | null]; // node's signature
+    this.#exit = { code, signal };
+    return this.#exit;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  /** The JSON lines on stderr; whatever is not JSON is left out. */
+  get log(): LogLine[] {
+    return this.#stderr.split('\n').flatMap((line) => {
+      try {
+        return line.startsWith('{') ? [JSON.parse(line) as LogLine] : [];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  /** Waits for `/readyz` to answer 200; fails at once, with what it said, when the process ends instead. */
+  async ready(timeoutMs = 20_000): Promise<this> {
+    await eventually(
+      async () => {
+        if (this.#exit !== undefined) return 'ended';
+        return (await this.get('/readyz')).status;
+      },
+      (status) => status === 200 || status === 'ended',
+      { timeoutMs, what: `readiness of the daemon (stderr: ${this.#stderr.slice(-2000)})` },
+    );
+    if (this.#exit !== undefined) throw new Error(`the daemon ended: ${this.describeExit()}`);
+    return this;
+  }
+
+  describeExit(): string {
+    return `${JSON.stringify(this.#exit)}\n${this.#stderr.slice(-4000)}`;
+  }
+
+  async get(path: string): Promise<{ status: number; text: string }> {
+    const answer = await request(`${this.httpUrl}${path}`);
+    return { status: answer.statusCode, text: await answer.body.text() };
+  }
+
+  /** The sum over all series of one metric whose labels include `labels`, e.g. `{name: 'x'}`. 0 when there is none. */
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    const { text } = await this.get('/metrics');
+    let sum = 0;
+    for (const line of text.split('\n')) {
+      const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+      if (match?.[1] !== name) continue;
+      const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`));
+      if (has) sum += Number(match[3]);
+    }
+    return sum;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#exit === undefined) process.kill(this.pid, signal);
+  }
+
+  /** SIGTERM, as a kubelet would; resolves with how it ended. */
+  async terminate(): Promise<Exit> {
+    this.signal('SIGTERM');
+    return this.exited;
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await killGroup(this.#child);
+    await this.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#exit === undefined) await this.kill();
+  }
+}
+
+/** Nothing of the developer's shell may change what the daemon does. */
+function cleanEnv(): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { PATH, HOME, NO_COLOR: '1' };
+}

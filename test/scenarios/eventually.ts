@@ -1,0 +1,37 @@
+/** Waiting for a condition, never for a time: the only place of the scenarios where time passes. */
+
+const INTERVAL_MS = 15;
+
+export interface WaitOptions {
+  /** Default 15 s. */
+  timeoutMs?: number;
+  /** For the message when it never held. */
+  what?: string;
+}
+
+/** Probes until `holds` says yes and returns that probe. A probe that throws counts as no. */
+export async function eventually<T>(
+  probe: () => Promise<T> | T,
+  holds: (value: T) => boolean,
+  options: WaitOptions = {},
+): Promise<T> {
+  const timeoutMs = options.timeoutMs ?? 15_000;
+  const deadline = performance.now() + timeoutMs;
+  let last: unknown = 'nothing was seen';
+  for (;;) {
+    try {
+      const value = await probe();
+      if (holds(value)) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > deadline) throw new Error(message(options, timeoutMs, last), { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+  }
+}
+
+function message(options: WaitOptions, timeoutMs: number, last: unknown): string {
+  const seen = last instanceof Error ? last.message : JSON.stringify(last, undefined, 1);
+  return `${options.what ?? 'the condition'} did not hold within ${timeoutMs} ms; last seen: ${seen?.slice(0, 3000)}`;
+}

@@ -1,0 +1,120 @@
+/**
+ * What a host copy must look like, worked out again from the rules and apart from the program under test: long names, labels,
+ * annotations, Pod references. Single-namespace mode, no patches.
+ */
+
+import { createHash } from 'node:crypto';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import type { JsonValue } from '../../src/lib/json.ts';
+import { subsetsOf, type Address } from './objects.ts';
+
+export const LAST_SYNCED = 'endpoint-syncer/last-synced';
+export const MARKER = 'vcluster.loft.sh/managed-by';
+
+/** What two copies are compared by: all that a user can see, without what the API server sets and our private record. */
+export interface CopyView {
+  readonly labels: StringMap;
+  readonly annotations: StringMap;
+  readonly subsets: JsonValue;
+}
+
+export interface Placement {
+  readonly vcluster: string;
+  readonly hostNamespace: string;
+}
+
+export function hostNameOf(place: Placement, namespace: string, name: string): string {
+  return safeConcat(name, 'x', namespace, 'x', place.vcluster);
+}
+
+export function viewOf(copy: KubeObject): CopyView {
+  const annotations = { ...copy.metadata.annotations };
+  delete annotations[LAST_SYNCED];
+  return { labels: copy.metadata.labels ?? {}, annotations, subsets: raw(subsetsOf(copy)) };
+}
+
+export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
+  const { name, namespace = '', uid = '' } = virtual.metadata;
+  const copied = { ...virtual.metadata.annotations };
+  delete copied['control-plane.alpha.kubernetes.io/leader'];
+  const managed = Object.keys(copied).sort().join('\n');
+  return {
+    labels: expectedLabels(virtual, place),
+    annotations: {
+      ...copied,
+      'vcluster.loft.sh/object-name': name,
+      'vcluster.loft.sh/object-namespace': namespace,
+      'vcluster.loft.sh/object-uid': uid,
+      'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
+      'vcluster.loft.sh/object-host-name': hostNameOf(place, namespace, name),
+      'vcluster.loft.sh/object-host-namespace': place.hostNamespace,
+      ...(managed === '' ? {} : { 'vcluster.loft.sh/managed-annotations': managed }),
+    },
+    subsets: raw(
+      subsetsOf(virtual).map((subset) => ({
+        ...subset,
+        ...mapped('addresses', subset.addresses, namespace, place),
+        ...mapped('notReadyAddresses', subset.notReadyAddresses, namespace, place),
+      })),
+    ),
+  };
+}
+
+function expectedLabels(virtual: KubeObject, place: Placement): StringMap {
+  const rewritten = new Set([
+    'release',
+    'vcluster.loft.sh/namespace',
+    MARKER,
+    'vcluster.loft.sh/controlled-by',
+  ]);
+  const labels: StringMap = {};
+  for (const [key, value] of Object.entries(virtual.metadata.labels ?? {})) {
+    const digest = createHash('sha256').update(key).digest('hex').slice(0, 10);
+    const hostKey = rewritten.has(key)
+      ? safeConcat('vcluster.loft.sh/label', place.vcluster, 'x', digest)
+      : key;
+    labels[hostKey] = value;
+  }
+  return {
+    ...labels,
+    [MARKER]: place.vcluster,
+    'vcluster.loft.sh/namespace': virtual.metadata.namespace ?? '',
+  };
+}
+
+function mapped(
+  field: string,
+  addresses: Address[] | undefined,
+  namespace: string,
+  place: Placement,
+): Record<string, Address[]> {
+  if (addresses === undefined) return {};
+  return { [field]: addresses.map((address) => mappedAddress(address, namespace, place)) };
+}
+
+function mappedAddress(address: Address, namespace: string, place: Placement): Address {
+  const ref = address.targetRef;
+  if (ref?.['kind'] !== 'Pod') return address;
+  const { uid: _uid, resourceVersion: _resourceVersion, ...kept } = ref;
+  const podName = typeof ref['name'] === 'string' ? ref['name'] : '';
+  const podNamespace = typeof ref['namespace'] === 'string' ? ref['namespace'] : namespace;
+  return {
+    ...address,
+    targetRef: {
+      ...kept,
+      name: hostNameOf(place, podNamespace, podName),
+      namespace: place.hostNamespace,
+    },
+  };
+}
+
+export function safeConcat(...parts: string[]): string {
+  const joined = parts.join('-');
+  if (Buffer.byteLength(joined) <= 63) return joined;
+  const digest = createHash('sha256').update(joined).digest('hex').slice(0, 10);
+  return `${Buffer.from(joined).subarray(0, 52).toString()}-${digest}`.replaceAll('.-', '-');
+}
+
+function raw(value: unknown): JsonValue {
+  return JSON.parse(JSON.stringify(value)) as JsonValue;
+}

@@ -1,0 +1,351 @@
+/**
+ * A world is what one scenario happens in: a virtual cluster, a host cluster, a namespace of its own on the host and daemons between
+ * them. The same scenario runs in a world of embedded clusters and in one of real kube-apiservers.
+ */
+
+import { deepStrictEqual } from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
+import { Guardian } from '../e2e/guardian.ts';
+import { ApiProxy } from './api-proxy.ts';
+import { TestCluster } from './cluster-client.ts';
+import { Daemon } from './daemon.ts';
+import { eventually, type WaitOptions } from './eventually.ts';
+import { expectedCopy, hostNameOf, MARKER, viewOf, type CopyView, type Placement } from './expected-copy.ts';
+import { freePorts } from './free-ports.ts';
+import { endpoints, subset } from './objects.ts';
+import { WriteLog } from './write-log.ts';
+
+export type ClusterName = 'virtual' | 'host';
+
+/** A rule of RBAC, as in a Role. */
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  /** '' is the whole cluster. */
+  readonly namespace: string;
+}
+
+/** The clusters below a world; who opens them decides whether they are shared. */
+export interface Ground extends AsyncDisposable {
+  readonly kind: 'embedded' | 'real';
+  readonly virtual: { readonly kubeconfigPath: string };
+  readonly host: { readonly kubeconfigPath: string };
+  /** The kubeconfig (as text) of a user who may do exactly this in one of the clusters. */
+  userKubeconfig(cluster: ClusterName, rules: readonly Rule[]): Promise<string>;
+  /** Stops an API server at once, as a crash would. */
+  stop(component: ClusterName | 'controllers'): Promise<void>;
+  start(component: ClusterName | 'controllers'): Promise<void>;
+}
+
+export interface WorldOptions {
+  /** Default: `vc` and a few random letters. */
+  vcluster?: string;
+}
+
+export type NewWorld = (options?: WorldOptions) => Promise<World>;
+
+export interface StartOptions {
+  /** Merged deeply over what every daemon of this world gets. */
+  config?: JsonObject;
+  args?: readonly string[];
+  /** Kubeconfig files to use instead of the administrator's. */
+  kubeconfigs?: Partial<Record<ClusterName, string>>;
+  env?: Readonly<Record<string, string>>;
+}
+
+const FENCE = 'fence-';
+
+export class World implements AsyncDisposable, Placement {
+  readonly ground: Ground;
+  readonly vcluster: string;
+  readonly hostNamespace: string;
+  readonly virtual: TestCluster;
+  readonly host: TestCluster;
+  readonly directory: string;
+  readonly #guardian: Guardian;
+  readonly #stack = new AsyncDisposableStack();
+  readonly #namespaces = { virtual: new Set<string>(), host: new Set<string>() };
+  #files = 0;
+
+  private constructor(ground: Ground, vcluster: string, hostNamespace: string) {
+    this.ground = ground;
+    this.vcluster = vcluster;
+    this.hostNamespace = hostNamespace;
+    this.directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-world-'));
+    this.virtual = new TestCluster(ground.virtual.kubeconfigPath);
+    this.host = new TestCluster(ground.host.kubeconfigPath);
+    this.#guardian = new Guardian([this.directory]);
+  }
+
+  static async open(ground: Ground, options: WorldOptions = {}): Promise<World> {
+    const id = randomBytes(3).toString('hex');
+    const world = new World(ground, options.vcluster ?? `vc${id}`, `host-${id}`);
+    await world.virtualNamespace('default');
+    await world.hostNamespaceNamed(world.hostNamespace);
+    return world;
+  }
+
+  /** Makes sure that the namespace is there; it is emptied at the end. */
+  async virtualNamespace(name: string): Promise<void> {
+    this.#namespaces.virtual.add(name);
+    await this.virtual.ensureNamespace(name);
+  }
+
+  async hostNamespaceNamed(name: string): Promise<void> {
+    this.#namespaces.host.add(name);
+    await this.host.ensureNamespace(name);
+  }
+
+  /** A file of this world; it goes with it. */
+  file(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
+  /** An API proxy in front of one cluster, and the kubeconfig file that leads through it. */
+  async proxy(cluster: ClusterName): Promise<ApiProxy & { path: string }> {
+    const proxy = await ApiProxy.open(this[cluster].kubeconfigPath);
+    this.#stack.use(proxy);
+    const path = this.file(`${cluster}-${++this.#files}.proxied.kubeconfig`, proxy.kubeconfig);
+    return Object.assign(proxy, { path });
+  }
+
+  /** Closed when the world is. */
+  keep<T extends AsyncDisposable>(resource: T): T {
+    return this.#stack.use(resource);
+  }
+
+  configuration(options: StartOptions, httpPort: number): JsonObject {
+    const base: JsonObject = {
+      endpointSyncer: {
+        name: this.vcluster,
+        virtual: { kubeconfig: options.kubeconfigs?.virtual ?? this.virtual.kubeconfigPath },
+        host: {
+          kubeconfig: options.kubeconfigs?.host ?? this.host.kubeconfigPath,
+          namespace: this.hostNamespace,
+        },
+        http: { bindAddress: `127.0.0.1:${httpPort}` },
+        log: { level: 'info', format: 'json' },
+      },
+    };
+    return merged(base, options.config ?? {});
+  }
+
+  writeConfig(config: JsonObject, name = `config-${++this.#files}.yaml`): string {
+    return this.file(name, stringify(config));
+  }
+
+  /** Started, not waited for. */
+  async spawnDaemon(options: StartOptions = {}): Promise<Daemon & { configPath: string }> {
+    const [port = 0] = await freePorts(1);
+    const configPath = this.writeConfig(this.configuration(options, port));
+    const daemon = new Daemon({
+      args: ['--config', configPath, ...(options.args ?? [])],
+      httpUrl: `http://127.0.0.1:${port}`,
+      guardian: this.#guardian,
+      ...(options.env === undefined ? {} : { env: options.env }),
+    });
+    this.#stack.use(daemon);
+    return Object.assign(daemon, { configPath });
+  }
+
+  /** Started and ready. */
+  async startDaemon(options: StartOptions = {}): Promise<Daemon & { configPath: string }> {
+    const daemon = await this.spawnDaemon(options);
+    await daemon.ready();
+    return daemon;
+  }
+
+  hostName(key: string): string {
+    const [namespace = '', name = ''] = key.split('/');
+    return hostNameOf(this, namespace, name);
+  }
+
+  hostKey(key: string): [string, string] {
+    return [this.hostNamespace, this.hostName(key)];
+  }
+
+  /** The copy of the virtual object `namespace/name`, if it is there. */
+  findCopy(key: string): Promise<KubeObject | undefined> {
+    return this.host.find('Endpoints', ...this.hostKey(key));
+  }
+
+  getCopy(key: string): Promise<KubeObject> {
+    return this.host.get('Endpoints', ...this.hostKey(key));
+  }
+
+  whenCopy(key: string, holds: (copy: KubeObject) => boolean, options?: WaitOptions): Promise<KubeObject> {
+    const isThere = (copy: KubeObject | undefined): boolean => copy !== undefined && holds(copy);
+    return this.host.when('Endpoints', this.hostKey(key), isThere, options);
+  }
+
+  async whenNoCopy(key: string, options?: WaitOptions): Promise<void> {
+    await this.host.when('Endpoints', this.hostKey(key), (copy) => copy === undefined, options);
+  }
+
+  whenVirtual(
+    key: string,
+    holds: (object: KubeObject) => boolean,
+    options?: WaitOptions,
+  ): Promise<KubeObject> {
+    const isThere = (object: KubeObject | undefined): boolean => object !== undefined && holds(object);
+    return this.virtual.when('Endpoints', pair(key), isThere, options);
+  }
+
+  getVirtual(key: string): Promise<KubeObject> {
+    return this.virtual.get('Endpoints', ...pair(key));
+  }
+
+  /** Waits until the copy is exactly what the rules make of the virtual object as it is now. */
+  async whenCopied(key: string, options?: WaitOptions): Promise<KubeObject> {
+    try {
+      const { copy } = await eventually(
+        () => this.#compare(key),
+        ({ seen, wanted }) => JSON.stringify(sorted(seen)) === JSON.stringify(sorted(wanted)),
+        options,
+      );
+      return copy;
+    } catch {
+      const { seen, wanted, copy } = await this.#compare(key);
+      deepStrictEqual(seen, wanted); // throws with a readable difference
+      return copy;
+    }
+  }
+
+  async #compare(key: string): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
+    const [copy, virtual] = await Promise.all([this.getCopy(key), this.getVirtual(key)]);
+    return { copy, seen: viewOf(copy), wanted: expectedCopy(virtual, this) };
+  }
+
+  /** Every host object in this world's namespace that carries the marker, fences left out. */
+  async copies(): Promise<KubeObject[]> {
+    const all = await this.host.list(
+      'Endpoints',
+      this.hostNamespace,
+      `?labelSelector=${MARKER}%3D${this.vcluster}`,
+    );
+    return all.filter(({ metadata }) => !metadata.name.startsWith(FENCE));
+  }
+
+  /**
+   * Waits until the daemon has dealt with everything that happened on either side before: a new object has gone to the host, a
+   * change of its copy has come back, and nothing is queued.
+   */
+  async settle(daemon: Daemon, namespace = 'default'): Promise<void> {
+    const key = `${namespace}/${FENCE}${randomBytes(4).toString('hex')}`;
+    await this.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.99.0.1')] }));
+    await this.whenCopy(key, () => true, { what: 'the fence on the host' });
+    await this.host.merge('Endpoints', this.hostKey(key), { metadata: { annotations: { fence: 'back' } } });
+    await this.whenVirtual(key, ({ metadata }) => metadata.annotations?.['fence'] === 'back', {
+      what: 'the fence, back in the virtual cluster',
+    });
+    await this.whenIdle(daemon);
+  }
+
+  /** Waits until nothing is queued or worked on, twice in a row. */
+  async whenIdle(daemon: Daemon): Promise<void> {
+    let quiet = 0;
+    await eventually(
+      async () => {
+        const depth = await daemon.metric('workqueue_depth');
+        const unfinished = await daemon.metric('workqueue_unfinished_work_seconds');
+        quiet = depth === 0 && unfinished === 0 ? quiet + 1 : 0;
+        return quiet;
+      },
+      (times) => times >= 2,
+      { what: 'an idle work queue' },
+    );
+  }
+
+  async log(cluster: ClusterName, kind: 'Endpoints' | 'Event' = 'Endpoints'): Promise<WriteLog> {
+    const namespace = cluster === 'host' ? this.hostNamespace : '';
+    return this.keep(await WriteLog.open(this[cluster], kind, namespace));
+  }
+
+  /** What a log saw, the fences left out. */
+  writesIn(log: WriteLog): string[] {
+    return log.except(FENCE);
+  }
+
+  /** Events of events.k8s.io on this object with this reason. */
+  async eventsOn(key: string, reason: string): Promise<KubeObject[]> {
+    const [namespace, name] = pair(key);
+    const { metadata } = await this.virtual.get('Endpoints', namespace, name);
+    const all = await this.virtual.list('Event', namespace);
+    return all.filter((event) => {
+      const regarding = event['regarding'];
+      const isAbout = isJsonObject(regarding) && regarding['uid'] === metadata.uid;
+      return isAbout && event['reason'] === reason;
+    });
+  }
+
+  async whenEvent(key: string, reason: string, options?: WaitOptions): Promise<string> {
+    const events = await eventually(
+      () => this.eventsOn(key, reason),
+      (found) => found.length > 0,
+      { what: `an Event ${reason} on ${key}`, ...options },
+    );
+    const note = events[0]?.['note'];
+    return typeof note === 'string' ? note : '';
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+    await this.#empty();
+    await Promise.all([this.virtual[Symbol.asyncDispose](), this.host[Symbol.asyncDispose]()]);
+    await this.#guardian[Symbol.asyncDispose]();
+    await this.ground[Symbol.asyncDispose]();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Leaves nothing behind in clusters that others use after us. */
+  async #empty(): Promise<void> {
+    if (this.ground.kind === 'embedded') return;
+    for (const namespace of this.#namespaces.virtual) {
+      for (const object of await this.virtual.list('Endpoints', namespace)) {
+        if (Array.isArray(object.metadata['finalizers']))
+          await this.virtual.merge('Endpoints', [namespace, object.metadata.name], {
+            metadata: { finalizers: null },
+          });
+      }
+      await this.virtual.deleteAll('Endpoints', namespace);
+      await this.virtual.deleteAll('Event', namespace);
+      for (const { metadata } of await this.virtual.list('Service', namespace))
+        if (metadata.name !== 'kubernetes') await this.virtual.delete('Service', namespace, metadata.name);
+    }
+    for (const namespace of this.#namespaces.host) await this.host.delete('Namespace', '', namespace);
+  }
+}
+
+export function pair(key: string): [string, string] {
+  const [namespace = '', name = ''] = key.split('/');
+  return [namespace, name];
+}
+
+function merged(base: JsonObject, over: JsonObject): JsonObject {
+  const result: JsonObject = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const below = result[key];
+    result[key] = isJsonObject(below) && isJsonObject(value) ? merged(below, value) : value;
+  }
+  return result;
+}
+
+/** The same value with every object's keys in order, so that texts can be compared. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key] as JsonValue)]),
+  );
+}

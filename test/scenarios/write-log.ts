@@ -1,0 +1,73 @@
+/** What was written to a cluster, seen from outside: a watch that keeps every event. */
+
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { KindName, TestCluster, WatchEvent } from './cluster-client.ts';
+import { eventually } from './eventually.ts';
+
+export interface Written {
+  readonly type: WatchEvent['type'];
+  readonly name: string;
+  readonly namespace: string;
+  readonly object: KubeObject;
+  /** `performance.now()` when the event came. */
+  readonly atMs: number;
+}
+
+export class WriteLog implements AsyncDisposable {
+  readonly events: Written[] = [];
+  readonly #abort = new AbortController();
+  #watch: Promise<void> = Promise.resolve();
+  #failure: unknown;
+
+  /** Keeps everything that happens after this resolves. `namespace` '' is all of them. */
+  static async open(cluster: TestCluster, kind: KindName, namespace: string): Promise<WriteLog> {
+    const log = new WriteLog();
+    const { resourceVersion } = await cluster.listAt(kind, namespace);
+    const watching = cluster.watch(kind, namespace, {
+      resourceVersion,
+      signal: log.#abort.signal,
+      onEvent: (event) => log.#keep(event),
+    });
+    log.#watch = watching.catch((error: unknown) => {
+      if (!log.#abort.signal.aborted) log.#failure = error;
+    });
+    return log;
+  }
+
+  #keep({ type, object }: WatchEvent): void {
+    const { name, namespace = '' } = object.metadata;
+    if (type === 'BOOKMARK') return;
+    this.events.push({ type, name, namespace, object, atMs: performance.now() });
+  }
+
+  /** The types of the events on one object, in order. */
+  of(name: string): string[] {
+    return this.events.filter((event) => event.name === name).map(({ type }) => type);
+  }
+
+  /** `TYPE name` of every event whose object's name does not start with one of the prefixes. */
+  except(...prefixes: string[]): string[] {
+    return this.events
+      .filter(({ name }) => !prefixes.some((prefix) => name.startsWith(prefix)))
+      .map(({ type, name }) => `${type} ${name}`);
+  }
+
+  /** Waits until this log has seen such an event: everything written before is in it then. */
+  async until(holds: (written: Written) => boolean): Promise<Written> {
+    const found = await eventually(
+      () => {
+        if (this.#failure !== undefined) throw this.#failure;
+        return this.events.find(holds);
+      },
+      (event) => event !== undefined,
+      { what: 'an event in the write log' },
+    );
+    if (found === undefined) throw new Error('unreachable');
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort();
+    await this.#watch;
+  }
+}
