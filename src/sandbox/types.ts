@@ -1,7 +1,8 @@
 /** The contract between patches and the sandbox: what goes in, what comes out. */
 
 import type { PatchErrorKind } from '../kube/errors.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonPrimitive, JsonValue } from '../lib/json.ts';
+import type { Mapping } from './generate.ts';
 
 /** Identifies a compiled expression inside one sandbox generation. */
 export type ProgramId = number;
@@ -11,10 +12,14 @@ export interface Program {
   readonly id: ProgramId;
   /** As the user wrote it, for messages. */
   readonly expression: string;
-  /** Regenerated source of a function body that takes `(value, valueExists, context)`. */
+  /** What runs, see `generateSource`. */
   readonly source: string;
   /** Which parts of `context` it reads. */
   readonly reads: ReadSet;
+  /** The value, where the expression is a literal: it needs no sandbox. */
+  readonly constant: { readonly value: JsonPrimitive } | undefined;
+  /** From places in `source` to places in `expression`. */
+  readonly mappings: readonly Mapping[];
 }
 
 /** What an expression reads besides constants: only this crosses into the sandbox, and only this is part of a memo key. */
@@ -47,8 +52,8 @@ export interface ObjectContext {
 export interface EvaluateRequest {
   readonly program: ProgramId;
   readonly context: ObjectContext;
-  /** The matched values, in the order of the matches. Shared with the object: never to be changed. */
-  readonly values: readonly JsonValue[];
+  /** The matched values, in the order of the matches; undefined: the path does not exist. Shared with the object, never to be changed. */
+  readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
 }

@@ -1,0 +1,129 @@
+/** Text to syntax tree: one expression, or statements whose last one is an expression; strict mode, with limits. */
+
+import { parse, type Options } from 'acorn';
+import { isNode, visit, type SyntaxNode } from './syntax-tree.ts';
+
+/** What was written, apart from what surrounds it: the value of `result` is the expression's value. */
+export interface ParsedExpression {
+  /** Everything before the result. */
+  readonly statements: readonly SyntaxNode[];
+  readonly result: SyntaxNode;
+  /** Offset of the user's first character in the parsed text; node positions count from there. */
+  readonly shift: number;
+}
+
+export interface ParseProblem {
+  readonly kind: 'syntax' | 'forbidden';
+  readonly message: string;
+  /** 0-based character in the user's text. */
+  readonly offset: number;
+}
+
+export type ParseOutcome =
+  | { readonly ok: true; readonly parsed: ParsedExpression }
+  | { readonly ok: false; readonly problem: ParseProblem };
+
+/** Limits that no expression a person writes comes near. */
+const BYTES_MAX = 16 * 1024;
+const NODES_MAX = 10_000;
+const DEPTH_MAX = 200;
+const HEAD = '(\n';
+
+export function parseExpression(text: string): ParseOutcome {
+  if (Buffer.byteLength(text) > BYTES_MAX) {
+    return forbidden(`the expression is longer than ${BYTES_MAX} bytes`, 0);
+  }
+  const expression = parseWrapped(text);
+  const outcome = expression.ok ? expression : parseStatements(text, expression.problem);
+  return outcome.ok ? withinBudget(outcome) : outcome;
+}
+
+/**
+ * Two wrappers, because text that closes one of them, `1), (2`, cannot close the other. It also makes `{}` an object and a string
+ * literal a string, never a block or a directive.
+ */
+function parseWrapped(text: string): ParseOutcome {
+  const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length);
+  if (!round.ok) return round;
+  const square = parseText(`[\n${text}\n]`, text, HEAD.length);
+  if (!square.ok) return square;
+  const [statement, more] = round.body;
+  const result = statement?.['expression'];
+  if (statement?.type !== 'ExpressionStatement' || more !== undefined || !isNode(result)) {
+    return syntax('this is not one expression', 0);
+  }
+  return { ok: true, parsed: { statements: [], result, shift: HEAD.length } };
+}
+
+function parseStatements(text: string, asExpression: ParseProblem): ParseOutcome {
+  const program = parseText(text, text, 0);
+  if (!program.ok) {
+    // The reading that got further is the one that was meant.
+    const further = program.problem.offset >= asExpression.offset ? program.problem : asExpression;
+    return { ok: false, problem: further };
+  }
+  const last = program.body.at(-1);
+  if (last === undefined) return syntax('the expression is empty', 0);
+  const result = last['expression'];
+  if (last.type !== 'ExpressionStatement' || !isNode(result)) {
+    return syntax('the last statement must be an expression: its value is the result', last.start);
+  }
+  return { ok: true, parsed: { statements: program.body.slice(0, -1), result, shift: 0 } };
+}
+
+type TextOutcome =
+  | { readonly ok: true; readonly body: readonly SyntaxNode[] }
+  | { readonly ok: false; readonly problem: ParseProblem };
+
+function parseText(source: string, text: string, shift: number): TextOutcome {
+  const options: Options = {
+    ecmaVersion: 2025,
+    // Modules are strict and know no HTML comments.
+    sourceType: 'module',
+    allowAwaitOutsideFunction: false,
+    allowReturnOutsideFunction: false,
+    allowHashBang: false,
+    locations: true,
+  };
+  const place = (offset: number): number => Math.min(Math.max(offset - shift, 0), text.length);
+  try {
+    const program: unknown = parse(source, options);
+    const body = isNode(program) && Array.isArray(program['body']) ? program['body'].filter(isNode) : [];
+    return { ok: true, body };
+  } catch (error) {
+    if (error instanceof RangeError) return forbidden('the expression is nested too deeply', 0);
+    if (!(error instanceof SyntaxError)) throw error;
+    const at = 'pos' in error && typeof error.pos === 'number' ? error.pos : 0;
+    return syntax(explain(error.message, text, place(at)), place(at));
+  }
+}
+
+/** The parser's own words, without its idea of the position, which counts the wrapper. */
+function explain(message: string, text: string, offset: number): string {
+  const plain = message.replace(/ \(\d+:\d+\)$/u, '');
+  if (text.trim() === '') return 'the expression is empty';
+  if (plain === 'Unexpected token' && offset >= text.trimEnd().length)
+    return 'unexpected end of the expression';
+  return plain.charAt(0).toLowerCase() + plain.slice(1);
+}
+
+function withinBudget(outcome: ParseOutcome & { ok: true }): ParseOutcome {
+  const { statements, result, shift } = outcome.parsed;
+  let nodes = 0;
+  for (const { node, depth } of visit([...statements, result])) {
+    nodes += 1;
+    if (nodes > NODES_MAX) return forbidden(`the expression has more than ${NODES_MAX} parts`, 0);
+    if (depth > DEPTH_MAX) {
+      return forbidden(`the expression is nested deeper than ${DEPTH_MAX} levels`, node.start - shift);
+    }
+  }
+  return outcome;
+}
+
+function syntax(message: string, offset: number): { ok: false; problem: ParseProblem } {
+  return { ok: false, problem: { kind: 'syntax', message, offset } };
+}
+
+function forbidden(message: string, offset: number): { ok: false; problem: ParseProblem } {
+  return { ok: false, problem: { kind: 'forbidden', message, offset } };
+}

@@ -1,0 +1,103 @@
+/** The syntax tree of an expression as plain nodes, and the two ways to go through one. */
+
+import type { Node } from 'acorn';
+
+/** Any ESTree node: `type`, `start`, `end`, and members by name. */
+export type SyntaxNode = Node & Readonly<Record<string, unknown>>;
+
+export function isNode(value: unknown): value is SyntaxNode {
+  return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
+}
+
+export interface Visit {
+  readonly node: SyntaxNode;
+  readonly parent: Visit | undefined;
+  /** The member of the parent that holds this node. */
+  readonly role: string;
+  readonly depth: number;
+}
+
+/** Direct children in source order, each with the member that holds it. */
+export function childrenOf(node: SyntaxNode): { role: string; node: SyntaxNode }[] {
+  const children: { role: string; node: SyntaxNode }[] = [];
+  for (const [role, member] of Object.entries(node)) {
+    if (isNode(member)) children.push({ role, node: member });
+    else if (Array.isArray(member)) {
+      for (const element of member) if (isNode(element)) children.push({ role, node: element });
+    }
+  }
+  return children;
+}
+
+/** Every node below and including `roots`, parents first, without recursion: a hostile tree may be as deep as it likes. */
+export function* visit(roots: readonly SyntaxNode[]): Generator<Visit> {
+  const stack: Visit[] = roots
+    .map((node): Visit => ({ node, parent: undefined, role: 'body', depth: 0 }))
+    .reverse();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    const at = next;
+    const children = childrenOf(at.node).map(({ role, node }): Visit => ({
+      node,
+      parent: at,
+      role,
+      depth: at.depth + 1,
+    }));
+    stack.push(...children.reverse());
+  }
+}
+
+/** The name of an `Identifier`, or undefined. */
+export function identifierName(node: unknown): string | undefined {
+  return isNode(node) && node.type === 'Identifier' && typeof node['name'] === 'string'
+    ? node['name']
+    : undefined;
+}
+
+/** The key that a member access, a property or a pattern names where that can be told from the text: `a.b`, `a["b"]`, `a[0]`. */
+export function staticKey(node: SyntaxNode, member: 'property' | 'key'): string | undefined {
+  const key = node[member];
+  if (node['computed'] !== true) {
+    const name = identifierName(key);
+    if (name !== undefined) return name;
+  }
+  if (!isNode(key)) return undefined;
+  if (key.type === 'Literal') {
+    const value = key['value'];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+  }
+  if (key.type === 'TemplateLiteral') return staticTemplate(key);
+  return undefined;
+}
+
+/** The text of a template literal without holes. */
+export function staticTemplate(node: SyntaxNode): string | undefined {
+  const quasis = node['quasis'];
+  if (!Array.isArray(quasis) || quasis.length !== 1) return undefined;
+  const only: unknown = quasis[0];
+  if (!isNode(only)) return undefined;
+  const value = only['value'];
+  if (typeof value !== 'object' || value === null || !('cooked' in value)) return undefined;
+  return typeof value.cooked === 'string' ? value.cooked : undefined;
+}
+
+/** True for an identifier that stands for a variable, false for one that is only the name of a member or a label. */
+export function isReference(at: Visit): boolean {
+  const parent = at.parent?.node;
+  if (at.node.type !== 'Identifier' || parent === undefined) return at.node.type === 'Identifier';
+  switch (parent.type) {
+    case 'MemberExpression':
+      return at.role === 'object' || parent['computed'] === true;
+    case 'Property':
+    case 'MethodDefinition':
+    case 'PropertyDefinition':
+      return at.role === 'value' || parent['computed'] === true;
+    case 'LabeledStatement':
+    case 'BreakStatement':
+    case 'ContinueStatement':
+    case 'MetaProperty':
+      return at.role === 'body';
+    default:
+      return true;
+  }
+}
