@@ -87,11 +87,11 @@ function namespaceRule({ mode, vcluster, hostNamespace }: NameTranslatorOptions)
     case 'legacy-multi':
       return legacyRule(vcluster, hostNamespace);
     case 'mappings': {
-      const { toHost, toVirtual, candidates } = compileNamespaceMappings(mode.byName, vcluster);
+      const mappings = compileNamespaceMappings(mode.byName, vcluster);
       return {
-        toHost,
-        candidates,
-        isTarget: (namespace) => toVirtual(namespace) !== undefined,
+        toHost: (namespace) => mappings.toHost(namespace),
+        candidates: (namespace) => mappings.candidates(namespace),
+        isTarget: (namespace) => mappings.toVirtual(namespace) !== undefined,
         hasFallback: !mode.mappingsOnly,
       };
     }

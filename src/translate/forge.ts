@@ -1,0 +1,108 @@
+/** Whole objects: the host copy that a virtual object translates to, and the virtual object that a host copy translates back to. */
+
+import {
+  apiVersionOf,
+  type GroupVersionKind,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectMeta,
+  type StringMap,
+} from '../kube/object.ts';
+import { setOwn, type JsonObject } from '../lib/json.ts';
+import { EXCLUDED_ANNOTATIONS, identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
+import { subsetsOf, subsetsToHost, subsetsToVirtual } from './endpoints.ts';
+import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './labels.ts';
+import type { LabelTranslator, NameTranslator } from './types.ts';
+
+export interface Translators {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+}
+
+/** An entry of `metadata.ownerReferences`. */
+export interface OwnerReference extends JsonObject {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+}
+
+export interface ForgeOptions extends Translators {
+  readonly kind: GroupVersionKind;
+  /** Where the copy belongs. */
+  readonly target: NamespacedName;
+  /** Set in the virtual cluster's own host namespace only: an owner in another namespace would have the copy collected as garbage. */
+  readonly owner?: OwnerReference | undefined;
+}
+
+/**
+ * The host copy before patches and merge: name, labels, annotations and bookkeeping, Pod references; every other member as it is.
+ * The sync record and the list of managed annotations are added by the merge.
+ */
+export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): KubeObject {
+  const { kind, names } = options;
+  const copy: KubeObject = {
+    ...virtual,
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: forgeHostMetadata(virtual, options),
+  };
+  const subsets = subsetsOf(virtual);
+  const translated = subsetsToHost(subsets, virtual.metadata.namespace ?? '', names);
+  if (translated !== subsets) copy['subsets'] = translated;
+  return copy;
+}
+
+/** Nothing that a server sets, no finalizers, no owners but ours. */
+function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMeta {
+  const { kind, target, labels, names, owner } = options;
+  const { namespace = '' } = virtual.metadata;
+  const metadata: ObjectMeta = {
+    name: target.name,
+    annotations: {
+      ...crossingAnnotations(virtual.metadata),
+      ...identityAnnotations(virtual, kind, target),
+    },
+    labels: {
+      ...labelsToHost(stringMapOf(virtual.metadata.labels), labels),
+      ...markerLabels(labels.vcluster, namespace),
+    },
+  };
+  if (target.namespace !== '') metadata.namespace = target.namespace;
+  if (owner !== undefined && target.namespace === names.hostNamespace) metadata['ownerReferences'] = [owner];
+  return metadata;
+}
+
+/**
+ * The virtual object that a host copy, its patches already reversed, translates back to: name and namespace are `virtual`'s, labels,
+ * annotations and Pod references go back. Members that a server sets are `original`'s, where there is one.
+ */
+export function backTranslate(
+  host: KubeObject,
+  virtual: NamespacedName,
+  { names, labels }: Translators,
+  original?: KubeObject,
+): KubeObject {
+  const metadata: ObjectMeta = { ...original?.metadata, name: virtual.name };
+  if (virtual.namespace !== '') metadata.namespace = virtual.namespace;
+  const originalLabels = stringMapOf(original?.metadata.labels);
+  metadata.annotations = crossingAnnotations(host.metadata);
+  metadata.labels = labelsToVirtual(stringMapOf(host.metadata.labels), labels, originalLabels);
+  const result: KubeObject = { ...host, metadata };
+  const subsets = subsetsOf(host);
+  const own = original === undefined ? null : subsetsOf(original);
+  const translated = subsetsToVirtual(subsets, virtual.namespace, names, own);
+  if (translated !== subsets) result['subsets'] = translated;
+  return result;
+}
+
+function crossingAnnotations(metadata: ObjectMeta): StringMap {
+  const annotations = stringMapOf(metadata.annotations);
+  const crossing: StringMap = {};
+  for (const key of Object.keys(annotations)) {
+    if (!isBookkeepingAnnotation(key) && !EXCLUDED_ANNOTATIONS.has(key)) {
+      setOwn(crossing, key, annotations[key] ?? '');
+    }
+  }
+  return crossing;
+}
