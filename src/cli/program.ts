@@ -11,6 +11,16 @@ interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'validate',
+    summary: 'check configuration files, every error at once',
+    load: () => import('./validate.ts'),
+  },
+  {
+    name: 'schema',
+    summary: 'print the JSON Schema of the configuration file',
+    load: () => import('./schema.ts'),
+  },
+  {
     name: 'version',
     summary: 'print the version of this program and of what it runs on',
     load: () => import('./version.ts'),

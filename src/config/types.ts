@@ -97,6 +97,8 @@ export interface ConfigChecks {
   checkPatch(patch: PatchConfig): readonly PatchFieldProblem[];
   /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
   pathSegments(path: string): readonly PathSegment[] | undefined;
+  /** Is this annotation or label on a host copy kept by the translation itself, so that no patch may aim at it? */
+  isBookkeepingKey(map: 'annotations' | 'labels', key: string): boolean;
   /** Each problem names the mapping by its key. An empty host namespace is not known yet. */
   checkNamespaceMappings(
     byName: Readonly<Record<string, string>>,

@@ -1,0 +1,14 @@
+/** Joins what the configuration checks to the rooms that know: patches and names. */
+
+import type { ConfigChecks } from '../config/types.ts';
+import { checkPatch, pathSegments } from '../patch/check.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
+import { checkNamespaceMappings } from '../translate/namespace-mapping-checks.ts';
+
+export const CONFIG_CHECKS: ConfigChecks = {
+  checkPatch,
+  pathSegments,
+  isBookkeepingKey: (map, key) =>
+    map === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),
+  checkNamespaceMappings,
+};

@@ -1,0 +1,72 @@
+/** What a reload changes: some of it takes effect at once, the rest with the next start. */
+
+import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../lib/json.ts';
+import { formatBytes } from './quantity.ts';
+import { formatDuration } from './duration.ts';
+import { type ConfigPath, formatPath } from './path.ts';
+import type { Config } from './types.ts';
+
+export interface ConfigDiff {
+  /** Paths below `sync` and `experimental`: applied without a restart. */
+  readonly live: readonly string[];
+  /** Any other path: the running daemon keeps the old value. */
+  readonly restart: readonly string[];
+}
+
+/** The sections of vCluster's format that are reloaded. */
+const LIVE_SECTIONS: ReadonlySet<string> = new Set(['sync', 'experimental']);
+
+/** The paths, as in the file, at which the two configurations differ; both empty when they are the same. */
+export function diffConfig(old: Config, next: Config): ConfigDiff {
+  const paths = differences(effective(old), effective(next), []);
+  const isLive = (path: ConfigPath): boolean => LIVE_SECTIONS.has(String(path[0]));
+  return {
+    live: paths.filter(isLive).map(formatPath),
+    restart: paths.filter((path) => !isLive(path)).map(formatPath),
+  };
+}
+
+/** The old configuration with what `next` changes live: what runs after a reload. */
+export function withLiveChanges(old: Config, next: Config): Config {
+  const vclusterConfig: JsonObject = {};
+  for (const key of new Set([...Object.keys(old.vclusterConfig), ...LIVE_SECTIONS])) {
+    const value = ownValue((LIVE_SECTIONS.has(key) ? next : old).vclusterConfig, key);
+    if (value !== undefined) setOwn(vclusterConfig, key, value);
+  }
+  return { ...old, sync: next.sync, vclusterConfig };
+}
+
+/** The configuration as one file with every field written out. */
+function effective(config: Config): JsonObject {
+  const { sandbox, owner } = config;
+  return {
+    ...config.vclusterConfig,
+    endpointSyncer: {
+      name: config.name,
+      virtual: { ...config.virtual },
+      host: { ...config.host },
+      owner: owner === undefined ? { apiVersion: '', kind: '', name: '' } : { ...owner },
+      workers: config.workers,
+      requireService: config.requireService,
+      onHostDelete: config.onHostDelete,
+      createNamespaces: config.createNamespaces,
+      references: { naming: config.referenceNaming },
+      sandbox: {
+        expressionTimeout: formatDuration(sandbox.expressionTimeoutMs),
+        batchTimeout: formatDuration(sandbox.batchTimeoutMs),
+        memory: formatBytes(sandbox.memoryBytes),
+        memoBytes: formatBytes(sandbox.memoBytes),
+      },
+      http: { bindAddress: config.httpBindAddress },
+      log: { ...config.log },
+    },
+  };
+}
+
+/** Mappings are compared key by key; a list differs as a whole, since its indexes say little once an entry was inserted. */
+function differences(a: JsonValue | undefined, b: JsonValue | undefined, path: ConfigPath): ConfigPath[] {
+  if (jsonEquals(a, b)) return [];
+  if (!isJsonObject(a) || !isJsonObject(b)) return [path];
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].flatMap((key) => differences(ownValue(a, key), ownValue(b, key), [...path, key]));
+}

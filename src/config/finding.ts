@@ -1,0 +1,30 @@
+/** Something wrong at one place of the configuration, before the place is looked up in the text. */
+
+import type { ConfigPath } from './path.ts';
+
+export interface Finding {
+  /** Member or list entry; it need not exist in the file. */
+  readonly path: ConfigPath;
+  /** What the caret points at: the key, or the value. */
+  readonly at: 'key' | 'value';
+  /** Character inside the value's text. */
+  readonly index?: number;
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+}
+
+export function errorAtValue(path: ConfigPath, message: string, index?: number): Finding {
+  return { path, at: 'value', severity: 'error', message, ...(index === undefined ? {} : { index }) };
+}
+
+export function errorAtKey(path: ConfigPath, message: string): Finding {
+  return { path, at: 'key', severity: 'error', message };
+}
+
+export function warningAtKey(path: ConfigPath, message: string): Finding {
+  return { path, at: 'key', severity: 'warning', message };
+}
+
+export function warningAtValue(path: ConfigPath, message: string): Finding {
+  return { path, at: 'value', severity: 'warning', message };
+}

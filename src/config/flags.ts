@@ -1,0 +1,64 @@
+/** The flags that set a field of `endpointSyncer`: the same words in kebab case. Plain data, so that `--help` needs no schema. */
+
+export interface FlagDefinition {
+  /** Dotted path below `endpointSyncer`. */
+  readonly field: string;
+  /** Without the dashes. */
+  readonly flag: string;
+  readonly type: 'text' | 'number' | 'switch';
+  /** What the value is, in the help; '' for a switch. */
+  readonly value: string;
+  readonly help: string;
+  /** Fields that mean something else once this flag is given: their values in the file are not looked at. */
+  readonly replaces?: readonly string[];
+}
+
+type FlagRow = readonly [field: string, type: FlagDefinition['type'], value: string, help: string];
+
+const ROWS: readonly FlagRow[] = [
+  ['name', 'text', 'name', 'name of the virtual cluster'],
+  ['virtual.kubeconfig', 'text', 'file', 'kubeconfig of the virtual cluster'],
+  ['virtual.context', 'text', 'name', 'context in the kubeconfig of the virtual cluster'],
+  [
+    'virtual.secret',
+    'text',
+    'name',
+    'Secret in the host namespace with the kubeconfig of the virtual cluster',
+  ],
+  ['host.kubeconfig', 'text', 'file', 'kubeconfig of the host cluster'],
+  ['host.context', 'text', 'name', 'context in the kubeconfig of the host cluster'],
+  ['host.namespace', 'text', 'name', 'namespace of the virtual cluster on the host'],
+  ['owner.apiVersion', 'text', 'version', 'apiVersion of the object that owns what is made'],
+  ['owner.kind', 'text', 'kind', 'kind of the object that owns what is made'],
+  ['owner.name', 'text', 'name', 'name of the object that owns what is made'],
+  ['workers', 'number', 'count', 'objects synced at the same time'],
+  ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
+  ['onHostDelete', 'text', 'what', 'recreate or deleteVirtual'],
+  ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],
+  ['references.naming', 'text', 'rule', 'names that references get: short or long'],
+  ['sandbox.expressionTimeout', 'text', 'duration', 'time for one expression'],
+  ['sandbox.batchTimeout', 'text', 'duration', 'time for one batch of expressions'],
+  ['sandbox.memory', 'text', 'size', 'memory of the sandbox above its baseline'],
+  ['sandbox.memoBytes', 'text', 'size', 'memory for remembered results, 0 for none'],
+  ['leaderElection.enabled', 'switch', '', 'let one of several replicas work at a time'],
+  ['http.bindAddress', 'text', 'host:port', 'where /healthz, /readyz and /metrics are served'],
+  ['log.level', 'text', 'level', 'debug, info, warn, error or silent'],
+  ['log.format', 'text', 'format', 'json, pretty or auto'],
+];
+
+/** A kubeconfig given by hand comes with its own contexts, and instead of a Secret; a Secret instead of a file. */
+const REPLACES: Readonly<Record<string, readonly string[]>> = {
+  'virtual.kubeconfig': ['virtual.context', 'virtual.secret'],
+  'virtual.secret': ['virtual.context', 'virtual.kubeconfig'],
+  'host.kubeconfig': ['host.context'],
+};
+
+export const FLAGS: readonly FlagDefinition[] = ROWS.map(([field, type, value, help]) => {
+  const replaces = REPLACES[field];
+  return { field, flag: kebab(field), type, value, help, ...(replaces === undefined ? {} : { replaces }) };
+});
+
+/** `host.bindAddress` → `host-bind-address`. */
+function kebab(field: string): string {
+  return field.replaceAll('.', '-').replaceAll(/[A-Z]/gu, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -1,0 +1,84 @@
+/** Text and overrides in, a configuration or every problem out. Pure. */
+
+import type { ConfigProblem } from '../kube/errors.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../lib/json.ts';
+import { vclusterConfigOf, vclusterDefaults } from './defaults.ts';
+import { type ConfigDocument, readDocument } from './document.ts';
+import type { Finding } from './finding.ts';
+import { applyOverrides, originOf, type Override, overridesOf } from './overrides.ts';
+import { patchOf } from './patch-rules.ts';
+import { formatPath } from './path.ts';
+import { checkRules } from './rules.ts';
+import { checkSchema, withoutNulls } from './schema-check.ts';
+import { caretFrame, positionOf } from './source-file.ts';
+import { toConfig } from './to-config.ts';
+import type { Config, ConfigChecks, ConfigFlags, PatchConfig } from './types.ts';
+import { configWarnings } from './warnings.ts';
+
+export interface ParseOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly flags: ConfigFlags;
+  readonly checks: ConfigChecks;
+}
+
+export interface ParseResult {
+  /** Undefined when any problem is an error. */
+  readonly config?: Config;
+  /** In the order of the file; what has no place in it comes first. */
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Reads one configuration. `file` is its name in messages, '' when there is none. */
+export function parseConfig(
+  source: { readonly text: string; readonly file: string },
+  options: ParseOptions,
+): ParseResult {
+  const document = readDocument(source.file, source.text);
+  const syntax = document.problems.map(({ offset, severity, message }) =>
+    problemAt(document, offset, { path: '', severity, message }),
+  );
+  if (!document.isReadable) return { problems: syntax };
+  const overrides = overridesOf(options.env, options.flags);
+  const value = applyOverrides(document.value, overrides);
+  const defaults = vclusterDefaults();
+  const { config: parsed, findings } = checkSchema(value);
+  const written = withoutNulls(value);
+  const rules = isJsonObject(written)
+    ? [...checkRules(written, options.checks), ...configWarnings(written, defaults)]
+    : [];
+  const located = [...findings, ...rules].map((finding) => locate(finding, document, overrides));
+  const problems = inFileOrder([...syntax, ...located]);
+  if (parsed === undefined || problems.some((problem) => problem.severity === 'error')) return { problems };
+  return { config: toConfig(parsed, patchesOf(written), vclusterConfigOf(value, defaults)), problems };
+}
+
+function patchesOf(written: JsonValue): PatchConfig[] {
+  let value: JsonValue | undefined = written;
+  for (const key of ['sync', 'toHost', 'endpoints', 'patches']) {
+    value = isJsonObject(value) ? ownValue(value, key) : undefined;
+  }
+  const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
+  return entries.map((entry: JsonObject) => patchOf(entry)).filter((patch) => patch !== undefined);
+}
+
+type Said = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;
+
+function locate(finding: Finding, document: ConfigDocument, overrides: readonly Override[]): ConfigProblem {
+  const said = { path: formatPath(finding.path), severity: finding.severity, message: finding.message };
+  const origin = originOf(finding.path, overrides);
+  if (origin !== undefined) return { file: origin, line: 0, column: 0, ...said, frame: '' };
+  if (document.source.name === '') return { file: '', line: 0, column: 0, ...said, frame: '' };
+  const offset =
+    finding.at === 'key'
+      ? document.offsetOfKey(finding.path)
+      : document.offsetOfValue(finding.path, finding.index);
+  return problemAt(document, offset, said);
+}
+
+function problemAt({ source }: ConfigDocument, offset: number, said: Said): ConfigProblem {
+  return { file: source.name, ...positionOf(source, offset), ...said, frame: caretFrame(source, offset) };
+}
+
+function inFileOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+}

@@ -1,0 +1,18 @@
+/** Problems as text for people and as JSON for scripts. */
+
+import type { ConfigProblem } from '../kube/errors.ts';
+import { printable } from './source-file.ts';
+
+/** `file:line:column: path: message`, then the source line and the caret; parts that a problem does not have are left out. */
+export function formatProblem(problem: ConfigProblem): string {
+  const place = problem.line > 0 ? `${problem.file}:${problem.line}:${problem.column}` : problem.file;
+  const severity = problem.severity === 'warning' ? 'warning: ' : '';
+  const parts = [place, problem.path, severity + problem.message].filter((part) => part !== '');
+  const line = printable(parts.join(': '));
+  return problem.frame === '' ? `${line}\n` : `${line}\n${problem.frame}\n`;
+}
+
+/** Exactly the members that scripts may rely on. */
+export function problemToJson({ file, line, column, path, severity, message }: ConfigProblem): object {
+  return { file, line, column, path, severity, message };
+}

@@ -1,0 +1,19 @@
+/**
+ * The one source of what a configuration file may hold. Sections of vCluster's format are open: only the keys that this program reads are
+ * checked. Sections of our own are closed: an unknown key is an error.
+ */
+
+import * as z from 'zod';
+import { managementSchema } from './schema-management.ts';
+import { experimentalSchema, syncSchema } from './schema-sync.ts';
+import { syncerSchema } from './schema-syncer.ts';
+
+export const configSchema = z.looseObject({
+  sync: syncSchema,
+  experimental: experimentalSchema,
+  endpointSyncer: syncerSchema,
+  managementApi: managementSchema,
+});
+
+/** What the schema makes of a valid file: defaults filled in, durations in ms, sizes in bytes. */
+export type ParsedConfig = z.output<typeof configSchema>;

@@ -1,0 +1,71 @@
+/** The parsed file as the rest of the program takes it. */
+
+import { type JsonObject, isJsonObject, ownValue } from '../lib/json.ts';
+import { OWNER_API_VERSIONS } from './rules.ts';
+import type { ParsedConfig } from './schema.ts';
+import type { Config, NamespaceMode, PatchConfig, SyncConfig } from './types.ts';
+
+/** `patches` are the entries of `sync.toHost.endpoints.patches`, `vclusterConfig` the file merged with vCluster's defaults. */
+export function toConfig(
+  parsed: ParsedConfig,
+  patches: readonly PatchConfig[],
+  vclusterConfig: JsonObject,
+): Config {
+  const { endpointSyncer: own } = parsed;
+  const { kind, name } = own.owner;
+  const apiVersion = own.owner.apiVersion === '' ? OWNER_API_VERSIONS.get(kind) : own.owner.apiVersion;
+  return {
+    sync: syncConfig(parsed, patches, vclusterConfig),
+    name: own.name,
+    virtual: own.virtual,
+    host: own.host,
+    owner: kind === '' ? undefined : { apiVersion: apiVersion ?? '', kind, name },
+    workers: own.workers,
+    requireService: own.requireService,
+    onHostDelete: own.onHostDelete,
+    createNamespaces: own.createNamespaces,
+    referenceNaming: own.references.naming,
+    sandbox: {
+      expressionTimeoutMs: own.sandbox.expressionTimeout,
+      batchTimeoutMs: own.sandbox.batchTimeout,
+      memoryBytes: own.sandbox.memory,
+      memoBytes: own.sandbox.memoBytes,
+    },
+    httpBindAddress: own.http.bindAddress,
+    log: own.log,
+    vclusterConfig,
+  };
+}
+
+function syncConfig(
+  { sync, experimental }: ParsedConfig,
+  patches: readonly PatchConfig[],
+  vclusterConfig: JsonObject,
+): SyncConfig {
+  const merged = memberOf(memberOf(vclusterConfig, 'sync'), 'toHost');
+  return {
+    endpoints: { enabled: sync.toHost.endpoints.enabled, patches },
+    servicesEnabled: sync.toHost.services.enabled,
+    namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
+    enabledResources: enabledKeys(merged),
+    enabledCustomResources: enabledKeys(memberOf(merged, 'customResources')),
+  };
+}
+
+function namespaceMode(
+  namespaces: ParsedConfig['sync']['toHost']['namespaces'],
+  isLegacyMulti: boolean,
+): NamespaceMode {
+  if (isLegacyMulti) return { kind: 'legacy-multi' };
+  if (!namespaces.enabled) return { kind: 'single' };
+  return { kind: 'mappings', byName: namespaces.mappings.byName, mappingsOnly: namespaces.mappingsOnly };
+}
+
+function enabledKeys(section: JsonObject): ReadonlySet<string> {
+  return new Set(Object.keys(section).filter((key) => ownValue(memberOf(section, key), 'enabled') === true));
+}
+
+function memberOf(object: JsonObject, key: string): JsonObject {
+  const value = ownValue(object, key);
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,63 @@
+/** What is allowed and yet most likely not meant. */
+
+import type { JsonObject } from '../lib/json.ts';
+import { Fields, isMultiNamespace, pathOf } from './fields.ts';
+import { type Finding, warningAtKey, warningAtValue } from './finding.ts';
+import { knownKeys } from './schema-check.ts';
+import { nearestWord } from './suggest.ts';
+
+/** `written` is the user's configuration without empty keys, `defaults` vCluster's whole file. */
+export function configWarnings(written: JsonObject, defaults: JsonObject): Finding[] {
+  const fields = new Fields(written);
+  return [...riskyChoices(fields), ...misspeltSections(fields, defaults)];
+}
+
+function riskyChoices(fields: Fields): Finding[] {
+  const findings: Finding[] = [];
+  if (
+    !fields.isOn('sync.toHost.endpoints.enabled', true) &&
+    fields.isOn('sync.toHost.services.enabled', true)
+  ) {
+    findings.push(
+      warningAtValue(
+        pathOf('sync.toHost.endpoints.enabled'),
+        'sync.toHost.services.enabled is true and Services depend on Endpoints: those without a selector will have no addresses on the host',
+      ),
+    );
+  }
+  if (fields.text('endpointSyncer.onHostDelete') === 'deleteVirtual') {
+    findings.push(
+      warningAtValue(
+        pathOf('endpointSyncer.onHostDelete'),
+        "the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster",
+      ),
+    );
+  }
+  if (fields.isOn('endpointSyncer.createNamespaces') && !isMultiNamespace(fields)) {
+    findings.push(
+      warningAtValue(
+        pathOf('endpointSyncer.createNamespaces'),
+        'has no effect: everything goes into the one host namespace of the virtual cluster',
+      ),
+    );
+  }
+  return findings;
+}
+
+/** Elsewhere unknown keys are vCluster's business; a near miss of one that this program reads is most likely a slip. */
+function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
+  return ['', 'sync', 'sync.toHost'].flatMap((dotted) => {
+    const path = dotted === '' ? [] : pathOf(dotted);
+    const known = knownKeys(path);
+    const [written, vclusters] = [fields, new Fields(defaults)].map((side) =>
+      Object.keys(dotted === '' ? side.root() : side.object(dotted)),
+    );
+    return (written ?? [])
+      .filter((key) => !known.includes(key) && !vclusters?.includes(key))
+      .flatMap((key) => {
+        const near = nearestWord(key, known);
+        if (near === undefined) return [];
+        return [warningAtKey([...path, key], `this key is not read: did you mean "${near}"?`)];
+      });
+  });
+}
