@@ -7,6 +7,8 @@ export type StringMap = Record<string, string>;
 export interface ManagedFieldsEntry extends JsonObject {
   manager: string;
   operation: string;
+  /** RFC 3339, of the manager's last change. */
+  time?: string;
 }
 
 /** The metadata fields that this program reads; all others survive untouched. */

@@ -21,6 +21,8 @@ export interface Observation {
   readonly host: KubeObject | undefined;
   /** Whose `host` is; undefined exactly when there is none. */
   readonly ownership: Ownership | undefined;
+  /** Copies of this key in places where they no longer belong. */
+  readonly strays: readonly KubeObject[];
   /** Every virtual object whose host copy belongs to the same place, this one included. */
   readonly claims: readonly Claim[];
   /** This process wrote the host object (same uid) for this key, whatever has become of its bookkeeping. */

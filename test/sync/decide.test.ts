@@ -28,6 +28,7 @@ function seen(parts: Partial<Observation>): Observation {
     target: TARGET,
     host: undefined,
     ownership: undefined,
+    strays: [],
     claims: [],
     isKnownCopy: false,
     ...parts,

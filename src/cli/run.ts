@@ -1,0 +1,95 @@
+/** `run`: the daemon, until a signal ends it. */
+
+import type { Command } from 'commander';
+import { startDaemon, type Daemon } from '../app.ts';
+import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import { TerminalError } from '../kube/errors.ts';
+import { systemClock } from '../lib/clock.ts';
+import { systemRandom } from '../lib/random.ts';
+import { createLogger, type Logger } from '../observe/logger.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
+import { reportConfigError } from './config-report.ts';
+import { watchFile } from './watch-file.ts';
+
+interface RunOptions {
+  readonly dryRun?: boolean;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command);
+  command
+    .option('--dry-run', 'log each write instead of doing it')
+    .action(async (options: RunOptions) => exit(await run(command, options)));
+}
+
+async function run(command: Command, { dryRun = false }: RunOptions): Promise<number> {
+  const load = (): Promise<LoadedConfig> => loadConfig(loaderInput(command));
+  let loaded: LoadedConfig;
+  try {
+    loaded = await load();
+  } catch (error) {
+    return reportConfigError(error);
+  }
+  const logger = await loggerFor(loaded);
+  for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+  let daemon: Daemon;
+  const stop = stopSignals();
+  try {
+    daemon = await startDaemon({
+      config: loaded.config,
+      isDryRun: dryRun,
+      logger,
+      clock: systemClock,
+      random: systemRandom,
+      signal: stop.signal,
+    });
+  } catch (error) {
+    if (stop.signal.aborted) return 0;
+    if (!(error instanceof TerminalError)) throw error;
+    logger.error({ err: error }, 'cannot start');
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  const watcher = loaded.file === undefined ? undefined : watchFile(loaded.file, () => reload(daemon, load, logger));
+  await stop.requested;
+  watcher?.close();
+  logger.info({}, 'stopping');
+  await daemon.stop();
+  return 0;
+}
+
+async function loggerFor({ config }: LoadedConfig): Promise<Logger> {
+  const { level, format } = config.log;
+  const chosen = format === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : format;
+  return createLogger({ level, format: chosen });
+}
+
+async function reload(daemon: Daemon, load: () => Promise<LoadedConfig>, logger: Logger): Promise<void> {
+  try {
+    const { config } = await load();
+    await daemon.reload(config);
+  } catch (error) {
+    daemon.reloadFailed();
+    logger.error({ err: error }, 'configuration file is invalid, the running configuration stays in force');
+  }
+}
+
+interface StopSignals {
+  readonly signal: AbortSignal;
+  readonly requested: Promise<void>;
+}
+
+/** The first SIGTERM or SIGINT asks for a drain, the second ends the process at once. */
+function stopSignals(): StopSignals {
+  const controller = new AbortController();
+  const requested = new Promise<void>((resolve) => {
+    const onSignal = (): void => {
+      if (controller.signal.aborted) process.exit(1);
+      controller.abort();
+      resolve();
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+  return { signal: controller.signal, requested };
+}

@@ -1,0 +1,40 @@
+/** Tells when a file's content may have changed, also where it is swapped as a symbolic link, as mounted ConfigMaps are. */
+
+import { watch, type FSWatcher } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Several events make one change: editors write, rename and touch. */
+const QUIET_MS = 100;
+
+/** Calls `onChange` after the content differs from before; one call at a time. */
+export function watchFile(path: string, onChange: () => Promise<void>): { close(): void } {
+  let content = readText(path);
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  const look = async (): Promise<void> => {
+    const next = await readText(path);
+    if (next === undefined || next === (await content)) return;
+    content = Promise.resolve(next);
+    await onChange();
+  };
+  // The folder, not the file: a file that was replaced would be watched no more.
+  const watcher: FSWatcher = watch(dirname(path), () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (running = running.then(look)), QUIET_MS);
+  });
+  return {
+    close() {
+      clearTimeout(timer);
+      watcher.close();
+    },
+  };
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return undefined; // swapped at this moment: the next event finds it
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * The host copy that a pair should have, and what flows back: translation, then patches, then the three-way merge. Decides only;
+ * nothing is written here.
+ */
+
+import type { NamespacedName } from '../kube/object.ts';
+import { ENDPOINTS, type KubeObject } from '../kube/object.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { ObjectReference, PatchedObject, PatchPipeline } from '../patch/types.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
+import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
+import { detectChanges, resolveChanges, type MergeInput } from '../translate/merge.ts';
+import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
+import { mapPatch, needsWrite, subsetsEqual } from '../write/diff.ts';
+
+export interface CopyForgeOptions {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  readonly pipeline: PatchPipeline;
+  /** Owns what is made in the virtual cluster's own host namespace. */
+  readonly owner: OwnerReference | undefined;
+}
+
+/** The virtual object, where its copy belongs, and what is there. */
+export interface Pair {
+  readonly virtual: KubeObject;
+  readonly target: NamespacedName;
+  readonly host: KubeObject | undefined;
+}
+
+export interface CopyForge {
+  /** A copy as if there had never been one: nothing of `pair.host` stays. */
+  fresh(pair: Pair): Promise<ForgedCopy>;
+  /** Both sides brought together. */
+  merged(pair: Pair & { readonly host: KubeObject }): Promise<MergedCopy>;
+}
+
+export interface ForgedCopy {
+  readonly host: KubeObject;
+  /** References of kinds that the configuration does not allow; they were left untouched. */
+  readonly notAllowed: readonly ObjectReference[];
+}
+
+export interface MergedCopy {
+  /** The host object to write; undefined: it is right already. */
+  readonly host: KubeObject | undefined;
+  /** Data on the host, not only bookkeeping, is not what it should be. */
+  readonly putsRight: boolean;
+  /** A merge patch, guarded by resourceVersion; undefined: nothing flows back. */
+  readonly virtualPatch: JsonObject | undefined;
+  readonly notAllowed: readonly ObjectReference[];
+}
+
+export function createCopyForge(options: CopyForgeOptions): CopyForge {
+  const { names, labels, pipeline } = options;
+  const input = async (pair: Pair): Promise<{ input: MergeInput; patched: PatchedObject }> => {
+    const patched = await forward(pair, options);
+    const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+    return { input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline }, patched };
+  };
+  return {
+    async fresh(pair) {
+      const { input: merge, patched } = await input(pair);
+      const { host } = resolveChanges(detectChanges({ ...merge, host: undefined }), undefined);
+      return { host, notAllowed: patched.notAllowed };
+    },
+    async merged(pair) {
+      const { input: merge, patched } = await input(pair);
+      const changes = detectChanges(merge);
+      const reversed = changes.needsReverse ? await reverse(pair, { names, labels }, pipeline) : undefined;
+      const { host, virtual, isVirtualChanged } = resolveChanges(changes, reversed);
+      return {
+        host: needsWrite(host, pair.host) ? host : undefined,
+        putsRight: needsWrite(withoutRecord(host), withoutRecord(pair.host)),
+        virtualPatch: isVirtualChanged ? virtualPatch(pair.virtual, virtual) : undefined,
+        notAllowed: patched.notAllowed,
+      };
+    },
+  };
+}
+
+function forward(pair: Pair, options: CopyForgeOptions): PatchedObject | Promise<PatchedObject> {
+  const { virtual, target, host } = pair;
+  const forged = forgeHostObject(virtual, { ...options, kind: ENDPOINTS, target });
+  return options.pipeline.apply('toHost', json(forged), {
+    objectNamespace: virtual.metadata.namespace ?? '',
+    virtualObject: json(virtual),
+    hostObject: host === undefined ? null : json(host),
+  });
+}
+
+async function reverse(
+  { virtual, host }: Pair & { readonly host: KubeObject },
+  translators: { names: NameTranslator; labels: LabelTranslator },
+  pipeline: PatchPipeline,
+): Promise<KubeObject> {
+  const { name, namespace = '' } = virtual.metadata;
+  const context = { objectNamespace: namespace, virtualObject: json(virtual), hostObject: json(host) };
+  const { object } = await pipeline.apply('toVirtual', json(host), context);
+  return backTranslate(object as unknown as KubeObject, { name, namespace }, translators, virtual);
+}
+
+function withoutRecord(object: KubeObject): KubeObject {
+  const annotations = { ...object.metadata.annotations };
+  delete annotations[LAST_SYNCED];
+  delete annotations[MANAGED_ANNOTATIONS];
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** The smallest merge patch that turns one state of the virtual object into the other. */
+function virtualPatch(from: KubeObject, to: KubeObject): JsonObject {
+  const metadata: JsonObject = { resourceVersion: from.metadata.resourceVersion ?? null };
+  const annotations = mapPatch(from.metadata.annotations ?? {}, to.metadata.annotations ?? {});
+  const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});
+  if (annotations !== undefined) metadata['annotations'] = annotations;
+  if (labels !== undefined) metadata['labels'] = labels;
+  const [before, after] = [json(from)['subsets'] ?? null, json(to)['subsets'] ?? null];
+  return subsetsEqual(before, after) ? { metadata } : { metadata, subsets: after };
+}
+
+/** Kubernetes objects are JSON; their type only says more about `metadata`. */
+function json(object: KubeObject): JsonObject {
+  return object as unknown as JsonObject;
+}

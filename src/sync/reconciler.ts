@@ -1,0 +1,287 @@
+/** One key, once: observe both sides, decide, act. Idempotent; whatever goes wrong is decided anew the next time. */
+
+import type { ClusterClient, EventRecorder, Informer } from '../cluster/types.ts';
+import { invariant } from '../kube/errors.ts';
+import { ENDPOINTS, SERVICES, keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../kube/object.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
+import type { ObjectReference } from '../patch/types.ts';
+import { FIELD_MANAGER, type Writer } from '../write/writer.ts';
+import type { ContentionGuard } from './contention.ts';
+import type { CopyForge, MergedCopy, Pair } from './copy-forge.ts';
+import { decide, type DecideOptions, type Decision, type Observation } from './decide.ts';
+import type { RecreationBackoff } from './recreation.ts';
+import { isInStep, syncedPair, type SyncedPairs } from './synced-pairs.ts';
+
+export interface ReconcilerOptions {
+  readonly observe: (key: ObjectKey) => Observation;
+  readonly decide: DecideOptions;
+  readonly onHostDelete: 'recreate' | 'deleteVirtual';
+  readonly forge: CopyForge;
+  readonly pairs: SyncedPairs;
+  readonly host: { readonly client: ClusterClient; readonly cache: Informer; readonly writer: Writer };
+  readonly virtual: { readonly client: ClusterClient; readonly services: Informer; readonly writer: Writer };
+  readonly recreation: RecreationBackoff;
+  readonly contention: ContentionGuard;
+  readonly recorder: EventRecorder;
+}
+
+/** What became of a key. `waitMs` asks to look again later even if nothing happens. */
+export interface ReconcileResult {
+  readonly outcome:
+    | 'unchanged'
+    | 'created'
+    | 'updated'
+    | 'rewritten'
+    | 'deleted'
+    | 'ignored'
+    | 'refused'
+    | 'waiting';
+  readonly reason?: string;
+  readonly waitMs?: number;
+}
+
+export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
+
+const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
+
+export function createReconciler(options: ReconcilerOptions): Reconcile {
+  const reconciler = new EndpointsReconciler(options);
+  return (key) => reconciler.reconcile(key);
+}
+
+class EndpointsReconciler {
+  readonly #options: ReconcilerOptions;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: ObjectKey): Promise<ReconcileResult> {
+    const seen = this.#options.observe(key);
+    if (isInStep(this.#options.pairs.get(key), seen)) return UNCHANGED;
+    const decision = decide(seen, this.#options.decide);
+    try {
+      for (const stray of seen.strays) await this.#deleteStray(stray);
+      return await this.#act(decision, seen);
+    } catch (error) {
+      await this.#refresh(error, seen);
+      throw error;
+    }
+  }
+
+  #act(decision: Decision, seen: Observation): Promise<ReconcileResult> {
+    switch (decision.kind) {
+      case 'ignore':
+        return this.#ignore(seen, decision.reason);
+      case 'refuse':
+        return this.#refuse(seen, decision);
+      case 'delete':
+        return this.#delete(seen, decision.reason);
+      case 'create':
+        return this.#create(seen);
+      case 'update':
+        return this.#update(seen);
+      case 'rewrite':
+        return this.#rewrite(seen, decision.reason);
+    }
+  }
+
+  async #ignore(seen: Observation, reason: string): Promise<ReconcileResult> {
+    if (seen.virtual === undefined) this.#forget(seen.key);
+    return { outcome: 'ignored', reason };
+  }
+
+  async #refuse(
+    seen: Observation,
+    { reason, note }: Decision & { kind: 'refuse' },
+  ): Promise<ReconcileResult> {
+    this.#warn(seen, reason, note);
+    return { outcome: 'refused', reason };
+  }
+
+  async #delete(seen: Observation, reason: string): Promise<ReconcileResult> {
+    const { host, target } = seen;
+    invariant(host?.metadata.uid && target, 'a host copy that is deleted has been seen');
+    await this.#options.host.writer.delete(target, host.metadata.uid, reason);
+    this.#forget(seen.key);
+    return { outcome: 'deleted', reason };
+  }
+
+  /** A copy that an earlier configuration put elsewhere. */
+  async #deleteStray({ metadata: { namespace = '', name, uid = '' } }: KubeObject): Promise<void> {
+    await this.#options.host.writer.delete({ namespace, name }, uid, 'belongs elsewhere now');
+  }
+
+  async #create(seen: Observation): Promise<ReconcileResult> {
+    const { virtual, key } = seen;
+    invariant(virtual, 'only what exists is copied');
+    if (this.#options.onHostDelete === 'deleteVirtual' && this.#options.recreation.deletions(key) > 0) {
+      return this.#deleteVirtual(seen, virtual);
+    }
+    const waitMs = this.#options.recreation.waitMs(key);
+    if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
+    if (await this.#learnService(seen, virtual)) return this.reconcile(key);
+    const copy = await this.#options.forge.fresh(pairOf(seen));
+    this.#warnNotAllowed(seen, copy.notAllowed);
+    const stored = await this.#options.host.writer.create(copy.host, 'no host copy');
+    this.#remember(seen, virtual, stored ?? copy.host);
+    this.#options.recorder.event(virtual, ENDPOINTS, {
+      type: 'Normal',
+      reason: 'Synced',
+      note: `Synced to Endpoints "${objectKey(copy.host)}" on the host.`,
+    });
+    return { outcome: 'created' };
+  }
+
+  async #update(seen: Observation): Promise<ReconcileResult> {
+    const { virtual, host, key } = seen;
+    invariant(virtual && host, 'both sides exist when one updates the other');
+    const waitMs = this.#options.contention.waitMs(key);
+    if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
+    const merged = await this.#options.forge.merged({ ...pairOf(seen), host });
+    this.#warnNotAllowed(seen, merged.notAllowed);
+    if (this.#isOverwritten(seen, merged) && this.#options.contention.noteOverwrite(key)) {
+      return this.#leaveContested(seen, host);
+    }
+    if (merged.virtualPatch !== undefined) {
+      const reason = 'changed on the host';
+      const stored = await this.#options.virtual.writer.mergePatch(parseKey(key), merged.virtualPatch, reason);
+      // The host copy is decided anew from what the virtual cluster stored.
+      if (stored !== undefined) return { outcome: 'updated', reason, waitMs: 0 };
+    }
+    const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
+    this.#remember(seen, virtual, stored ?? host);
+    return merged.host === undefined ? UNCHANGED : { outcome: 'updated', reason: updateReason(merged) };
+  }
+
+  /** Somebody changed our data on the host although the virtual object stayed as it was when we wrote it. */
+  #isOverwritten({ key, virtual, host }: Observation, { putsRight, virtualPatch }: MergedCopy): boolean {
+    const pair = this.#options.pairs.get(key);
+    return (
+      putsRight &&
+      virtualPatch === undefined &&
+      pair?.virtualVersion === virtual?.metadata.resourceVersion &&
+      pair?.hostVersion !== host?.metadata.resourceVersion
+    );
+  }
+
+  async #rewrite(seen: Observation, reason: string): Promise<ReconcileResult> {
+    const { virtual, host } = seen;
+    invariant(virtual && host?.metadata.resourceVersion, 'both sides exist when a copy is rewritten');
+    const copy = await this.#options.forge.fresh(pairOf(seen));
+    this.#warnNotAllowed(seen, copy.notAllowed);
+    const { resourceVersion, uid = '' } = host.metadata;
+    const metadata = { ...copy.host.metadata, resourceVersion, uid };
+    const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
+    this.#remember(seen, virtual, stored ?? host);
+    return { outcome: 'rewritten', reason };
+  }
+
+  async #deleteVirtual(seen: Observation, virtual: KubeObject): Promise<ReconcileResult> {
+    const reason = 'host copy was deleted';
+    await this.#options.virtual.writer.delete(parseKey(seen.key), virtual.metadata.uid ?? '', reason);
+    this.#forget(seen.key);
+    return { outcome: 'deleted', reason };
+  }
+
+  /** Says once per streak that somebody on the host keeps deleting the copy. */
+  async #waitForRecreation(seen: Observation, waitMs: number): Promise<ReconcileResult> {
+    if (this.#options.recreation.deletions(seen.key) === 2) {
+      this.#warn(
+        seen,
+        'SyncError',
+        'Somebody on the host keeps deleting the copy of this object; it is made again with growing pauses. ' +
+          "The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
+      );
+    }
+    return { outcome: 'waiting', reason: 'host copy was deleted', waitMs };
+  }
+
+  async #leaveContested(seen: Observation, host: KubeObject): Promise<ReconcileResult> {
+    const waitMs = this.#options.contention.waitMs(seen.key);
+    this.#warn(
+      seen,
+      'Contested',
+      `Field manager "${otherManager(host)}" keeps overwriting the host copy, so it is left alone for now. ` +
+        'Stop that writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
+    );
+    return { outcome: 'waiting', reason: 'Contested', waitMs };
+  }
+
+  /**
+   * Before the first copy of an Endpoints whose Service is not in the cache: could the cache be late? It cannot where it has already
+   * reached the version of the Endpoints, because a Service with a selector exists before its Endpoints. Answers true when a Service
+   * turned up.
+   */
+  async #learnService(seen: Observation, virtual: KubeObject): Promise<boolean> {
+    const { client, services } = this.#options.virtual;
+    if (seen.service !== undefined || hasReached(services.resourceVersion, virtual.metadata.resourceVersion))
+      return false;
+    try {
+      services.observeWrite(await client.get(SERVICES, parseKey(seen.key)));
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  /** After a lost race the cache is behind: read the host object once, so that the next attempt decides on what is there. */
+  async #refresh(error: unknown, { target, host }: Observation): Promise<void> {
+    const { client, cache } = this.#options.host;
+    if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
+    try {
+      cache.observeWrite(await client.get(ENDPOINTS, target));
+    } catch (failure) {
+      if (isNotFound(failure) && host?.metadata.uid) cache.observeDelete(keyOf(target), host.metadata.uid);
+    }
+  }
+
+  #remember(seen: Observation, virtual: KubeObject, host: KubeObject): void {
+    this.#options.pairs.set(seen.key, syncedPair(virtual, host, seen.service));
+  }
+
+  #forget(key: ObjectKey): void {
+    this.#options.pairs.delete(key);
+    this.#options.recreation.forget(key);
+    this.#options.contention.forget(key);
+  }
+
+  #warnNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {
+    for (const { patchIndex, path, apiVersion, kind, namespace, name } of references) {
+      this.#warn(
+        seen,
+        'ReferenceNotAllowed',
+        `patches[${patchIndex}], path ${path}: it names ${apiVersion} ${kind} "${namespace}/${name}", a kind that the configuration ` +
+          'does not allow, so the reference is left as it is. Name the kind in a reference patch, or enable it under sync.toHost.',
+      );
+    }
+  }
+
+  #warn({ virtual }: Observation, reason: string, note: string): void {
+    if (virtual !== undefined)
+      this.#options.recorder.event(virtual, ENDPOINTS, { type: 'Warning', reason, note });
+  }
+}
+
+function pairOf({ virtual, target, host }: Observation): Pair {
+  invariant(virtual && target, 'only what exists and has a place is copied');
+  return { virtual, target, host };
+}
+
+function updateReason({ putsRight }: MergedCopy): string {
+  return putsRight ? 'differs from the virtual object' : 'bookkeeping';
+}
+
+/** True when a cache at version `reached` holds everything up to `wanted`; versions that are no numbers prove nothing. */
+function hasReached(reached: string, wanted: string | undefined): boolean {
+  if (!/^\d+$/.test(reached) || wanted === undefined || !/^\d+$/.test(wanted)) return false;
+  return reached.length === wanted.length ? reached >= wanted : reached.length > wanted.length;
+}
+
+/** The manager of the latest write that was not ours, as managedFields tell. */
+function otherManager(host: KubeObject): string {
+  const others = (host.metadata.managedFields ?? []).filter(({ manager }) => manager !== FIELD_MANAGER);
+  const latest = others.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0];
+  return latest?.manager ?? 'unknown';
+}

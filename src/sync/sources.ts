@@ -1,0 +1,38 @@
+/** Which keys an event concerns. Both sides' events name the same keys: those of the virtual Endpoints. */
+
+import type { CacheEvent, Lister } from '../cluster/types.ts';
+import { ENDPOINTS, keyOf, type ObjectKey } from '../kube/object.ts';
+import { namedVirtual } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import { BY_HOST_KEY } from './observer.ts';
+
+/**
+ * A virtual Endpoints or Service changed: its own key, and every other object whose copy belongs to the same host name, because one
+ * that goes, or may no longer be synced, frees the name.
+ */
+export function keysOfVirtualEvent(
+  { key }: CacheEvent,
+  { virtual, translator }: { virtual: Lister; translator: NameTranslator },
+): readonly ObjectKey[] {
+  const slash = key.indexOf('/');
+  const target = translator.toHost({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
+  if (target === undefined) return [key];
+  const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));
+  return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
+}
+
+/**
+ * A host object changed: the key that its bookkeeping names (an orphan has no other trace), and every virtual object that waits for
+ * this name.
+ */
+export function keysOfHostEvent(
+  { key, object, previous }: CacheEvent,
+  { virtual, translator }: { virtual: Lister; translator: NameTranslator },
+): readonly ObjectKey[] {
+  const keys = new Set(virtual.byIndex(BY_HOST_KEY, key));
+  for (const state of [object, previous]) {
+    const named = state && namedVirtual(state, ENDPOINTS, translator);
+    if (named !== undefined) keys.add(keyOf(named));
+  }
+  return [...keys];
+}
