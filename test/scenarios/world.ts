@@ -103,6 +103,11 @@ export class World implements AsyncDisposable, Placement {
     await this.host.ensureNamespace(name);
   }
 
+  /** A host namespace that the daemon may make: it goes with this world. */
+  claimHostNamespace(name: string): void {
+    this.#namespaces.host.add(name);
+  }
+
   /** A file of this world; it goes with it. */
   file(name: string, text: string): string {
     const path = join(this.directory, name);

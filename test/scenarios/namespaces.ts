@@ -1,0 +1,198 @@
+/** Where objects go when virtual namespaces have host namespaces of their own. */
+
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { JsonValue } from '../../src/lib/json.ts';
+import { MARKER } from './expected-copy.ts';
+import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const podRef = (name: string, namespace?: string): Record<string, JsonValue> => ({
+  kind: 'Pod',
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
+  uid: 'u1',
+});
+
+export function namespaceScenarios(newWorld: NewWorld): void {
+  describe('with namespace mappings', () => {
+    const shared = sharedWorld(newWorld, (world) => ({
+      config: mappings(world, false),
+    }));
+    beforeAll(async () => {
+      const { world } = shared();
+      await prepare(world);
+    });
+
+    test('a mapped namespace keeps its names, the most specific entry counts', async () => {
+      const { world } = shared();
+      for (const [key, target] of [
+        ['team-a/web', 'a'],
+        ['dev-one/web', 'dev-one'],
+        ['dev-special/web', 'special'],
+      ] as const) {
+        await world.virtual.create(
+          'Endpoints',
+          endpoints(key, {
+            labels: { release: 'stays', [MARKER]: 'nested' },
+            subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('pod-0', 'team-a') }], ports: [] }],
+          }),
+        );
+        const copy = await there(world, target, 'web');
+        expect(copy.metadata.labels).toMatchObject({
+          release: 'stays',
+          [MARKER]: world.vcluster,
+          'vcluster.loft.sh/namespace': pair(key)[0],
+        });
+        expect(copy.metadata.annotations).toMatchObject({
+          'vcluster.loft.sh/object-host-name': 'web',
+          'vcluster.loft.sh/object-host-namespace': hostNs(world, target),
+        });
+        expect(subsetsOf(copy)[0]?.addresses?.[0]?.targetRef).toEqual({
+          kind: 'Pod',
+          name: 'pod-0',
+          namespace: hostNs(world, 'a'),
+        });
+      }
+    });
+
+    test('updates, host metadata and deletion work as everywhere', async () => {
+      const { world } = shared();
+      await world.virtual.create('Endpoints', endpoints('team-a/flow'));
+      await there(world, 'a', 'flow');
+      await world.host.merge('Endpoints', [hostNs(world, 'a'), 'flow'], { metadata: { labels: { h: '1' } } });
+      await world.whenVirtual('team-a/flow', ({ metadata }) => metadata.labels?.['h'] === '1');
+      await world.virtual.merge('Endpoints', pair('team-a/flow'), {
+        subsets: [subset('10.1.0.4')],
+      });
+      await world.host.when(
+        'Endpoints',
+        [hostNs(world, 'a'), 'flow'],
+        (copy) => ipsOf(copy)[0] === '10.1.0.4',
+      );
+      await world.virtual.delete('Endpoints', 'team-a', 'flow');
+      const gone = await world.host.when<undefined>(
+        'Endpoints',
+        [hostNs(world, 'a'), 'flow'],
+        (copy) => copy === undefined,
+      );
+      expect(gone).toBeUndefined();
+    });
+
+    test('an unmapped namespace goes where all would go without mappings', async () => {
+      const { world } = shared();
+      await world.virtual.create('Endpoints', endpoints('plain/web'));
+      expect(await world.whenCopied('plain/web')).toBeDefined();
+    });
+
+    test('a host object of the same name that is not ours is never touched', async () => {
+      const { world } = shared();
+      const foreign = await world.host.create('Endpoints', endpoints(`${hostNs(world, 'a')}/taken`));
+      await world.virtual.create('Endpoints', endpoints('team-a/taken', { subsets: [subset('10.1.0.9')] }));
+      await world.whenEvent('team-a/taken', 'NotManaged');
+      expect(await world.host.get('Endpoints', hostNs(world, 'a'), 'taken')).toEqual(foreign);
+    });
+  });
+
+  describe('with mappingsOnly', () => {
+    const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, true) }));
+
+    test('an unmapped namespace is refused with an Event, the others go on', async () => {
+      const { world } = shared();
+      await prepare(world);
+      await world.virtual.create('Endpoints', endpoints('plain/web'));
+      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await there(world, 'a', 'web');
+      expect(await world.whenEvent('plain/web', 'NamespaceNotMapped')).toContain('plain');
+      expect(await world.findCopy('plain/web')).toBeUndefined();
+    });
+  });
+
+  describe('with a host namespace that is missing', () => {
+    const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, false) }));
+
+    test('an Event says so, and syncing goes on when somebody makes it', async () => {
+      const { world } = shared();
+      await world.virtualNamespace('team-a');
+      await world.virtualNamespace('plain');
+      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await world.virtual.create('Endpoints', endpoints('plain/web'));
+      await world.whenCopied('plain/web');
+      expect(await world.whenEvent('team-a/web', 'NamespaceNotFound')).toContain(hostNs(world, 'a'));
+      await world.hostNamespaceNamed(hostNs(world, 'a'));
+      await there(world, 'a', 'web');
+    });
+  });
+
+  describe('with createNamespaces', () => {
+    const shared = sharedWorld(newWorld, (world) => ({
+      config: { ...mappings(world, false), endpointSyncer: { createNamespaces: true } },
+    }));
+
+    test('a missing host namespace is made', async () => {
+      const { world } = shared();
+      await world.virtualNamespace('team-a');
+      world.claimHostNamespace(hostNs(world, 'a'));
+      await world.virtual.create('Endpoints', endpoints('team-a/web'));
+      await there(world, 'a', 'web');
+      expect(await world.host.find('Namespace', '', hostNs(world, 'a'))).toBeDefined();
+    });
+  });
+
+  describe('with the multi-namespace mode of vCluster 0.25', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { experimental: { multiNamespaceMode: { enabled: true } } },
+    }));
+
+    test('every virtual namespace has its hashed host namespace', async () => {
+      const { world } = shared();
+      await world.virtualNamespace('team-a');
+      const target = legacyNamespace(world, 'team-a');
+      await world.hostNamespaceNamed(target);
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('team-a/web', {
+          subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef: podRef('web-0') }] }],
+        }),
+      );
+      const copy = await world.host.when('Endpoints', [target, 'web'], (found) => found !== undefined);
+      expect(subsetsOf(copy)[0]?.addresses?.[0]?.targetRef).toEqual({
+        kind: 'Pod',
+        name: 'web-0',
+        namespace: target,
+      });
+      expect(copy.metadata.labels?.[MARKER]).toBe(world.vcluster);
+      await world.virtual.delete('Endpoints', 'team-a', 'web');
+      await world.host.when('Endpoints', [target, 'web'], (found) => found === undefined);
+    });
+  });
+}
+
+function mappings(world: World, mappingsOnly: boolean): Record<string, JsonValue> {
+  const byName = {
+    'team-a': hostNs(world, 'a'),
+    'dev-*': `${hostNs(world, '')}*`,
+    'dev-special': hostNs(world, 'special'),
+    'dev-o*': `${hostNs(world, 'dev-o')}*`,
+  };
+  return { sync: { toHost: { namespaces: { enabled: true, mappingsOnly, mappings: { byName } } } } };
+}
+
+function hostNs(world: World, name: string): string {
+  return `${world.hostNamespace}-${name}`;
+}
+
+async function prepare(world: World): Promise<void> {
+  for (const name of ['team-a', 'dev-one', 'dev-special', 'plain']) await world.virtualNamespace(name);
+  for (const name of ['a', 'dev-one', 'special']) await world.hostNamespaceNamed(hostNs(world, name));
+}
+
+function there(world: World, target: string, name: string): ReturnType<World['getCopy']> {
+  return world.host.when('Endpoints', [hostNs(world, target), name], (copy) => copy !== undefined);
+}
+
+function legacyNamespace(world: World, namespace: string): string {
+  const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
+  return `vcluster-${hash(namespace)}-${hash(`${world.hostNamespace}x${world.vcluster}`)}`;
+}

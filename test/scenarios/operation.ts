@@ -1,0 +1,342 @@
+/** Running it: readiness, metrics, signals, reload, dry run, and a start that cannot work. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
+import { endpoints, ipsOf, subset } from './objects.ts';
+import { pair, type NewWorld, type Rule, type World } from './world.ts';
+import type { Daemon } from './daemon.ts';
+
+const UPPER = { path: 'metadata.annotations.note', expression: 'value.toUpperCase()' };
+const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCase()' };
+
+export function operationScenarios(newWorld: NewWorld): void {
+  describe('the daemon', () => {
+    test('answers /healthz, /readyz and /metrics, and ends with 0 on SIGTERM', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      expect((await daemon.get('/healthz')).status).toBe(200);
+      expect((await daemon.get('/readyz?verbose')).text).toMatch(/virtual[\s\S]*host|host[\s\S]*virtual/);
+      await world.virtual.create('Endpoints', endpoints('default/one'));
+      await world.whenCopied('default/one');
+      const { text } = await daemon.get('/metrics');
+      for (const name of [
+        'workqueue_depth',
+        'workqueue_adds_total',
+        'controller_runtime_reconcile_total',
+        'controller_runtime_reconcile_errors_total',
+        'rest_client_requests_total',
+      ])
+        expect(text).toContain(name);
+      expect(daemon.stdout).toBe('');
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+
+    test('drains on SIGTERM: what it began is whole, and the next one does the rest', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      const keys = Array.from({ length: 60 }, (_, i) => `default/e-${i}`);
+      await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+      for (const copy of await world.copies()) expect(ipsOf(copy)).toEqual(['10.1.0.1']);
+      await world.settle(await world.startDaemon());
+      for (const key of keys) await world.whenCopied(key);
+      expect(await world.copies()).toHaveLength(keys.length);
+    });
+
+    test('killed at any moment leaves a state from which the next one goes on', async () => {
+      await using world = await newWorld();
+      const keys = Array.from({ length: 40 }, (_, i) => `default/k-${i}`);
+      await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
+      for (const copies of [1, 13, 30]) {
+        const daemon = await world.spawnDaemon();
+        await eventually(
+          () => world.copies(),
+          (found) => found.length >= copies,
+        );
+        await daemon.kill();
+        await world.virtual.merge('Endpoints', pair(keys[copies] ?? ''), {
+          subsets: [subset(`10.5.0.${copies}`)],
+        });
+      }
+      await world.settle(await world.startDaemon());
+      for (const key of keys) await world.whenCopied(key);
+      expect(await world.copies()).toHaveLength(keys.length);
+    });
+
+    test('owns what it makes by the object it was told to', async () => {
+      await using world = await newWorld();
+      const owner = await world.host.create('ConfigMap', {
+        metadata: { namespace: world.hostNamespace, name: 'vc' },
+      });
+      await world.startDaemon({
+        config: { endpointSyncer: { owner: { apiVersion: 'v1', kind: 'ConfigMap', name: 'vc' } } },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/owned'));
+      const copy = await world.whenCopied('default/owned');
+      expect(copy.metadata['ownerReferences']).toEqual([
+        expect.objectContaining({ apiVersion: 'v1', kind: 'ConfigMap', name: 'vc', uid: owner.metadata.uid }),
+      ]);
+    });
+
+    test('leaves an object alone that another writer keeps overwriting, and says so', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      await world.virtual.create('Endpoints', endpoints('default/fought'));
+      await world.virtual.create('Endpoints', endpoints('default/peace'));
+      await world.whenCopied('default/fought');
+      const path = `/api/v1/namespaces/${world.hostNamespace}/endpoints/${world.hostName('default/fought')}`;
+      for (let round = 0; round < 12; round++) {
+        if ((await world.eventsOn('default/fought', 'Contested')).length > 0) break;
+        const theirs = { subsets: [subset(`10.66.0.${round + 1}`)] };
+        await world.host.request(
+          'PATCH',
+          `${path}?fieldManager=other-tool`,
+          theirs,
+          'application/merge-patch+json',
+        );
+        await world.settle(daemon);
+      }
+      const note = await world.whenEvent('default/fought', 'Contested');
+      expect(note).toContain('other-tool');
+      await world.settle(daemon);
+      expect(ipsOf(await world.getCopy('default/fought'))[0]).toMatch(/^10\.66\./);
+      await world.virtual.merge('Endpoints', ['default', 'peace'], {
+        metadata: { labels: { still: 'works' } },
+      });
+      await world.whenCopied('default/peace');
+    });
+
+    test('in a dry run writes nothing and logs what it would write', async () => {
+      await using world = await newWorld();
+      const before = await world.startDaemon();
+      for (const name of ['changed', 'deleted', 'same'])
+        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      await world.settle(before);
+      await before.terminate();
+      await world.virtual.create('Endpoints', endpoints('default/new'));
+      await world.virtual.delete('Endpoints', 'default', 'deleted');
+      await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const daemon = await world.startDaemon({
+        args: ['--dry-run'],
+        kubeconfigs: { host: host.path, virtual: virtual.path },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/while-it-runs'));
+      const lines = await eventually(
+        () => daemon.stderr,
+        (text) =>
+          ['new', 'deleted', 'changed', 'while-it-runs'].every((name) =>
+            text.includes(world.hostName(`default/${name}`)),
+          ),
+        { what: 'the log of the dry run' },
+      );
+      await world.whenIdle(daemon);
+      expect(lines).not.toContain(world.hostName('default/same'));
+      const changing = [...host.requests, ...virtual.requests].filter(
+        ({ method, path }) => method !== 'GET' && !path.includes('selfsubject'),
+      );
+      expect(changing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+    });
+  });
+
+  reloadScenarios(newWorld);
+  badStartScenarios(newWorld);
+}
+
+function reloadScenarios(newWorld: NewWorld): void {
+  describe('the configuration file', () => {
+    const patched = (...patches: JsonObject[]): JsonObject => ({
+      sync: { toHost: { endpoints: { patches } } },
+    });
+
+    test('is reloaded while the daemon runs; an invalid one keeps the old, other changes ask for a restart', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: patched(UPPER) });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched(LOWER) }));
+      await noteIs('mixed');
+
+      const valid = readFileSync(daemon.configPath, 'utf8');
+      writeFileSync(daemon.configPath, `${valid}\nsync: [broken\n`);
+      await eventually(
+        () => daemon.stderr,
+        (text) => /invalid/i.test(text),
+        { what: 'a complaint about the invalid file' },
+      );
+      await world.virtual.merge('Endpoints', ['default', 'note'], {
+        metadata: { annotations: { note: 'STILL' } },
+      });
+      await noteIs('still');
+
+      writeFileSync(daemon.configPath, valid);
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: { ...(config['endpointSyncer'] as JsonObject), workers: 3 },
+      }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => /restart/i.test(text),
+        { what: 'a line that asks for a restart' },
+      );
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
+      await noteIs('STILL');
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+  });
+}
+
+async function rewrite(
+  daemon: Daemon & { configPath: string },
+  change: (config: JsonObject) => JsonObject,
+): Promise<void> {
+  const config = parse(readFileSync(daemon.configPath, 'utf8')) as JsonObject; // we wrote it
+  writeFileSync(daemon.configPath, stringify(change(config)));
+}
+
+function badStartScenarios(newWorld: NewWorld): void {
+  describe('a start that cannot work', () => {
+    test('because the file is invalid ends with 2 and shows where', async () => {
+      await using world = await newWorld();
+      const daemon = await world.spawnDaemon({
+        config: {
+          sync: {
+            toHost: { endpoints: { patches: [{ path: 'subsets[', expression: 'value +' }], enabeld: true } },
+          },
+        },
+      });
+      expect(await daemon.exited).toEqual({ code: 2, signal: null });
+      expect(daemon.stderr).toMatch(/config-\d+\.yaml:\d+:\d+: /);
+      expect(daemon.stderr).toContain('sync.toHost.endpoints.patches[0].path');
+      expect(daemon.stderr).toContain('enabeld');
+      expect(daemon.stderr).toContain('^');
+    });
+
+    test('because a right is missing ends with 1 and names verb, resource, namespace and cluster', async () => {
+      await using world = await newWorld();
+      const without = (verb: string): Rule[] =>
+        leastRights(world).host.map((rule) => ({ ...rule, verbs: rule.verbs.filter((one) => one !== verb) }));
+      const host = world.file('few.kubeconfig', await world.ground.userKubeconfig('host', without('delete')));
+      const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
+      expect(await daemon.exited).toEqual({ code: 1, signal: null });
+      const named = daemon.stderr
+        .split('\n')
+        .filter((line) => !line.startsWith('{') && line.includes('delete'));
+      expect(named).toHaveLength(1);
+      for (const word of ['endpoints', world.hostNamespace, 'host']) expect(named[0]).toContain(word);
+      expect(daemon.stderr).not.toMatch(/\bcreate endpoints/);
+    });
+
+    test('does not happen with exactly the rights that are documented', async () => {
+      await using world = await newWorld();
+      const rights = leastRights(world);
+      const kubeconfigs = {
+        host: world.file('least-host.kubeconfig', await world.ground.userKubeconfig('host', rights.host)),
+        virtual: world.file(
+          'least-virtual.kubeconfig',
+          await world.ground.userKubeconfig('virtual', rights.virtual),
+        ),
+      };
+      const daemon = await world.startDaemon({ kubeconfigs });
+      await world.virtual.create('Endpoints', endpoints('default/modest'));
+      await world.whenCopied('default/modest');
+      await world.whenEvent('default/modest', 'Synced');
+      await world.host.merge('Endpoints', world.hostKey('default/modest'), {
+        metadata: { labels: { h: '1' } },
+      });
+      await world.whenVirtual('default/modest', ({ metadata }) => metadata.labels?.['h'] === '1');
+      await world.virtual.delete('Endpoints', 'default', 'modest');
+      await world.whenNoCopy('default/modest');
+      expect(daemon.stderr).not.toMatch(/forbidden/i);
+    });
+
+    test('because nobody listens there ends with 1 and names the cluster and its address', async () => {
+      await using world = await newWorld();
+      const [port = 0] = await freePorts(1);
+      const host = world.file('nobody.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
+      const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
+      expect((await daemon.exited).code).toBe(1);
+      const text = plain(daemon);
+      expect(text).toMatch(/\bhost\b/);
+      expect(text).toContain(`127.0.0.1:${port}`);
+    });
+
+    test('because the token is wrong ends with 1 and says which cluster refused it', async () => {
+      await using world = await newWorld();
+      const good = parse(readFileSync(world.virtual.kubeconfigPath, 'utf8')) as JsonObject; // tests' kubeconfig
+      const virtual = world.file(
+        'wrong.kubeconfig',
+        JSON.stringify({
+          ...good,
+          users: [
+            { name: (good['users'] as { name: string }[])[0]?.name ?? 'user', user: { token: 'wrong' } },
+          ],
+        }),
+      );
+      const daemon = await world.spawnDaemon({ kubeconfigs: { virtual } });
+      expect((await daemon.exited).code).toBe(1);
+      expect(plain(daemon)).toMatch(/\bvirtual\b/);
+      expect(plain(daemon)).toMatch(/401|unauthori[sz]ed|credential/i);
+      expect(daemon.stderr).not.toContain('wrong-token');
+    });
+
+    test('is not what a missing host namespace causes: an Event names it, and syncing goes on when it is there', async () => {
+      await using world = await newWorld();
+      const namespace = `${world.hostNamespace}-later`;
+      await world.startDaemon({ config: { endpointSyncer: { host: { namespace } } } });
+      await world.virtual.create('Endpoints', endpoints('default/nowhere'));
+      expect(await world.whenEvent('default/nowhere', 'NamespaceNotFound')).toContain(namespace);
+      await world.hostNamespaceNamed(namespace);
+      const place: [string, string] = [namespace, world.hostName('default/nowhere')];
+      expect(await world.host.when('Endpoints', place, (copy) => copy !== undefined)).toBeDefined();
+    });
+  });
+}
+
+/** What sync.toHost.endpoints needs at least, in the single-namespace mode. */
+function leastRights({ hostNamespace }: World): Record<'host' | 'virtual', Rule[]> {
+  const rule = (namespace: string, group: string, resource: string, ...verbs: string[]): Rule => ({
+    namespace,
+    apiGroups: [group],
+    resources: [resource],
+    verbs,
+  });
+  return {
+    host: [
+      rule(hostNamespace, '', 'endpoints', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete'),
+    ],
+    virtual: [
+      rule('', '', 'endpoints', 'get', 'list', 'watch', 'update', 'patch'),
+      rule('', '', 'services', 'get', 'list', 'watch'),
+      rule('', '', 'events', 'create', 'patch'),
+      rule('', 'events.k8s.io', 'events', 'create', 'patch'),
+    ],
+  };
+}
+
+function kubeconfig(server: string, token: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server } }],
+    users: [{ name: 'u', user: { token } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'c',
+  });
+}
+
+/** What is meant for people: the lines on stderr that are not JSON. */
+function plain(daemon: Daemon): string {
+  return daemon.stderr
+    .split('\n')
+    .filter((line) => !line.startsWith('{'))
+    .join('\n');
+}

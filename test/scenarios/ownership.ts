@@ -1,0 +1,294 @@
+/** What is ours on the host is kept right; what is not ours is never touched. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import { MARKER } from './expected-copy.ts';
+import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
+
+export function ownershipScenarios(newWorld: NewWorld): void {
+  describe('a host object that is not ours', () => {
+    const shared = sharedWorld(newWorld);
+
+    test('is never touched; when it goes, the copy is made', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/blocked`;
+      const foreign = await putOnHost(world, key, { labels: { whose: 'theirs' } });
+      await world.virtual.create('Endpoints', endpoints(key));
+      expect(await world.whenEvent(key, 'NotManaged')).toContain(world.hostName(key));
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.8')] });
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+      expect((await world.getVirtual(key)).metadata.labels).toBeUndefined();
+
+      await world.host.delete('Endpoints', ...world.hostKey(key));
+      expect(ipsOf(await world.whenCopied(key, { timeoutMs: 4000 }))).toEqual(['10.1.0.8']);
+    });
+
+    test('stays when the virtual object that wanted its name goes', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/never-mine`;
+      const foreign = await putOnHost(world, key, {});
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenEvent(key, 'NotManaged');
+      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+    });
+
+    test('is left alone where the virtual Service has a selector', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/theirs`;
+      const foreign = await putOnHost(world, key, {});
+      await world.virtual.create('Service', service(key, { app: 'x' }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+    });
+
+    test('that another virtual cluster made is not taken over, with or without a Service', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/others`;
+      const foreign = await putOnHost(world, key, {
+        labels: { [MARKER]: 'another' },
+        annotations: bookkeeping(world, key, { 'vcluster.loft.sh/object-name': 'something-else' }),
+      });
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenEvent(key, 'NotManaged');
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+    });
+
+    test('that was left by the controller of a selector-less Service is taken over in place', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/left`;
+      const left = await putOnHost(world, key, {
+        labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' },
+        annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': '2026-01-01T00:00:00Z' },
+        subsets: [subset('10.9.9.9')],
+      });
+      const log = await world.log('host');
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const copy = await world.whenCopied(key);
+      expect(copy.metadata.uid).toBe(left.metadata.uid);
+      await world.settle(daemon);
+      expect(log.of(world.hostName(key))).toEqual(['MODIFIED']);
+      expect((await world.getVirtual(key)).metadata.annotations).toBeUndefined();
+    });
+
+    test('is taken over as soon as the virtual Service appears', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/waits`;
+      await putOnHost(world, key, {});
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenEvent(key, 'NotManaged');
+      await world.virtual.create('Service', service(key));
+      expect(await world.whenCopied(key, { timeoutMs: 4000 })).toBeDefined();
+    });
+
+    test('that carries our bookkeeping under another name is nobody’s copy', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/real`;
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+      const stray = await world.host.create('Endpoints', {
+        ...endpoints(`${world.hostNamespace}/stray`),
+        metadata: {
+          namespace: world.hostNamespace,
+          name: 'stray',
+          labels: { [MARKER]: world.vcluster },
+          annotations: { 'vcluster.loft.sh/object-name': 'gone', 'vcluster.loft.sh/object-namespace': 'x' },
+        },
+      });
+      await world.settle(daemon);
+      expect(await world.host.get('Endpoints', world.hostNamespace, 'stray')).toEqual(stray);
+    });
+
+    test('is somebody’s copy: of two virtual objects with one host name, the first has it', async () => {
+      const { world, daemon } = shared();
+      await world.virtualNamespace('c');
+      await world.virtualNamespace('b-x-c');
+      const [first, second] = ['c/a-x-b', 'b-x-c/a'];
+      expect(world.hostName(first)).toBe(world.hostName(second));
+      await world.virtual.create('Endpoints', endpoints(first));
+      await world.whenCopied(first);
+      const log = await world.log('host');
+      await world.virtual.create('Endpoints', endpoints(second, { subsets: [subset('10.1.0.66')] }));
+      const note = await world.whenEvent(second, 'NameConflict');
+      expect(note).toContain(first);
+      await world.settle(daemon);
+      expect(log.of(world.hostName(first))).toEqual([]);
+      expect(ipsOf(await world.whenCopied(first))).toEqual(['10.1.0.1']);
+
+      await world.virtual.delete('Endpoints', ...pair(first));
+      expect(ipsOf(await world.whenCopied(second, { timeoutMs: 5000 }))).toEqual(['10.1.0.66']);
+    });
+  });
+
+  describe('a copy of ours', () => {
+    const shared = sharedWorld(newWorld);
+
+    test('is put right when somebody changes its subsets', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/drift`;
+      await world.virtual.create('Endpoints', endpoints(key));
+      const { metadata } = await world.whenCopied(key);
+      await world.host.merge('Endpoints', world.hostKey(key), { subsets: [subset('10.6.6.6')] });
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.1');
+      await world.host.merge('Endpoints', world.hostKey(key), { subsets: null });
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.1');
+      expect((await world.getCopy(key)).metadata.uid).toBe(metadata.uid);
+      expect(ipsOf(await world.getVirtual(key))).toEqual(['10.1.0.1']);
+    });
+
+    test('gets its labels back when the host’s controller rewrites them', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/relabelled`;
+      await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'x' } }));
+      const copy = await world.whenCopied(key);
+      await world.host.update('Endpoints', {
+        ...copy,
+        metadata: { ...copy.metadata, labels: {} },
+      });
+      // Its labels are all gone: those that were copied go from the virtual object, the marker comes back.
+      await world.whenCopy(key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
+      await world.settle(daemon);
+      await world.whenCopied(key);
+      expect((await world.getCopy(key)).metadata.uid).toBe(copy.metadata.uid);
+    });
+
+    test('is made again when somebody deletes it', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/deleted`;
+      await world.virtual.create('Endpoints', endpoints(key));
+      const before = await world.whenCopied(key);
+      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.whenCopy(key, ({ metadata }) => metadata.uid !== before.metadata.uid);
+      await world.whenCopied(key);
+      expect(await world.getVirtual(key)).toBeDefined();
+    });
+
+    test('is left as it is while the virtual object is controlled by another', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [labelled, born] = [`${ns}/labelled`, `${ns}/born`];
+      await world.virtual.create('Endpoints', endpoints(labelled));
+      await world.virtual.create('Endpoints', endpoints(born, { annotations: { [CONTROLLED_BY]: 'else' } }));
+      const copy = await world.whenCopied(labelled);
+      await world.virtual.merge('Endpoints', pair(labelled), {
+        metadata: { labels: { [CONTROLLED_BY]: 'somebody' } },
+        subsets: [subset('10.1.0.44')],
+      });
+      await world.settle(daemon);
+      expect(await world.getCopy(labelled)).toEqual(copy);
+      expect(await world.findCopy(born)).toBeUndefined();
+      await world.virtual.merge('Endpoints', pair(labelled), {
+        metadata: { labels: { [CONTROLLED_BY]: null } },
+      });
+      await world.virtual.merge('Endpoints', pair(born), {
+        metadata: { annotations: { [CONTROLLED_BY]: null } },
+      });
+      await world.whenCopied(born);
+      expect(ipsOf(await world.whenCopied(labelled))).toEqual(['10.1.0.44']);
+    });
+
+    test('is left as it is while it is itself controlled by another, even when the virtual object goes', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [resumes, outlives] = [`${ns}/resumes`, `${ns}/outlives`];
+      for (const key of [resumes, outlives]) {
+        await world.virtual.create('Endpoints', endpoints(key));
+        await world.whenCopied(key);
+        await world.host.merge('Endpoints', world.hostKey(key), {
+          metadata: { annotations: { [CONTROLLED_BY]: 'somebody' } },
+        });
+      }
+      await world.settle(daemon);
+      await world.virtual.merge('Endpoints', pair(resumes), { subsets: [subset('10.1.0.45')] });
+      await world.virtual.delete('Endpoints', ...pair(outlives));
+      await world.settle(daemon);
+      expect(ipsOf(await world.getCopy(resumes))).toEqual(['10.1.0.1']);
+      expect(await world.findCopy(outlives)).toBeDefined();
+      for (const key of [resumes, outlives])
+        await world.host.merge('Endpoints', world.hostKey(key), {
+          metadata: { annotations: { [CONTROLLED_BY]: null } },
+        });
+      await world.whenCopy(resumes, (copy) => ipsOf(copy)[0] === '10.1.0.45');
+      await world.whenNoCopy(outlives);
+    });
+
+    test('stays when the virtual object goes and asked for that', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/skips`;
+      const annotations = { 'vcluster.loft.sh/skip-backsync': 'true' };
+      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.whenCopied(key);
+      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.settle(daemon);
+      expect(await world.findCopy(key)).toBeDefined();
+    });
+
+    test('of a virtual object that was deleted and made again is that of the new one', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/again`;
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, { annotations: { old: '1' }, labels: { old: '1' } }),
+      );
+      const before = await world.whenCopied(key);
+      daemon.signal('SIGSTOP');
+      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.77')] }));
+      daemon.signal('SIGCONT');
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.77');
+      const after = await world.whenCopied(key);
+      expect(after.metadata.annotations).not.toHaveProperty('old');
+      expect(before.metadata.name).toBe(after.metadata.name);
+      await world.settle(daemon);
+      expect((await world.getVirtual(key)).metadata.labels).toBeUndefined();
+    });
+  });
+
+  describe('with onHostDelete: deleteVirtual', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+    }));
+
+    test('a deletion on the host deletes the virtual object, and a warning at start says so', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/follows`;
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
+      await world.settle(daemon);
+      expect(await world.findCopy(key)).toBeUndefined();
+      expect(daemon.stderr).toMatch(/deleteVirtual/);
+    });
+  });
+}
+
+/** An object at the place of `key`'s copy that this syncer did not make. */
+function putOnHost(world: World, key: string, options: Parameters<typeof endpoints>[1]): Promise<KubeObject> {
+  return world.host.create(
+    'Endpoints',
+    endpoints(world.hostKey(key).join('/'), { subsets: [subset('10.9.0.1')], ...options }),
+  );
+}
+
+function bookkeeping(world: World, key: string, over: StringMap): StringMap {
+  const [namespace, name] = pair(key);
+  return {
+    'vcluster.loft.sh/object-name': name,
+    'vcluster.loft.sh/object-namespace': namespace,
+    'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
+    'vcluster.loft.sh/object-host-name': world.hostName(key),
+    'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
+    ...over,
+  };
+}

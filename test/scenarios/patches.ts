@@ -1,0 +1,291 @@
+/** The four patch modes from end to end, both directions, and patches that fail or never come back. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonValue } from '../../src/lib/json.ts';
+import { safeConcat } from './expected-copy.ts';
+import { endpoints, subset, subsetsOf } from './objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld } from './world.ts';
+import { createHash } from 'node:crypto';
+
+const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
+const note = (object: KubeObject, name: string): string | undefined =>
+  object.metadata.annotations?.[`example.com/${name}`];
+const notes = (values: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`example.com/${name}`, value]));
+
+const PATCHES: JsonValue = [
+  {
+    path: at('url'),
+    expression: 'value + "." + context.vcluster.name',
+    reverseExpression: 'value.slice(0, -(context.vcluster.name.length + 1))',
+  },
+  { path: at('upper'), expression: 'value.toUpperCase()' },
+  { path: at('back'), reverseExpression: 'value.toLowerCase()' },
+  { path: at('secret'), reference: { apiVersion: 'v1', kind: 'Secret' } },
+  { path: at('selector'), labels: {} },
+  {
+    path: 'subsets[*].addresses[*].hostname',
+    expression: 'value + "-h"',
+    reverseExpression: 'value.replace(/-h$/, "")',
+  },
+  { path: 'subsets[*].ports[*].port', expression: 'value + 1000' },
+  { path: at('constant'), expression: '"fixed"' },
+  { path: at('context'), expression: 'context.virtualObject.metadata.name + "@" + context.path' },
+  { path: at('removed'), expression: 'null' },
+  { path: at('dns'), expression: 'virtualToHostDNS(value)' },
+];
+
+export function patchScenarios(newWorld: NewWorld): void {
+  describe('patches', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { sync: { toHost: { endpoints: { enabled: true, patches: PATCHES } } } },
+    }));
+
+    test('of all modes are applied on the way to the host, and the virtual object stays as it was', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/web`;
+      const annotations = notes({
+        url: 'svc',
+        upper: 'loud',
+        secret: 'tls',
+        selector: 'app=web, release in (a,b)',
+        constant: 'x',
+        context: 'x',
+        removed: 'x',
+        dns: `db.${ns}.svc.cluster.local`,
+      });
+      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+      const copy = await world.whenCopy(key, () => true);
+      const release = createHash('sha256').update('release').digest('hex').slice(0, 10);
+      expect({
+        url: note(copy, 'url'),
+        upper: note(copy, 'upper'),
+        selector: note(copy, 'selector'),
+        constant: note(copy, 'constant'),
+        context: note(copy, 'context'),
+        removed: note(copy, 'removed'),
+        dns: note(copy, 'dns'),
+      }).toEqual({
+        url: `svc.${world.vcluster}`,
+        upper: 'LOUD',
+        selector: `app=web,${safeConcat('vcluster.loft.sh/label', world.vcluster, 'x', release)} in (a,b)`,
+        constant: 'fixed',
+        context: 'web@metadata.annotations."example.com/context"',
+        removed: undefined,
+        dns: `db-x-${ns}-x-${world.vcluster}.${world.hostNamespace}.svc.cluster.local`,
+      });
+      expect(note(copy, 'secret')).toMatch(/^v[0-9a-z]{13}$/);
+      expect(subsetsOf(copy)).toEqual([named('a-h', 1080)]);
+      await world.settle(daemon);
+      const virtual = await world.getVirtual(key);
+      expect(virtual.metadata.annotations).toEqual(annotations);
+      expect(subsetsOf(virtual)).toEqual([named('a', 80)]);
+    });
+
+    test('with a reverse expression carry a host change back, and nothing echoes', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/both`;
+      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ url: 'svc' }) }));
+      await world.whenCopy(key, (copy) => note(copy, 'url') === `svc.${world.vcluster}`);
+      await world.whenIdle(daemon);
+      const log = [await world.log('host'), await world.log('virtual')] as const;
+      await onHost(key, { metadata: { annotations: notes({ url: `other.${world.vcluster}` }) } });
+      await world.whenVirtual(key, (virtual) => note(virtual, 'url') === 'other');
+      await world.settle(daemon);
+      expect(note(await world.getCopy(key), 'url')).toBe(`other.${world.vcluster}`);
+      const writes = log.flatMap((one) => world.writesIn(one));
+      expect(writes.length - 1).toBeLessThanOrEqual(2);
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ url: 'third' }) },
+      });
+      await world.whenCopy(key, (copy) => note(copy, 'url') === `third.${world.vcluster}`);
+    });
+
+    test('with an expression only never let the host’s value back: it is put right', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/forward`;
+      const annotations = notes({ upper: 'loud', removed: 'x' });
+      await world.virtual.create('Endpoints', endpoints(key, { annotations }));
+      await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
+      await onHost(key, { metadata: { annotations: notes({ upper: 'edited', removed: 'edited' }) } });
+      await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
+      await world.settle(daemon);
+      expect((await world.getVirtual(key)).metadata.annotations).toEqual(annotations);
+      expect(note(await world.getCopy(key), 'removed')).toBeUndefined();
+    });
+
+    test('with a reverse expression only leave the host its own value', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/reverse`;
+      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ back: 'mine' }) }));
+      const copy = await world.whenCopy(key, () => true);
+      expect(note(copy, 'back')).toBeUndefined();
+      await onHost(key, { metadata: { annotations: notes({ back: 'FROM-HOST' }) } });
+      await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ back: 'changed' }) },
+      });
+      await world.settle(daemon);
+      expect(note(await world.getCopy(key), 'back')).toBe('FROM-HOST');
+    });
+
+    test('make a path below subsets two-way: values flow back, anything else is drift', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/two-way`;
+      await world.virtual.create('Endpoints', endpoints(key, { subsets: [named('a', 80)] }));
+      await world.whenCopy(key, (copy) => hostnameOf(copy) === 'a-h');
+      await onHost(key, { subsets: [named('b-h', 1080)] });
+      await world.whenVirtual(key, (virtual) => hostnameOf(virtual) === 'b');
+      await onHost(key, { subsets: [named('c-h', 1081)] });
+      await world.whenCopy(key, (copy) => hostnameOf(copy) === 'b-h' && portOf(copy) === 1080);
+      await world.settle(daemon);
+      expect(subsetsOf(await world.getVirtual(key))).toEqual([named('b', 80)]);
+
+      daemon.signal('SIGSTOP');
+      await onHost(key, { subsets: [named('host-h', 1080)] });
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [named('virtual', 80)] });
+      daemon.signal('SIGCONT');
+      await world.whenCopy(key, (copy) => hostnameOf(copy) === 'virtual-h');
+      await world.settle(daemon);
+      expect(hostnameOf(await world.getVirtual(key))).toBe('virtual');
+    });
+
+    test('leave alone what has no such path', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/plain`;
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, { subsets: [{ addresses: [{ ip: '10.1.0.1' }] }] }),
+      );
+      expect(await world.whenCopied(key)).toBeDefined();
+    });
+
+    function onHost(key: string, patch: unknown): Promise<KubeObject> {
+      const { world } = shared();
+      return world.host.merge('Endpoints', world.hostKey(key), patch);
+    }
+  });
+
+  failingPatchScenarios(newWorld);
+}
+
+function failingPatchScenarios(newWorld: NewWorld): void {
+  describe('a patch that fails', () => {
+    const hang = '(() => { while (true) {} })()';
+    const builtin = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
+    const shared = sharedWorld(newWorld, () => ({
+      config: {
+        sync: {
+          toHost: {
+            endpoints: {
+              patches: [
+                { path: at('fails'), expression: 'value === "boom" ? value.no.such : value' },
+                { path: at('hangs'), expression: `value === "loop" ? ${hang} : value + "!"` },
+                { path: at('builtin'), expression: `value === "loop" ? ${builtin} : value + "!"` },
+                { path: 'subsets', expression: 'value.length === 2 ? [{ ports: "none" }] : value' },
+              ],
+            },
+          },
+        },
+      },
+    }));
+
+    test('fails its object with an Event, the others go on; a repaired object is synced', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [bad, good] = [`${ns}/bad`, `${ns}/good`];
+      await world.virtual.create('Endpoints', endpoints(bad, { annotations: notes({ fails: 'boom' }) }));
+      await world.virtual.create('Endpoints', endpoints(good, { annotations: notes({ fails: 'fine' }) }));
+      await world.whenCopied(good);
+      const message = await world.whenEvent(bad, 'PatchFailed');
+      expect(message).toContain('patches[0]');
+      expect(message).toContain('example.com/fails');
+      expect(message).toContain('^');
+      await world.settle(daemon);
+      expect(await world.findCopy(bad)).toBeUndefined();
+      await world.virtual.merge('Endpoints', pair(bad), {
+        metadata: { annotations: notes({ fails: 'ok' }) },
+      });
+      await world.whenCopied(bad);
+    });
+
+    test('on an update leaves the copy as it was, nothing half-written', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/was-good`;
+      await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ fails: 'fine' }) }));
+      const copy = await world.whenCopied(key);
+      await world.virtual.merge('Endpoints', pair(key), {
+        metadata: { annotations: notes({ fails: 'boom' }), labels: { more: '1' } },
+        subsets: [subset('10.1.0.2')],
+      });
+      await world.whenEvent(key, 'PatchFailed');
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(copy);
+    });
+
+    test('by its result, which is no Endpoints object, is a failed patch', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/invalid`;
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, { subsets: [subset('10.1.0.1'), subset('10.1.0.2')] }),
+      );
+      expect(await world.whenEvent(key, 'PatchFailed')).toContain('patches[3]');
+      expect(await world.findCopy(key)).toBeUndefined();
+    });
+
+    test(
+      'by never ending fails its object within two seconds while all others flow',
+      { timeout: 60_000 },
+      async () => {
+        const { world, namespace } = shared();
+        const ns = await namespace();
+        const count = world.ground.kind === 'real' ? 1000 : 200;
+        const [loop, builtinLoop] = [`${ns}/loop`, `${ns}/builtin`];
+        const startedMs = performance.now();
+        const bystanders = createMany(count, async (i) => {
+          await world.virtual.create(
+            'Endpoints',
+            endpoints(`${ns}/by-${i}`, { annotations: notes({ hangs: `v${i}`, builtin: 'x' }) }),
+          );
+        });
+        await world.virtual.create('Endpoints', endpoints(loop, { annotations: notes({ hangs: 'loop' }) }));
+        await world.virtual.create(
+          'Endpoints',
+          endpoints(builtinLoop, { annotations: notes({ builtin: 'loop' }) }),
+        );
+        const createdMs = performance.now();
+        const failures = Promise.all(
+          [loop, builtinLoop].map((key) => world.whenEvent(key, 'PatchFailed', { timeoutMs: 10_000 })),
+        );
+        const [messages] = await Promise.all([failures, bystanders]);
+        expect(performance.now() - createdMs).toBeLessThan(world.ground.kind === 'real' ? 10_000 : 4000);
+        expect(messages[0]).toContain('patches[1]');
+        expect(messages[1]).toContain('patches[2]');
+        await world.whenCopy(`${ns}/by-${count - 1}`, (copy) => note(copy, 'hangs') === `v${count - 1}!`);
+        const copies = await world.copies();
+        expect(copies.filter(({ metadata }) => metadata.name.startsWith('by-'))).toHaveLength(count);
+        expect(performance.now() - startedMs).toBeLessThan(50_000);
+      },
+    );
+  });
+}
+
+async function createMany(count: number, create: (i: number) => Promise<void>): Promise<void> {
+  const width = 8;
+  await Promise.all(
+    Array.from({ length: width }, async (_, lane) => {
+      for (let i = lane; i < count; i += width) await create(i);
+    }),
+  );
+}
+
+function named(hostname: string, port: number): ReturnType<typeof subset> {
+  return { addresses: [{ ip: '10.1.0.1', hostname }], ports: [{ name: 'http', port, protocol: 'TCP' }] };
+}
+
+const hostnameOf = (object: KubeObject): string | undefined => subsetsOf(object)[0]?.addresses?.[0]?.hostname;
+const portOf = (object: KubeObject): number | undefined => subsetsOf(object)[0]?.ports?.[0]?.port;

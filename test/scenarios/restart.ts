@@ -1,0 +1,200 @@
+/** What happened while the daemon was down is dealt with when it starts, and a start that finds nothing to do writes nothing. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonValue } from '../../src/lib/json.ts';
+import type { Daemon } from './daemon.ts';
+import { LAST_SYNCED, MARKER } from './expected-copy.ts';
+import { endpoints, ipsOf, subset } from './objects.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+import type { WriteLog } from './write-log.ts';
+
+const NAMES = [
+  'host-removed',
+  'virtual-removed',
+  'both-changed',
+  'host-added',
+  'host-changed',
+  'virtual-deleted',
+  'recreated',
+  'untouched',
+  'host-deleted',
+  'drifted',
+  'stripped',
+  'skips',
+  'controlled',
+  'virtual-updated',
+  'both-removed',
+] as const;
+type Name = (typeof NAMES)[number];
+const keyOf = (name: Name): string => `default/${name}`;
+
+export function restartScenarios(newWorld: NewWorld): void {
+  describe('after a restart', () => {
+    let world: World;
+    let daemon: Daemon;
+    let log: { host: WriteLog; virtual: WriteLog };
+    const uids = new Map<Name, string>();
+
+    beforeAll(async () => {
+      world = await newWorld();
+      const first = await world.startDaemon();
+      for (const name of NAMES) await world.virtual.create('Endpoints', initial(name));
+      for (const name of NAMES) uids.set(name, (await world.whenCopied(keyOf(name))).metadata.uid ?? '');
+      await world.settle(first);
+      await first.terminate();
+      await whileDown(world);
+      log = { host: await world.log('host'), virtual: await world.log('virtual') };
+      daemon = await world.startDaemon();
+      await world.settle(daemon);
+    });
+    afterAll(() => world[Symbol.asyncDispose]());
+
+    const both = async (name: Name): Promise<[KubeObject, KubeObject]> => [
+      await world.getVirtual(keyOf(name)),
+      await world.getCopy(keyOf(name)),
+    ];
+
+    test('a key removed on the host is gone from the virtual object', async () => {
+      const [virtual, copy] = await both('host-removed');
+      expect(virtual.metadata).toMatchObject({ labels: { keep: '1' }, annotations: { keep: '1' } });
+      expect(virtual.metadata.labels).not.toHaveProperty('gone');
+      expect(virtual.metadata.annotations).not.toHaveProperty('gone');
+      expect(copy.metadata.annotations).not.toHaveProperty('gone');
+    });
+
+    test('a key removed in the virtual cluster is gone from the host', async () => {
+      const [virtual, copy] = await both('virtual-removed');
+      expect(virtual.metadata.annotations).toEqual({ keep: '1' });
+      expect(copy.metadata.annotations).not.toHaveProperty('gone');
+      expect(copy.metadata.labels).not.toHaveProperty('gone');
+    });
+
+    test('a key removed on both sides is gone', async () => {
+      const [virtual, copy] = await both('both-removed');
+      expect(virtual.metadata.annotations).toEqual({ keep: '1' });
+      expect(copy.metadata.annotations).not.toHaveProperty('gone');
+    });
+
+    test('of a key changed on both sides the virtual value is there', async () => {
+      const [virtual, copy] = await both('both-changed');
+      expect([virtual.metadata.annotations?.['gone'], copy.metadata.annotations?.['gone']]).toEqual([
+        'virtual',
+        'virtual',
+      ]);
+      expect(virtual.metadata.labels).toMatchObject({ gone: 'host' });
+    });
+
+    test('what was added or changed on the host is in the virtual cluster', async () => {
+      expect((await both('host-added'))[0].metadata).toMatchObject({
+        labels: { added: '1' },
+        annotations: { added: '1' },
+      });
+      expect((await both('host-changed'))[0].metadata).toMatchObject({
+        labels: { gone: 'host' },
+        annotations: { gone: 'host' },
+      });
+    });
+
+    test('the copy of a virtual object that is gone is gone', async () => {
+      expect(await world.findCopy(keyOf('virtual-deleted'))).toBeUndefined();
+    });
+
+    test('a re-created virtual object has its copy rewritten in place, nothing of the old one staying', async () => {
+      const [virtual, copy] = await both('recreated');
+      expect(copy.metadata.uid).toBe(uids.get('recreated'));
+      await world.whenCopied(keyOf('recreated'));
+      expect(copy.metadata.annotations).not.toHaveProperty('gone');
+      expect(virtual.metadata.labels).toBeUndefined();
+      expect(virtual.metadata.annotations).toBeUndefined();
+      expect(log.host.of(copy.metadata.name)).toEqual(['MODIFIED']);
+    });
+
+    test('an untouched pair was not written', () => {
+      expect(log.host.of(world.hostName(keyOf('untouched')))).toEqual([]);
+      expect(log.virtual.of('untouched')).toEqual([]);
+    });
+
+    test('a copy deleted meanwhile is there again', async () => {
+      expect((await world.whenCopied(keyOf('host-deleted'))).metadata.uid).not.toBe(uids.get('host-deleted'));
+    });
+
+    test('drift is put right, and an update is there', async () => {
+      expect(ipsOf((await both('drifted'))[1])).toEqual(['10.1.0.1']);
+      expect(ipsOf((await both('virtual-updated'))[1])).toEqual(['10.1.0.99']);
+    });
+
+    test('without the record the virtual side wins', async () => {
+      const [virtual, copy] = await both('stripped');
+      expect(virtual.metadata.annotations).toEqual({ keep: '1', gone: '1' });
+      expect(copy.metadata.annotations).toMatchObject({ gone: '1', keep: '1' });
+      expect(copy.metadata.annotations).toHaveProperty([LAST_SYNCED]);
+    });
+
+    test('copies that opted out, and what is not ours, are still there', async () => {
+      expect(await world.findCopy(keyOf('skips'))).toBeDefined();
+      expect(await world.findCopy(keyOf('controlled'))).toBeDefined();
+      expect(await world.host.find('Endpoints', world.hostNamespace, 'foreign')).toBeDefined();
+      expect(await world.host.find('Endpoints', world.hostNamespace, 'stray')).toBeDefined();
+      expect([...log.host.of('foreign'), ...log.host.of('stray')]).toEqual([]);
+    });
+
+    test('the next start writes nothing, after SIGTERM and after SIGKILL', async () => {
+      await world.settle(daemon);
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+      const [host, virtual] = [await world.log('host'), await world.log('virtual')];
+      const second = await world.startDaemon();
+      await world.settle(second);
+      await second.kill();
+      daemon = await world.startDaemon();
+      await world.settle(daemon);
+      expect([...world.writesIn(host), ...world.writesIn(virtual)]).toEqual([]);
+    });
+  });
+}
+
+function initial(name: Name): KubeObject {
+  const metadata = { labels: { keep: '1', gone: '1' }, annotations: { keep: '1', gone: '1' } };
+  if (name === 'skips')
+    return endpoints(keyOf(name), { labels: { 'vcluster.loft.sh/skip-backsync': 'true' } });
+  return endpoints(keyOf(name), metadata);
+}
+
+async function whileDown(world: World): Promise<void> {
+  const onHost = (name: Name, patch: unknown): Promise<KubeObject> =>
+    world.host.merge('Endpoints', world.hostKey(keyOf(name)), patch);
+  const onVirtual = (name: Name, patch: unknown): Promise<KubeObject> =>
+    world.virtual.merge('Endpoints', pair(keyOf(name)), patch);
+  const all = (value: string | null): JsonValue => ({
+    metadata: { labels: { gone: value }, annotations: { gone: value } },
+  });
+  await onHost('host-removed', all(null));
+  await onVirtual('virtual-removed', all(null));
+  await onHost('both-removed', all(null));
+  await onVirtual('both-removed', all(null));
+  await onHost('both-changed', all('host'));
+  await onVirtual('both-changed', { metadata: { annotations: { gone: 'virtual' } } });
+  await onHost('host-added', { metadata: { labels: { added: '1' }, annotations: { added: '1' } } });
+  await onHost('host-changed', all('host'));
+  await onHost('drifted', { subsets: [subset('10.6.6.6')] });
+  await onHost('stripped', { metadata: { annotations: { [LAST_SYNCED]: null, gone: 'host' } } });
+  await onVirtual('virtual-updated', { subsets: [subset('10.1.0.99')] });
+  await onHost('controlled', { metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'x' } } });
+  for (const name of ['virtual-deleted', 'skips', 'controlled', 'recreated'] as const)
+    await world.virtual.delete('Endpoints', ...pair(keyOf(name)));
+  await world.virtual.create('Endpoints', endpoints(keyOf('recreated'), { subsets: [subset('10.1.0.50')] }));
+  await world.host.delete('Endpoints', ...world.hostKey(keyOf('host-deleted')));
+  await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
+  await world.host.create('Endpoints', {
+    ...endpoints(`${world.hostNamespace}/stray`),
+    metadata: {
+      namespace: world.hostNamespace,
+      name: 'stray',
+      labels: { [MARKER]: world.vcluster },
+      annotations: {
+        'vcluster.loft.sh/object-name': 'stray',
+        'vcluster.loft.sh/object-namespace': 'default',
+      },
+    },
+  });
+}
