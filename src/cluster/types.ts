@@ -8,8 +8,10 @@ export type ClusterName = 'virtual' | 'host';
 
 export interface RequestOptions {
   signal?: AbortSignal;
-  /** Default 30 s. */
+  /** Until the whole answer is here, retries included. Default 30 s. */
   timeoutMs?: number;
+  /** Reads are tried again within the timeout when the server asks for patience (429, 503); false leaves that to the caller. */
+  isRetried?: boolean;
 }
 
 export interface WriteOptions extends RequestOptions {
@@ -31,6 +33,8 @@ export interface ListOptions extends RequestOptions {
   limit?: number;
   continueToken?: string;
   resourceVersion?: string;
+  /** Asks for `PartialObjectMetadata`: everything but `metadata` is left out. */
+  isMetadataOnly?: boolean;
 }
 
 export interface ObjectList {
@@ -65,6 +69,36 @@ export interface ClusterClient {
   /** Any other request, e.g. discovery or an access review. `path` starts with `/`. */
   request(method: string, path: string, body?: JsonValue, options?: RequestOptions): Promise<JsonValue>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface WatchOptions extends RequestOptions {
+  /** Absent: every namespace. */
+  namespace?: string;
+  labelSelector?: string;
+  resourceVersion: string;
+  /** After this many seconds the server ends the watch. */
+  timeoutSeconds?: number;
+  isMetadataOnly?: boolean;
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+
+export interface WatchHandler {
+  /** The server has accepted the watch. */
+  started(): void;
+  /** Bytes have come. */
+  heard(): void;
+  event(type: WatchEventType, object: KubeObject): void;
+}
+
+/** A client that can also follow changes. */
+export interface WatchClient extends ClusterClient {
+  /**
+   * Follows changes after `resourceVersion`, bookmarks included. Resolves when the server ends the watch; rejects with `StatusError`
+   * when it refuses or sends an ERROR event, with `TransportError` when the stream breaks off, with `MalformedStreamError` for what
+   * is not a watch event, and with what the handler throws.
+   */
+  watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void>;
 }
 
 /** What changed in a cache. `added` and `updated` come after the cache holds the object, `deleted` after it let go of it. */
@@ -123,9 +157,21 @@ export interface RecordedEvent {
   reason: string;
   /** At most 1024 bytes are kept. */
   note: string;
+  /** What was being done, UpperCamelCase. Default `Sync`. */
+  action?: string;
 }
 
 /** No answer came: connection refused, reset, timed out, or an answer that is not HTTP. A write may have happened. */
 export class TransportError extends Error {
-  override readonly name = 'TransportError';
+  override readonly name: string = 'TransportError';
+}
+
+/** An answer came, but it is not what the API promises. A write may have happened. */
+export class MalformedAnswerError extends TransportError {
+  override readonly name = 'MalformedAnswerError';
+}
+
+/** The stream of a watch holds something that is not a watch event. */
+export class MalformedStreamError extends Error {
+  override readonly name = 'MalformedStreamError';
 }

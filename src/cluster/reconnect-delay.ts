@@ -1,0 +1,35 @@
+/** How long a list-watch waits before it tries again: 0.8 s × 2ⁿ up to 30 s, full jitter, reset after two healthy minutes. */
+
+import type { Random } from '../lib/random.ts';
+
+export const RECONNECT_BASE_MS = 800;
+export const RECONNECT_MAX_MS = 30_000;
+/** A watch that lasted this long starts the back-off anew. */
+export const HEALTHY_MS = 120_000;
+/** A server may ask for patience, but not for ever. */
+export const RETRY_AFTER_MAX_MS = 120_000;
+
+export class ReconnectDelay {
+  readonly #random: Random;
+  #failures = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Failures since the last healthy period. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** The next wait, milliseconds. With a `Retry-After` it is that long at least, and jitter comes on top, so that not all return at once. */
+  next(retryAfterMs = 0): number {
+    const cap = Math.min(RECONNECT_BASE_MS * 2 ** Math.min(this.#failures, 16), RECONNECT_MAX_MS);
+    this.#failures += 1;
+    return Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) + this.#random() * cap;
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
