@@ -1,6 +1,7 @@
 /** Every scenario on real kube-apiservers, the host with its own controllers. */
 
 import { basicScenarios } from '../scenarios/basics.ts';
+import { faultScenarios } from '../scenarios/faults.ts';
 import { hostileScenarios } from '../scenarios/hostile.ts';
 import { metadataScenarios } from '../scenarios/metadata.ts';
 import { namespaceScenarios } from '../scenarios/namespaces.ts';
@@ -9,6 +10,7 @@ import { ownershipScenarios } from '../scenarios/ownership.ts';
 import { patchScenarios } from '../scenarios/patches.ts';
 import { restartScenarios } from '../scenarios/restart.ts';
 import { serviceGateScenarios } from '../scenarios/service-gate.ts';
+import { hostControllerScenarios } from './host-controllers.ts';
 import { newRealWorld } from './real-ground.ts';
 
 basicScenarios(newRealWorld);
@@ -20,3 +22,5 @@ namespaceScenarios(newRealWorld);
 patchScenarios(newRealWorld);
 operationScenarios(newRealWorld);
 hostileScenarios(newRealWorld);
+faultScenarios(newRealWorld);
+hostControllerScenarios(newRealWorld);

@@ -1,0 +1,217 @@
+/** What only a real host does: its controllers mirror, rebuild and delete what they find, and its API servers go away. */
+
+import { describe, expect, test } from 'vitest';
+import { isJsonObject } from '../../src/lib/json.ts';
+import { eventually } from '../scenarios/eventually.ts';
+import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
+import { sharedWorld } from '../scenarios/shared-world.ts';
+import { pair, type NewWorld, type World } from '../scenarios/world.ts';
+
+export function hostControllerScenarios(newWorld: NewWorld): void {
+  describe('the host’s controllers', () => {
+    const shared = sharedWorld(newWorld);
+
+    test('mirror a copy into an EndpointSlice with its labels, and nobody fights', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/svc`;
+      const log = await world.log('host');
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, {
+          labels: { app: 'x' },
+          subsets: [{ addresses: [{ ip: '1.1.1.1' }], ports: [{ port: 5000 }] }],
+        }),
+      );
+      await world.whenCopied(key);
+      await world.virtual.create('Service', service(key));
+      await world.host.create('Service', service(world.hostKey(key).join('/')));
+      const selector = `?labelSelector=kubernetes.io/service-name%3D${world.hostName(key)}`;
+      const slices = await eventually(
+        () => world.host.list('EndpointSlice', world.hostNamespace, selector),
+        (found) => found.length === 1,
+        { what: 'the mirrored slice' },
+      );
+      expect(slices[0]?.metadata.labels).toMatchObject({
+        app: 'x',
+        'vcluster.loft.sh/managed-by': world.vcluster,
+      });
+      await world.settle(daemon);
+      expect(log.of(world.hostName(key))).toEqual(['ADDED']);
+
+      await world.virtual.delete('Service', ...pair(key));
+      await world.host.delete('Service', ...world.hostKey(key));
+      await world.whenNoCopy(key);
+      await eventually(
+        () => world.host.list('EndpointSlice', world.hostNamespace, selector),
+        (found) => found.length === 0,
+        { what: 'no mirrored slice' },
+      );
+    });
+
+    test('build the Endpoints themselves once the Service has a selector, and leave ours once it has none', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/turns`;
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.host.create('Service', service(world.hostKey(key).join('/')));
+      const before = await world.whenCopied(key);
+      await setSelector(world, key, { app: 'x' });
+      await world.whenCopy(
+        key,
+        (copy) => copy.metadata.uid !== before.metadata.uid && ipsOf(copy).length === 0,
+        {
+          what: 'the controller’s own Endpoints',
+        },
+      );
+      await setSelector(world, key, null);
+      const after = await world.whenCopied(key, { timeoutMs: 20_000 });
+      expect(ipsOf(after)).toEqual(['10.1.0.1']);
+    });
+
+    test(
+      'delete copies without a Service after each deletion: it converges, and an Event says so once',
+      { timeout: 60_000 },
+      async () => {
+        const { world, daemon, namespace } = shared();
+        const ns = await namespace();
+        const keys = Array.from({ length: 20 }, (_, i) => `${ns}/unserved-${i}`);
+        for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+        for (const key of keys) await world.whenCopied(key);
+        const log = await world.log('host');
+        for (const key of keys) await world.host.delete('Endpoints', ...world.hostKey(key));
+        await whenStable(world, keys);
+        await world.settle(daemon);
+        for (const key of keys) {
+          await world.whenCopied(key);
+          expect(log.of(world.hostName(key)).filter((type) => type === 'ADDED').length).toBeLessThanOrEqual(
+            8,
+          );
+          expect((await world.eventsOn(key, 'SyncError')).length).toBeLessThanOrEqual(1);
+        }
+      },
+    );
+  });
+
+  describe('the host’s controllers, started again', () => {
+    test('delete every copy without a Service: all come back and stay', { timeout: 90_000 }, async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      const keys = Array.from({ length: 30 }, (_, i) => `default/restarted-${i}`);
+      for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+      for (const key of keys) await world.whenCopied(key);
+      const log = await world.log('host');
+      await world.ground.stop('controllers');
+      await world.ground.start('controllers');
+      await log.until(({ type }) => type === 'DELETED');
+      await whenStable(world, keys);
+      await world.settle(daemon);
+      for (const key of keys) await world.whenCopied(key);
+      expect(await world.copies()).toHaveLength(keys.length);
+      expect(log.events.filter(({ type }) => type === 'ADDED').length).toBeLessThanOrEqual(keys.length * 6);
+    });
+  });
+
+  describe.for(['host', 'virtual'] as const)('the %s API server, killed and started again,', (side) => {
+    test('is caught up with', { timeout: 90_000 }, async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      for (const name of ['changed', 'same'])
+        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      await world.settle(daemon);
+      const { uid, resourceVersion } = (await world.getCopy('default/same')).metadata;
+      await world.ground.stop(side);
+      const other = side === 'host' ? world.virtual : world.host;
+      const place = side === 'host' ? pair('default/changed') : world.hostKey('default/changed');
+      await other.merge('Endpoints', place, { metadata: { labels: { meanwhile: '1' } } });
+      await world.ground.start(side);
+      await world.whenCopy('default/changed', ({ metadata }) => metadata.labels?.['meanwhile'] === '1', {
+        timeoutMs: 40_000,
+      });
+      await world.whenVirtual('default/changed', ({ metadata }) => metadata.labels?.['meanwhile'] === '1', {
+        timeoutMs: 40_000,
+      });
+      await eventually(
+        () => world.settle(daemon),
+        () => true,
+        { timeoutMs: 40_000 },
+      );
+      expect((await world.getCopy('default/same')).metadata).toMatchObject({ uid, resourceVersion });
+      expect((await daemon.get('/readyz')).status).toBe(200);
+    });
+  });
+
+  describe('a real API server', () => {
+    test('fills in what a patch leaves out, and that is not drift', async () => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const start = {
+        kubeconfigs: { host: host.path },
+        config: {
+          sync: {
+            toHost: {
+              endpoints: {
+                patches: [
+                  { path: 'subsets[*].ports', expression: '[{port: 81}]' },
+                  { path: 'subsets[*].notReadyAddresses', expression: '[]' },
+                  { path: 'subsets[*].addresses[*].hostname', expression: '""' },
+                ],
+              },
+            },
+          },
+        },
+      };
+      const first = await world.startDaemon(start);
+      const addresses = [{ ip: '10.1.0.1', hostname: 'h' }];
+      const subsets = [{ ...subset(), addresses, notReadyAddresses: [{ ip: '10.1.0.2' }] }];
+      await world.virtual.create('Endpoints', endpoints('default/filled', { subsets }));
+      const copy = await world.whenCopy('default/filled', () => true);
+      expect(copy['subsets']).toEqual([
+        { addresses: [{ ip: '10.1.0.1' }], ports: [{ port: 81, protocol: 'TCP' }] },
+      ]);
+      await world.settle(first);
+      await first.terminate();
+      host.requests.length = 0;
+      const again = await world.startDaemon(start);
+      await world.whenIdle(again);
+      expect(host.writes()).toEqual([]);
+    });
+
+    test('shows the other writer and ourselves in managedFields', async () => {
+      await using world = await newWorld();
+      await world.startDaemon();
+      await world.virtual.create('Endpoints', endpoints('default/managed'));
+      const copy = await world.whenCopied('default/managed');
+      const managers = (copy.metadata.managedFields ?? []).filter(isJsonObject).map(({ manager }) => manager);
+      expect(managers).toEqual(['endpoint-syncer']);
+    });
+  });
+}
+
+/** Waits until all copies are there and none of them has been made anew for a second. */
+async function whenStable(world: World, keys: readonly string[]): Promise<void> {
+  let before = '';
+  let sinceMs = performance.now();
+  await eventually(
+    async () => {
+      const copies = await world.copies();
+      const uids = keys.map(
+        (key) => copies.find(({ metadata }) => metadata.name === world.hostName(key))?.metadata.uid,
+      );
+      const now = uids.join();
+      if (now !== before || uids.includes(undefined)) [before, sinceMs] = [now, performance.now()];
+      return performance.now() - sinceMs;
+    },
+    (stableMs) => stableMs > 1000,
+    { timeoutMs: 40_000, what: 'stable copies' },
+  );
+}
+
+/** As vCluster would carry it over: on the virtual Service and on the host's. */
+async function setSelector(
+  world: World,
+  key: string,
+  selector: Record<string, string> | null,
+): Promise<void> {
+  await world.virtual.merge('Service', pair(key), { spec: { selector } });
+  await world.host.merge('Service', world.hostKey(key), { spec: { selector } });
+}

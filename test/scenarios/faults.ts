@@ -1,0 +1,367 @@
+/**
+ * Whatever goes wrong in between, the world ends in the same state: every copy is what the rules make of its virtual object, nothing
+ * foreign is touched, nothing of ours is orphaned, and then nothing is written any more.
+ */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { ApiProxy, ProxiedRequest, ProxyBehaviour, Verdict } from './api-proxy.ts';
+import type { Daemon } from './daemon.ts';
+import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+export function faultScenarios(newWorld: NewWorld): void {
+  describe('under faults', () => {
+    test(
+      'the daemon that dies after each of its writes gets everything done',
+      { timeout: 90_000 },
+      async () => {
+        await using world = await newWorld();
+        await prepareUnfinishedWork(world);
+        const foreign = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
+        const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+        let starts = 0;
+        for (let wrote = true; wrote; starts++) {
+          expect(starts).toBeLessThan(25);
+          wrote = await dieAfterFirstWrite(world, host, virtual);
+        }
+        expect(starts).toBeGreaterThan(5);
+        const daemon = await world.startDaemon();
+        await world.settle(daemon);
+        for (const key of ['created', 'updated', 'recreated', 'taken', 'removed-there', 'changed-there'])
+          await world.whenCopied(`default/${key}`);
+        expect((await world.getVirtual('default/changed-there')).metadata.annotations).toEqual({ a: 'host' });
+        expect((await world.getVirtual('default/removed-there')).metadata.annotations).toBeUndefined();
+        expect(await world.findCopy('default/deleted')).toBeUndefined();
+        expect(await world.host.get('Endpoints', world.hostNamespace, 'foreign')).toEqual(foreign);
+        await expectNothingWritten(world, daemon);
+      },
+    );
+
+    test('a write whose answer is lost is not done twice, and not lost', async () => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
+      const log = await world.log('host');
+      host.behaviour = once(({ isWrite, method }) => isWrite && method === 'POST', { kind: 'lose-answer' });
+      await world.virtual.create('Endpoints', endpoints('default/lost'));
+      await world.whenCopied('default/lost');
+      host.behaviour = once(({ isWrite }) => isWrite, { kind: 'lose-answer' });
+      await world.virtual.merge('Endpoints', ['default', 'lost'], { subsets: [subset('10.1.0.2')] });
+      await world.whenCopied('default/lost');
+      host.behaviour = once(({ method }) => method === 'DELETE', { kind: 'lose-answer' });
+      await world.virtual.delete('Endpoints', 'default', 'lost');
+      await world.whenNoCopy('default/lost');
+      host.behaviour = {};
+      await world.settle(daemon);
+      expect(log.of(world.hostName('default/lost'))).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
+    });
+
+    test.for(['host', 'virtual'] as const)('the %s API server gone and back, work goes on', async (side) => {
+      await using world = await newWorld();
+      const proxy = await world.proxy(side);
+      const daemon = await world.startDaemon({ kubeconfigs: { [side]: proxy.path } });
+      for (const name of ['changed', 'deleted', 'back'])
+        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      await world.settle(daemon);
+      proxy.behaviour = { decide: () => ({ kind: 'cut' }) };
+      proxy.cutAll();
+      await world.virtual.create('Endpoints', endpoints('default/new'));
+      await world.virtual.merge('Endpoints', ['default', 'changed'], { subsets: [subset('10.1.0.3')] });
+      await world.virtual.delete('Endpoints', 'default', 'deleted');
+      await world.host.merge('Endpoints', world.hostKey('default/back'), {
+        metadata: { labels: { l: '1' } },
+      });
+      const asked = proxy.requests.length;
+      await world.host.when('Endpoints', world.hostKey('default/back'), () => proxy.requests.length > asked);
+      expect((await daemon.get('/healthz')).status).toBe(200);
+      proxy.behaviour = {};
+      await world.whenCopy('default/changed', (copy) => ipsOf(copy)[0] === '10.1.0.3', { timeoutMs: 30_000 });
+      await world.whenCopied('default/new', { timeoutMs: 30_000 });
+      await world.whenNoCopy('default/deleted');
+      await world.whenVirtual('default/back', ({ metadata }) => metadata.labels?.['l'] === '1');
+      await world.settle(daemon);
+    });
+
+    test('an expired resourceVersion is answered by a new list, deletions in between are not lost', async () => {
+      await using world = await newWorld();
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const daemon = await world.startDaemon({ kubeconfigs: { host: host.path, virtual: virtual.path } });
+      for (const name of ['stays', 'goes'])
+        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+      await world.settle(daemon);
+      for (const proxy of [virtual, host]) proxy.behaviour = { decide: expireWatches() };
+      await world.virtual.delete('Endpoints', 'default', 'goes');
+      for (const proxy of [virtual, host]) proxy.cutAll();
+      await world.whenNoCopy('default/goes', { timeoutMs: 30_000 });
+      await world.settle(daemon);
+      await world.whenCopied('default/stays');
+      expect(await world.copies()).toHaveLength(1);
+    });
+
+    test('of all kinds, at random, both sides being changed meanwhile', { timeout: 120_000 }, async () => {
+      const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+      try {
+        await randomRun(newWorld, seed);
+      } catch (error) {
+        throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
+      }
+      expect(seed).toBeGreaterThanOrEqual(0);
+    });
+  });
+}
+
+/** One object for each kind of decision, waiting for a daemon. */
+async function prepareUnfinishedWork(world: World): Promise<void> {
+  const first = await world.startDaemon();
+  for (const name of ['updated', 'deleted', 'recreated'])
+    await world.virtual.create('Endpoints', endpoints(`default/${name}`, { labels: { old: '1' } }));
+  for (const name of ['changed-there', 'removed-there'])
+    await world.virtual.create('Endpoints', endpoints(`default/${name}`, { annotations: { a: '1' } }));
+  await world.settle(first);
+  await first.terminate();
+  await world.virtual.create('Endpoints', endpoints('default/created'));
+  await world.virtual.merge('Endpoints', ['default', 'updated'], { subsets: [subset('10.1.0.2')] });
+  await world.virtual.delete('Endpoints', 'default', 'deleted');
+  await world.virtual.delete('Endpoints', 'default', 'recreated');
+  await world.virtual.create('Endpoints', endpoints('default/recreated', { labels: { new: '1' } }));
+  await world.virtual.create('Service', service('default/taken'));
+  await world.virtual.create('Endpoints', endpoints('default/taken'));
+  await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/')));
+  await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
+  for (const [name, value] of [
+    ['changed-there', 'host'],
+    ['removed-there', null],
+  ] as const)
+    await world.host.merge('Endpoints', world.hostKey(`default/${name}`), {
+      metadata: { annotations: { a: value } },
+    });
+}
+
+/** Runs a daemon until its first write has been done and kills it before the answer; false: it found nothing to write. */
+async function dieAfterFirstWrite(world: World, host: ApiProxy, virtual: ApiProxy): Promise<boolean> {
+  const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // made by World.proxy
+  const daemon = await world.spawnDaemon({ kubeconfigs: { host: path(host), virtual: path(virtual) } });
+  const died = new Promise<true>((resolve, reject) => {
+    const afterWrite = async (): Promise<void> => {
+      await daemon.kill();
+      resolve(true);
+    };
+    for (const proxy of [host, virtual]) proxy.behaviour = { afterWrite: () => afterWrite().catch(reject) };
+  });
+  const idle = daemon.ready().then(
+    () => world.whenIdle(daemon).then(() => false),
+    () => died, // killed before it was ready
+  );
+  const wrote = await Promise.race([died, idle.catch(() => died)]);
+  await daemon.kill();
+  return wrote;
+}
+
+async function expectNothingWritten(world: World, daemon: Daemon): Promise<void> {
+  const [host, virtual] = [await world.log('host'), await world.log('virtual')];
+  await world.settle(daemon);
+  const writes = [...world.writesIn(host), ...world.writesIn(virtual)];
+  if (writes.length > 0) throw new Error(`not at rest: ${writes.join(', ')}`);
+}
+
+/** The verdict for the first request that matches, then none. */
+function once(matches: (request: ProxiedRequest) => boolean, verdict: Verdict): ProxyBehaviour {
+  let isDone = false;
+  return {
+    decide(request) {
+      if (isDone || !matches(request)) return { kind: 'pass' };
+      isDone = true;
+      return verdict;
+    },
+  };
+}
+
+/** Each watched resource is told once that its resourceVersion is too old. */
+function expireWatches(): (request: ProxiedRequest) => Verdict {
+  const told = new Set<string>();
+  return ({ isWatch, path }) => {
+    const resource = path.split('?')[0] ?? '';
+    if (!isWatch || told.has(resource)) return { kind: 'pass' };
+    told.add(resource);
+    return { kind: 'refuse', status: 410, reason: 'Expired' };
+  };
+}
+
+// The random run.
+
+const KEYS = ['default/r-0', 'default/r-1', 'default/r-2', 'default/r-3', 'default/r-4', 'default/r-5'];
+const STEPS = 60;
+/** More than four overwrites of one object in a minute would be a contest, in which the daemon rightly gives way. */
+const DRIFTS_MAX = 2;
+
+async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
+  const random = mulberry32(seed);
+  await using world = await newWorld();
+  const proxies = [await world.proxy('host'), await world.proxy('virtual')] as const;
+  const kubeconfigs = { host: proxies[0].path, virtual: proxies[1].path };
+  const foreign = await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
+  let daemon: Daemon = await world.startDaemon({ kubeconfigs });
+  for (const proxy of proxies) proxy.behaviour = misbehave(random);
+  const drifts = new Map<string, number>();
+  for (let step = 0; step < STEPS; step++) {
+    await randomStep(world, random, drifts);
+    if (step % 20 === 13) {
+      await daemon.kill();
+      daemon = await world.spawnDaemon({ kubeconfigs });
+    }
+  }
+  for (const proxy of proxies) proxy.behaviour = {};
+  daemon = await survivor(world, daemon, kubeconfigs);
+  await world.settle(daemon);
+  await world.settle(daemon);
+  await expectRight(world);
+  const untouched = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
+  if (untouched.metadata.resourceVersion !== foreign.metadata.resourceVersion)
+    throw new Error('the foreign object was touched');
+  await expectNothingWritten(world, daemon);
+}
+
+/** A start may have failed under faults, as it should; then the next one counts. */
+async function survivor(
+  world: World,
+  daemon: Daemon,
+  kubeconfigs: Record<'host' | 'virtual', string>,
+): Promise<Daemon> {
+  try {
+    return await daemon.ready(40_000);
+  } catch {
+    return world.startDaemon({ kubeconfigs });
+  }
+}
+
+async function expectRight(world: World): Promise<void> {
+  for (const key of KEYS) {
+    const [virtual, virtualService] = await Promise.all([
+      world.virtual.find('Endpoints', ...pair(key)),
+      world.virtual.find('Service', ...pair(key)),
+    ]);
+    const spec = virtualService?.['spec'] as { selector?: object } | undefined; // a Service
+    if (virtual !== undefined && spec?.selector === undefined)
+      await world.whenCopied(key, { timeoutMs: 30_000 });
+    else await world.whenNoCopy(key, { timeoutMs: 30_000 });
+  }
+  const expected = new Set(KEYS.map((key) => world.hostName(key)));
+  const orphans = (await world.copies()).filter(({ metadata }) => !expected.has(metadata.name));
+  if (orphans.length > 0)
+    throw new Error(`orphans: ${orphans.map(({ metadata }) => metadata.name).join(', ')}`);
+}
+
+async function randomStep(world: World, random: () => number, drifts: Map<string, number>): Promise<void> {
+  const key = pick(random, KEYS);
+  const value = String(Math.floor(random() * 1000));
+  const roll = random();
+  const there = await world.virtual.find('Endpoints', ...pair(key));
+  try {
+    if (there === undefined) {
+      await world.virtual.create(
+        'Endpoints',
+        endpoints(key, { labels: { l: value }, annotations: { a: value } }),
+      );
+    } else if (roll < 0.3) {
+      const ip = `10.3.${Number(value) >> 8}.${Number(value) & 255}`;
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(ip)] });
+    } else if (roll < 0.5) {
+      const metadata = {
+        labels: { l: random() < 0.3 ? null : value },
+        annotations: { [`v${value[0]}`]: value },
+      };
+      await world.virtual.merge('Endpoints', pair(key), { metadata });
+    } else if (roll < 0.6) {
+      await world.virtual.delete('Endpoints', ...pair(key));
+    } else if (roll < 0.7) {
+      await flipService(world, key, random);
+    } else {
+      await randomHostStep(world, key, { random, drifts, value });
+    }
+  } catch (error) {
+    // Another step or the daemon was faster: a conflict is no failure of the scenario.
+    if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
+  }
+}
+
+async function flipService(world: World, key: string, random: () => number): Promise<void> {
+  const there = await world.virtual.find('Service', ...pair(key));
+  if (there === undefined) {
+    await world.virtual.create('Service', service(key, random() < 0.5 ? { app: 'x' } : undefined));
+  } else {
+    const selector = random() < 0.5 ? { app: 'y' } : null;
+    await world.virtual.merge('Service', pair(key), { spec: { selector } });
+  }
+}
+
+async function randomHostStep(
+  world: World,
+  key: string,
+  { random, drifts, value }: { random: () => number; drifts: Map<string, number>; value: string },
+): Promise<void> {
+  const count = drifts.get(key) ?? 0;
+  const roll = random();
+  if (roll < 0.5) {
+    const metadata: Partial<KubeObject['metadata']> = { annotations: { [`h${value[0]}`]: value } };
+    await world.host.merge('Endpoints', world.hostKey(key), { metadata });
+  } else if (count < DRIFTS_MAX) {
+    drifts.set(key, count + 1);
+    if (roll < 0.75)
+      await world.host.merge('Endpoints', world.hostKey(key), { subsets: [subset('10.66.6.6')] });
+    else await world.host.delete('Endpoints', ...world.hostKey(key));
+  }
+}
+
+/** One proxy's misbehaviour: requests fail in every way that requests can fail, watches end, repeat themselves and expire. */
+function misbehave(random: () => number): ProxyBehaviour {
+  /** Each broken watch costs the daemon a pause that doubles. */
+  let breaks = 4;
+  return {
+    decide(request) {
+      if (request.path.includes('selfsubject') || random() > 0.12) return { kind: 'pass' };
+      if (!request.isWatch) return requestFault(request, random);
+      if (breaks-- <= 0) return { kind: 'pass' };
+      return random() < 0.5 ? { kind: 'cut' } : { kind: 'refuse', status: 410, reason: 'Expired' };
+    },
+    watchLine(line) {
+      const roll = random();
+      if (roll < 0.05 && breaks-- > 0) return 'cut';
+      return roll < 0.1 ? [line, line] : [line];
+    },
+  };
+}
+
+function requestFault({ isWrite }: ProxiedRequest, random: () => number): Verdict {
+  const faults: Verdict[] = [
+    { kind: 'cut' },
+    { kind: 'refuse', status: 500, reason: 'InternalError' },
+    { kind: 'refuse', status: 503, reason: 'ServiceUnavailable' },
+    { kind: 'refuse', status: 429, reason: 'TooManyRequests', retryAfter: 1 },
+  ];
+  if (isWrite)
+    faults.push(
+      { kind: 'lose-answer' },
+      { kind: 'lose-answer' },
+      { kind: 'refuse', status: 409, reason: 'Conflict' },
+    );
+  return pick(random, faults);
+}
+
+function pick<T>(random: () => number, list: readonly T[]): T {
+  const item = list[Math.floor(random() * list.length)];
+  if (item === undefined) throw new Error('nothing to pick from');
+  return item;
+}
+
+/** A small seeded generator, numbers in [0, 1). */
+function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
