@@ -72,7 +72,7 @@ function printKey(key: string): string {
 }
 
 /** The usual keys, recognised fast. */
-const PLAIN = /^[A-Za-z0-9_/-]+$/;
+const PLAIN = /^[A-Za-z0-9_/][A-Za-z0-9_/-]*$/;
 const INDEX = /^(?:0|[1-9]\d{0,9})$/;
 
 class PathSyntaxError extends Error {

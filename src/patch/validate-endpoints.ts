@@ -264,19 +264,25 @@ function checkList(place: Place, checkElement: (element: Place) => void): void {
     refuse(path, isOld(place) ? undefined : `must be a list, not ${describe(now)}`);
     return;
   }
-  // Elements that moved are the same objects: a patch that removes one shifts those behind it.
-  const known: ReadonlySet<JsonValue> = new Set(Array.isArray(old) ? old.filter((one) => one !== null) : []);
-  const isShifted = Array.isArray(old) && old.length !== now.length;
+  const before = Array.isArray(old) ? old : [];
+  // What is the same object was not touched; a list of another length has lost or moved elements, so their places say nothing.
+  const untouched: ReadonlySet<JsonValue> = new Set(before);
+  const isAligned = !place.isNew && before.length === now.length;
   for (const [at, element] of now.entries()) {
-    if (known.has(element)) continue;
-    const was = Array.isArray(old) && !isShifted ? old[at] : undefined;
-    if (!place.isNew && was !== undefined && jsonEquals(was, element)) continue;
-    checkElement({ path: [...path, at], now: element, old: was, isNew: place.isNew || was === undefined });
+    if (untouched.has(element) && isJsonObject(element)) continue;
+    const was = isAligned ? before[at] : undefined;
+    try {
+      checkElement({ path: [...path, at], now: element, old: was, isNew: was === undefined });
+    } catch (error) {
+      // An expression on the whole list gives equal elements, not the same ones.
+      if (!before.some((one) => jsonEquals(one, element))) throw error;
+    }
   }
 }
 
 function checkObject(place: Place): void {
-  if (!isJsonObject(place.now)) refuse(place.path, `must be an object, not ${describe(place.now)}`);
+  if (!isJsonObject(place.now) && !isOld(place))
+    refuse(place.path, `must be an object, not ${describe(place.now)}`);
 }
 
 function checkString(place: Place): void {
