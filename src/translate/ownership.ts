@@ -43,16 +43,18 @@ export function ownershipOf(
   expected?: NamespacedName,
 ): Ownership {
   const known = bookkeepingOf(object, translator);
-  const virtual = annotatedVirtual(known.annotations);
+  const stated = annotatedVirtual(known.annotations);
   const uid = ownValue(known.annotations, OBJECT_UID) as string | undefined; // a map of strings
   if (translator.isTargetNamespace(known.host.namespace) && known.marker !== 'other') {
-    if (virtual !== undefined && isProven(known, virtual, kind, translator))
-      return { kind: 'ours', virtual, uid };
-    if (expected !== undefined && isDamagedCopy(known, expected, translator)) {
-      return { kind: 'ours', virtual: expected, uid };
-    }
+    const isProvenCopy = stated !== undefined && isProven(known, stated, kind, translator);
+    const virtual = isProvenCopy
+      ? rightful(known, stated, { translator, expected })
+      : isDamagedCopy(known, expected, translator)
+        ? expected
+        : undefined;
+    if (virtual !== undefined) return { kind: 'ours', virtual, uid };
   }
-  return { kind: virtual === undefined ? 'unmarked' : 'foreign', object };
+  return { kind: stated === undefined ? 'unmarked' : 'foreign', object };
 }
 
 /**
@@ -67,7 +69,8 @@ export function namedVirtual(
   const known = bookkeepingOf(object, translator);
   if (known.marker === 'other' || !translator.isTargetNamespace(known.host.namespace)) return undefined;
   const virtual = virtualByAnnotations(object, kind);
-  if (virtual === undefined || known.marker === 'ours') return virtual;
+  if (virtual === undefined) return undefined;
+  if (known.marker === 'ours') return rightful(known, virtual, { translator });
   return isProven(known, virtual, kind, translator) ? virtual : undefined;
 }
 
@@ -140,14 +143,39 @@ function isProven(
   return known.marker === 'ours' && isAtItsPlace(known.host, virtual, translator);
 }
 
-/** Our marker and our record are on it, and it is where this virtual object's copy belongs. Another object's name in it is no damage. */
-function isDamagedCopy(known: Bookkeeping, expected: NamespacedName, translator: NameTranslator): boolean {
-  if (known.marker !== 'ours' || ownValue(known.annotations, LAST_SYNCED) === undefined) return false;
-  const name = ownValue(known.annotations, OBJECT_NAME);
-  const namespace = ownValue(known.annotations, OBJECT_NAMESPACE);
-  if (name !== undefined && name !== expected.name) return false;
-  if (namespace !== undefined && namespace !== expected.namespace) return false;
-  return isAtItsPlace(known.host, expected, translator);
+/**
+ * Whose copy it is where the bookkeeping is whole but may name the wrong object. A copy that this program made and that is not where the
+ * named object's copy belongs was either left behind by another naming rule, or somebody changed the name in it: then this is the place
+ * of `expected`, or of the one object that the rule puts here.
+ */
+function rightful(
+  known: Bookkeeping,
+  stated: NamespacedName,
+  { translator, expected }: { translator: NameTranslator; expected?: NamespacedName | undefined },
+): NamespacedName {
+  if (!hasMarkerAndRecord(known) || isAtItsPlace(known.host, stated, translator)) return stated;
+  if (expected !== undefined && isAtItsPlace(known.host, expected, translator)) return expected;
+  const [candidate, ...others] = translator.toVirtualCandidates(known.host);
+  return candidate !== undefined && others.length === 0 ? candidate : stated;
+}
+
+/** Bookkeeping that contradicts the object or is missing, but this program made it, and it is where the expected copy belongs. */
+function isDamagedCopy(
+  known: Bookkeeping,
+  expected: NamespacedName | undefined,
+  translator: NameTranslator,
+): boolean {
+  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
+  const stated = annotatedVirtual(known.annotations);
+  const isAnothers =
+    stated !== undefined &&
+    (stated.name !== expected.name || stated.namespace !== expected.namespace) &&
+    isAtItsPlace(known.host, stated, translator);
+  return !isAnothers && isAtItsPlace(known.host, expected, translator);
+}
+
+function hasMarkerAndRecord({ marker, annotations }: Bookkeeping): boolean {
+  return marker === 'ours' && ownValue(annotations, LAST_SYNCED) !== undefined;
 }
 
 function isAtItsPlace(host: NamespacedName, virtual: NamespacedName, translator: NameTranslator): boolean {

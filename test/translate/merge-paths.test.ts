@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { jsonEquals, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
+import { LAST_SYNCED } from '../../src/translate/bookkeeping.ts';
+import { subsetsOf } from '../../src/translate/endpoints.ts';
+import { valueAt, withValueAt } from '../../src/translate/json-path.ts';
+import type { ConcretePath } from '../../src/translate/types.ts';
+import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { endpoints } from './setup.ts';
+
+/** hostname: both ways; nodeName: the host's own. */
+function memberPaths(object: JsonObject, member: string): ConcretePath[] {
+  const paths: ConcretePath[] = [];
+  for (let subset = 0; subset < 3; subset++) {
+    for (let i = 0; i < 4; i++) {
+      const path = ['subsets', subset, 'addresses', i, member];
+      if (valueAt(object, path) !== undefined) paths.push(path);
+    }
+  }
+  return paths;
+}
+
+function mapMember(object: KubeObject, member: string, change: (text: string) => string): KubeObject {
+  let root = object as unknown as JsonValue; // a Kubernetes object is JSON
+  for (const path of memberPaths(root as JsonObject, member)) {
+    const old = valueAt(root, path);
+    if (typeof old === 'string') root = withValueAt(root, path, change(old));
+  }
+  return root as unknown as KubeObject;
+}
+
+const patches: TestPatches = {
+  ...noPatches,
+  twoWayPaths: (object) => memberPaths(object, 'hostname'),
+  hostOwnedPaths: (object) => memberPaths(object, 'nodeName'),
+  forward: (object) => mapMember(object, 'hostname', (name) => `t-${name}`),
+  reverse: (object) =>
+    mapMember(
+      mapMember(object, 'hostname', (name) => name.replace(/^t-/, '')),
+      'nodeName',
+      (name) => `v-${name}`,
+    ),
+};
+
+const address = (ip: string, rest: JsonObject = {}): JsonObject => ({ ip, ...rest });
+const ports = [{ port: 80, protocol: 'TCP' }];
+const object = (...addresses: JsonObject[]): KubeObject => endpoints({}, { subsets: [{ addresses, ports }] });
+
+function sync(virtual: KubeObject, host: KubeObject | undefined): { virtual: JsonValue; host: JsonValue } {
+  const merged = mergePair({ virtual, host, patches });
+  return {
+    virtual: valueAt(subsetsOf(merged.virtual), [0]) ?? null,
+    host: valueAt(subsetsOf(merged.host), [0]) ?? null,
+  };
+}
+
+function copyOf(virtual: KubeObject): KubeObject {
+  return mergePair({ virtual, host: undefined, patches }).host;
+}
+
+function withSubset(host: KubeObject, subset: JsonObject): KubeObject {
+  return { ...host, subsets: [subset] };
+}
+
+describe('two-way paths', () => {
+  const virtual = object(address('1.1.1.1', { hostname: 'a' }), address('1.1.1.2'));
+  const copy = copyOf(virtual);
+
+  test('start with the forward value', () => {
+    expect(sync(virtual, copy).host).toEqual({
+      addresses: [address('1.1.1.1', { hostname: 't-a' }), address('1.1.1.2')],
+      ports,
+    });
+  });
+
+  test('a host change flows back', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2', { hostname: 't-new' })],
+      ports,
+    });
+    expect(sync(virtual, host).virtual).toEqual({
+      addresses: [address('1.1.1.1', { hostname: 'b' }), address('1.1.1.2', { hostname: 'new' })],
+      ports,
+    });
+    expect(sync(virtual, host).host).toEqual(valueAt(subsetsOf(host), [0]));
+  });
+
+  test('a removal on the host flows back', () => {
+    const host = withSubset(copy, { addresses: [address('1.1.1.1'), address('1.1.1.2')], ports });
+    expect(valueAt(sync(virtual, host).virtual, ['addresses', 0])).toEqual({ ip: '1.1.1.1' });
+  });
+
+  test('a host without the default protocol of a port is no drift', () => {
+    const plain = endpoints(
+      {},
+      { subsets: [{ addresses: [address('1.1.1.1', { hostname: 'a' })], ports: [{ port: 80 }] }] },
+    );
+    const host = withSubset(copyOf(plain), { addresses: [address('1.1.1.1', { hostname: 't-b' })], ports });
+    expect(valueAt(sync(plain, host).virtual, ['addresses', 0, 'hostname'])).toBe('b');
+  });
+
+  test.each<[string, JsonObject]>([
+    ['another ip', { addresses: [address('9.9.9.9', { hostname: 't-b' }), address('1.1.1.2')], ports }],
+    [
+      'an address more',
+      { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2'), address('1.1.1.3')], ports },
+    ],
+    ['no ports', { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')] }],
+  ])('beside %s, a host change is drift', (_name, subset) => {
+    const after = sync(virtual, withSubset(copy, subset));
+    expect(after.virtual).toEqual(valueAt(subsetsOf(virtual), [0]));
+    expect(after.host).toEqual(valueAt(subsetsOf(copy), [0]));
+  });
+
+  test('changed on both sides: the virtual side wins', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
+      ports,
+    });
+    const after = sync(object(address('1.1.1.1', { hostname: 'c' }), address('1.1.1.2')), host);
+    expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-c');
+    expect(valueAt(after.virtual, ['addresses', 0, 'hostname'])).toBe('c');
+  });
+
+  test('without a record the virtual side wins', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
+      ports,
+    });
+    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
+    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-a');
+  });
+});
+
+describe('paths where the host keeps its own value', () => {
+  const virtual = object(address('1.1.1.1', { nodeName: 'mine' }), address('1.1.1.2'));
+  const copy = copyOf(virtual);
+  const owned = withSubset(copy, {
+    addresses: [address('1.1.1.1', { nodeName: 'own' }), address('1.1.1.2')],
+    ports,
+  });
+
+  test('the virtual value does not go to the host', () => {
+    expect(valueAt(subsetsOf(copy), [0, 'addresses', 0])).toEqual({ ip: '1.1.1.1' });
+  });
+
+  test('the host value stays, and goes back when it changed', () => {
+    const after = sync(virtual, owned);
+    expect(valueAt(after.host, ['addresses', 0, 'nodeName'])).toBe('own');
+    expect(valueAt(after.virtual, ['addresses', 0, 'nodeName'])).toBe('v-own');
+  });
+
+  test('the value moves with its address, and a new address has none', () => {
+    const moved = object(address('1.1.1.3'), address('1.1.1.1', { nodeName: 'mine' }));
+    expect(valueAt(sync(moved, owned).host, ['addresses'])).toEqual([
+      { ip: '1.1.1.3' },
+      { ip: '1.1.1.1', nodeName: 'own' },
+    ]);
+  });
+});
+
+describe('every history', () => {
+  const text = fc.constantFrom('x', 'y', 't-x', 't-t-x');
+  const step = fc.record({
+    side: fc.constantFrom('virtual', 'host', 'sync'),
+    index: fc.integer({ min: 0, max: 2 }),
+    member: fc.constantFrom('hostname', 'nodeName', 'ip', 'zone'),
+    value: fc.option(text, { nil: undefined }),
+    kind: fc.constantFrom('set', 'set', 'set', 'add', 'remove'),
+  });
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+  function change(one: KubeObject, { index, member, value, kind }: Step): KubeObject {
+    const list = valueAt(subsetsOf(one), [0, 'addresses']);
+    const addresses = Array.isArray(list) ? list : [];
+    const changed =
+      kind === 'add'
+        ? [...addresses.slice(0, 3), { ip: `2.2.2.${index}` }]
+        : kind === 'remove'
+          ? addresses.slice(1)
+          : withValueAt(addresses, [index, member], value);
+    return { ...one, subsets: [{ addresses: changed, ports }] };
+  }
+
+  test('settles, and then nothing is written', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        let virtual = object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' }));
+        let host = copyOf(virtual);
+        let writes = 0;
+        const settle = (): void => {
+          for (writes = 0; writes < 9; writes++) {
+            const merged = mergePair({ virtual, host, patches });
+            if (merged.isVirtualChanged) virtual = merged.virtual;
+            else if (!jsonEquals(merged.host as never, host as never)) host = merged.host;
+            else return;
+          }
+        };
+        for (const one of steps) {
+          if (one.side === 'sync') settle();
+          else if (one.side === 'virtual') virtual = change(virtual, one);
+          else host = change(host, one);
+        }
+        settle();
+        expect(writes).toBeLessThanOrEqual(2);
+      }),
+      { numRuns: 600 },
+    );
+  });
+});
