@@ -2,4 +2,10 @@
 
 import { runProgram } from './cli/program.ts';
 
-process.exitCode = await runProgram(process.argv.slice(2));
+try {
+  process.exitCode = await runProgram(process.argv.slice(2));
+} catch (error) {
+  // Nobody below knew better: an error of ours, so the stack helps.
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -11,6 +11,16 @@ interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'run',
+    summary: 'sync until interrupted',
+    load: () => import('./run.ts'),
+  },
+  {
+    name: 'render',
+    summary: 'show offline what a sync would write',
+    load: () => import('./render.ts'),
+  },
+  {
     name: 'validate',
     summary: 'check configuration files, every error at once',
     load: () => import('./validate.ts'),
@@ -19,6 +29,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'schema',
     summary: 'print the JSON Schema of the configuration file',
     load: () => import('./schema.ts'),
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes command lines in bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completionCommand(allCommands),
   },
   {
     name: 'version',
@@ -44,6 +59,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     return error.exitCode === 0 ? 0 : 2;
   }
   return exitCode;
+}
+
+/** Every command with its options, as `completion` needs them. */
+async function allCommands(): Promise<Command[]> {
+  return Promise.all(COMMANDS.map((entry) => commandFor(entry, true, () => undefined)));
 }
 
 function rootCommand(): Command {

@@ -9,6 +9,7 @@ import { systemRandom } from '../lib/random.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
+import { packageVersion } from './version.ts';
 import { watchFile } from './watch-file.ts';
 
 interface RunOptions {
@@ -41,6 +42,7 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
       logger,
       clock: systemClock,
       random: systemRandom,
+      version: packageVersion(),
       signal: stop.signal,
     });
   } catch (error) {
@@ -50,7 +52,8 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
-  const watcher = loaded.file === undefined ? undefined : watchFile(loaded.file, () => reload(daemon, load, logger));
+  const watcher =
+    loaded.file === undefined ? undefined : watchFile(loaded.file, () => reload(daemon, load, logger));
   await stop.requested;
   watcher?.close();
   logger.info({}, 'stopping');

@@ -3,8 +3,7 @@
  * nothing is written here.
  */
 
-import type { NamespacedName } from '../kube/object.ts';
-import { ENDPOINTS, type KubeObject } from '../kube/object.ts';
+import { ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
@@ -46,13 +45,15 @@ export interface MergedCopy {
   readonly host: KubeObject | undefined;
   /** Data on the host, not only bookkeeping, is not what it should be. */
   readonly putsRight: boolean;
+  /** The virtual object after what flows back; the pair's own when nothing does. */
+  readonly virtual: KubeObject;
   /** A merge patch, guarded by resourceVersion; undefined: nothing flows back. */
   readonly virtualPatch: JsonObject | undefined;
   readonly notAllowed: readonly ObjectReference[];
 }
 
 export function createCopyForge(options: CopyForgeOptions): CopyForge {
-  const { names, labels, pipeline } = options;
+  const { labels, pipeline } = options;
   const input = async (pair: Pair): Promise<{ input: MergeInput; patched: PatchedObject }> => {
     const patched = await forward(pair, options);
     const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
@@ -67,11 +68,12 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
     async merged(pair) {
       const { input: merge, patched } = await input(pair);
       const changes = detectChanges(merge);
-      const reversed = changes.needsReverse ? await reverse(pair, { names, labels }, pipeline) : undefined;
+      const reversed = changes.needsReverse ? await reverse(pair, options) : undefined;
       const { host, virtual, isVirtualChanged } = resolveChanges(changes, reversed);
       return {
         host: needsWrite(host, pair.host) ? host : undefined,
         putsRight: needsWrite(withoutRecord(host), withoutRecord(pair.host)),
+        virtual,
         virtualPatch: isVirtualChanged ? virtualPatch(pair.virtual, virtual) : undefined,
         notAllowed: patched.notAllowed,
       };
@@ -89,15 +91,29 @@ function forward(pair: Pair, options: CopyForgeOptions): PatchedObject | Promise
   });
 }
 
-async function reverse(
-  { virtual, host }: Pair & { readonly host: KubeObject },
-  translators: { names: NameTranslator; labels: LabelTranslator },
+/** A host object after its reverse patches, names and labels still those of the host. */
+export async function reverseObject(
+  host: KubeObject,
+  virtual: KubeObject | undefined,
+  objectNamespace: string,
   pipeline: PatchPipeline,
 ): Promise<KubeObject> {
+  const virtualObject = virtual === undefined ? null : json(virtual);
+  const { object } = await pipeline.apply('toVirtual', json(host), {
+    objectNamespace,
+    virtualObject,
+    hostObject: json(host),
+  });
+  return object as unknown as KubeObject; // patches leave the metadata of an object in place
+}
+
+async function reverse(
+  { virtual, host }: Pair & { readonly host: KubeObject },
+  options: CopyForgeOptions,
+): Promise<KubeObject> {
   const { name, namespace = '' } = virtual.metadata;
-  const context = { objectNamespace: namespace, virtualObject: json(virtual), hostObject: json(host) };
-  const { object } = await pipeline.apply('toVirtual', json(host), context);
-  return backTranslate(object as unknown as KubeObject, { name, namespace }, translators, virtual);
+  const reversed = await reverseObject(host, virtual, namespace, options.pipeline);
+  return backTranslate(reversed, { name, namespace }, options, virtual);
 }
 
 function withoutRecord(object: KubeObject): KubeObject {

@@ -175,7 +175,8 @@ class SyncEngine implements Engine {
       contention: createContentionGuard(clock),
       recorder,
     });
-    const createNamespace = config.createNamespaces && !this.#options.isDryRun ? this.#namespaceMaker() : undefined;
+    const createNamespace =
+      config.createNamespaces && !this.#options.isDryRun ? this.#namespaceMaker() : undefined;
     return createController({
       queue: this.#queue,
       reconcile,

@@ -2,7 +2,15 @@
 
 import type { ClusterClient, EventRecorder, Informer } from '../cluster/types.ts';
 import { invariant } from '../kube/errors.ts';
-import { ENDPOINTS, SERVICES, keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../kube/object.ts';
+import {
+  ENDPOINTS,
+  SERVICES,
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type ObjectKey,
+} from '../kube/object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { ObjectReference } from '../patch/types.ts';
 import { FIELD_MANAGER, type Writer } from '../write/writer.ts';
@@ -145,7 +153,11 @@ class EndpointsReconciler {
     }
     if (merged.virtualPatch !== undefined) {
       const reason = 'changed on the host';
-      const stored = await this.#options.virtual.writer.mergePatch(parseKey(key), merged.virtualPatch, reason);
+      const stored = await this.#options.virtual.writer.mergePatch(
+        parseKey(key),
+        merged.virtualPatch,
+        reason,
+      );
       // The host copy is decided anew from what the virtual cluster stored.
       if (stored !== undefined) return { outcome: 'updated', reason, waitMs: 0 };
     }

@@ -37,7 +37,12 @@ function writeRights(config: Config, namespace: string): readonly Right[] {
     ? rightsOn({ cluster: 'host', group: '', resource: 'namespaces', namespace: '' }, ['create'])
     : [];
   return [
-    ...rightsOn({ cluster: 'host', group: '', resource: 'endpoints', namespace }, ['create', 'update', 'patch', 'delete']),
+    ...rightsOn({ cluster: 'host', group: '', resource: 'endpoints', namespace }, [
+      'create',
+      'update',
+      'patch',
+      'delete',
+    ]),
     ...rightsOn({ cluster: 'virtual', group: '', resource: 'endpoints', namespace: '' }, virtualVerbs),
     ...events,
     ...namespaces,

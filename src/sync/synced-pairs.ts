@@ -26,7 +26,11 @@ export function isInStep(pair: SyncedPair | undefined, seen: Observation): boole
   );
 }
 
-export function syncedPair(virtual: KubeObject, host: KubeObject, service: KubeObject | undefined): SyncedPair {
+export function syncedPair(
+  virtual: KubeObject,
+  host: KubeObject,
+  service: KubeObject | undefined,
+): SyncedPair {
   return {
     virtualUid: virtual.metadata.uid ?? '',
     virtualVersion: virtual.metadata.resourceVersion ?? '',

@@ -1,0 +1,175 @@
+/** The composition root of the daemon: makes every part, hands each its ports, and ends them in order. */
+
+import type { EventRecorder } from './cluster/types.ts';
+import { diffConfig, withLiveChanges } from './config/diff.ts';
+import type { Config } from './config/types.ts';
+import { connectClusters, type Clusters } from './daemon/clusters.ts';
+import { startGeneration, type Generation } from './daemon/generation.ts';
+import type { Clock } from './lib/clock.ts';
+import type { Random } from './lib/random.ts';
+import { startHealthServer, type CheckResult, type Checks, type HealthServer } from './observe/health.ts';
+import type { Logger } from './observe/logger.ts';
+import { createMetrics, type Metrics } from './observe/metrics.ts';
+
+export interface DaemonOptions {
+  readonly config: Config;
+  /** Logs each write instead of doing it. */
+  readonly isDryRun: boolean;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+  /** Aborts a start that waits for a cluster. */
+  readonly signal: AbortSignal;
+}
+
+export interface Daemon {
+  /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
+  readonly healthUrl: string;
+  /** Takes over what may change live. Rejects, and changes nothing, when the new configuration lacks a right. */
+  reload(config: Config): Promise<void>;
+  /** The file is invalid: the running configuration stays in force, and people can see it. */
+  reloadFailed(): void;
+  /** Stops intake, finishes what is queued, sends what is pending. */
+  stop(): Promise<void>;
+}
+
+/** A cache that has heard nothing for so long is not current: watches get a bookmark every minute. */
+const STALENESS_MAX_MS = 5 * 60_000;
+
+/** Connects, checks rights, and starts to sync. Rejects with `TerminalError` where only a person can help. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const metrics = createMetrics({ monotonicMs: () => options.clock.monotonicMs() });
+  const daemon = new SyncDaemon(options, metrics);
+  try {
+    await daemon.start();
+  } catch (error) {
+    await daemon.stop();
+    throw error;
+  }
+  return daemon;
+}
+
+class SyncDaemon implements Daemon {
+  readonly #options: DaemonOptions;
+  readonly #metrics: Metrics;
+  #config: Config;
+  #health: HealthServer | undefined;
+  #clusters: Clusters | undefined;
+  #recorder: EventRecorder | undefined;
+  #generation: Generation | undefined;
+  #isConfigInvalid = false;
+
+  constructor(options: DaemonOptions, metrics: Metrics) {
+    this.#options = options;
+    this.#metrics = metrics;
+    this.#config = options.config;
+  }
+
+  get healthUrl(): string {
+    return this.#health?.url ?? '';
+  }
+
+  async start(): Promise<void> {
+    const { config, logger, version, isDryRun } = this.#options;
+    this.#health = await startHealthServer({
+      bindAddress: config.httpBindAddress,
+      healthChecks: { ping: () => ({ isOk: true }) },
+      readyChecks: this.#readyChecks(),
+      metrics: this.#metrics,
+      logger,
+    });
+    logger.info({ version, isDryRun, http: this.#health.url, name: config.name }, 'starting');
+    this.#clusters = await connectClusters({ ...this.#options, metrics: this.#metrics });
+    this.#config = this.#located(config);
+    await this.#clusters.checkRights(this.#config);
+    this.#recorder = this.#clusters.createRecorder();
+    this.#generation = await this.#start(this.#config);
+  }
+
+  async reload(config: Config): Promise<void> {
+    const { logger } = this.#options;
+    this.#isConfigInvalid = false;
+    const { live, restart } = diffConfig(this.#config, this.#located(config));
+    if (restart.length > 0)
+      logger.warn({ paths: restart }, 'configuration changed where a restart is needed');
+    this.#metrics.sync.reloaded('ok');
+    if (live.length === 0) return;
+    const next = withLiveChanges(this.#config, config);
+    await this.#clusters?.checkRights(next);
+    await this.#generation?.stop();
+    this.#generation = await this.#start(next);
+    this.#config = next;
+    logger.info({ paths: live }, 'configuration reloaded');
+  }
+
+  reloadFailed(): void {
+    this.#isConfigInvalid = true;
+    this.#metrics.sync.reloaded('error');
+  }
+
+  async stop(): Promise<void> {
+    await this.#generation?.stop();
+    await this.#recorder?.flush();
+    await this.#clusters?.[Symbol.asyncDispose]();
+    await this.#health?.[Symbol.asyncDispose]();
+  }
+
+  /** The configuration with the host namespace filled in, where it is the context's own. */
+  #located(config: Config): Config {
+    const namespace = config.host.namespace || (this.#clusters?.hostNamespace ?? '');
+    return { ...config, host: { ...config.host, namespace } };
+  }
+
+  async #start(config: Config): Promise<Generation | undefined> {
+    if (!config.sync.endpoints.enabled || this.#clusters === undefined || this.#recorder === undefined) {
+      this.#options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
+      return undefined;
+    }
+    return startGeneration({
+      ...this.#options,
+      config,
+      clusters: this.#clusters,
+      recorder: this.#recorder,
+      metrics: this.#metrics,
+    });
+  }
+
+  #readyChecks(): Checks {
+    return {
+      connected: () => ok(this.#clusters !== undefined, 'clusters are not connected yet'),
+      'virtual-endpoints': () => this.#cacheCheck(0),
+      'virtual-services': () => this.#cacheCheck(1),
+      'host-endpoints': () => this.#cacheCheck(2),
+      workers: () =>
+        ok(!this.#isSyncing || this.#generation?.engine.isWorking === true, 'workers wait for the caches'),
+      sandbox: () => this.#generation?.sandboxCheck() ?? { isOk: true, detail: 'not needed' },
+      configuration: () =>
+        this.#isConfigInvalid
+          ? { isOk: true, detail: 'the file is invalid, the last valid one is in force' }
+          : { isOk: true },
+    };
+  }
+
+  get #isSyncing(): boolean {
+    return this.#config.sync.endpoints.enabled;
+  }
+
+  #cacheCheck(index: number): CheckResult {
+    if (!this.#isSyncing) return { isOk: true, detail: 'not needed' };
+    const informer = this.#generation?.engine.informers[index];
+    if (informer === undefined) return { isOk: false, detail: 'not started' };
+    const { lastError } = informer.condition;
+    const why = lastError === undefined ? '' : `, last error: ${lastError}`;
+    if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
+    const staleness = `heard of ${Math.round(informer.stalenessMs / 1000)} s ago`;
+    return {
+      isOk: informer.stalenessMs < STALENESS_MAX_MS,
+      detail: `${informer.size} objects, ${staleness}${why}`,
+    };
+  }
+}
+
+function ok(isOk: boolean, detail: string): CheckResult {
+  return isOk ? { isOk } : { isOk, detail };
+}

@@ -1,0 +1,139 @@
+/** `render`: what a sync would write, from files, without a cluster. */
+
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/types.ts';
+import { PatchError } from '../kube/errors.ts';
+import type { KubeObject, NamespacedName } from '../kube/object.ts';
+import { systemClock } from '../lib/clock.ts';
+import { silentLogger } from '../observe/logger.ts';
+import { compilePatches } from '../patch/compile.ts';
+import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
+import { createSandbox } from '../sandbox/sandbox.ts';
+import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../sync/render.ts';
+import { createTranslation } from '../sync/translation.ts';
+import { virtualByAnnotations } from '../translate/ownership.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
+import { reportConfigError } from './config-report.ts';
+import { readObjects } from './object-files.ts';
+
+interface RenderFlags {
+  readonly filename: string[];
+  readonly host: string[];
+  readonly virtual: string[];
+  readonly reverse?: boolean;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command);
+  command
+    .requiredOption(
+      '-f, --filename <path...>',
+      'virtual objects: files, folders or - (with --reverse: host objects)',
+    )
+    .option('--host <path...>', 'host objects that exist already', [])
+    .option('--virtual <path...>', 'with --reverse: the virtual objects that exist', [])
+    .option('--reverse', 'host to virtual')
+    .option('-o, --output <format>', 'yaml or json', 'yaml')
+    .action(async (flags: RenderFlags) => exit(await render(command, flags)));
+}
+
+async function render(command: Command, flags: RenderFlags): Promise<number> {
+  try {
+    const { config } = await loadConfig(loaderInput(command));
+    const [given, host, virtual] = await Promise.all(
+      [flags.filename, flags.host, flags.virtual].map(readObjects),
+    );
+    const world = flags.reverse
+      ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
+      : { virtual: inNamespace(given, 'default'), host: inNamespace(host, config.host.namespace) };
+    const rendered = await renderWorld(world, config, flags.reverse === true);
+    print(rendered, flags.output);
+    return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
+  } catch (error) {
+    return reportConfigError(error);
+  }
+}
+
+async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
+  if (!config.sync.endpoints.enabled) {
+    process.stderr.write('sync.toHost.endpoints.enabled is false: nothing is synced\n');
+    return [];
+  }
+  const compiled = compilePatches(config.sync.endpoints.patches);
+  await using sandbox = await createSandbox({
+    programs: compiled.programs,
+    vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
+    limits: config.sandbox,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup: lookupIn(world) });
+  const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
+  const options = { ...translation, owner, decide: { requireService: config.requireService } };
+  return isReverse ? renderToVirtual(world, options) : renderToHost(world, options);
+}
+
+/** Without a cluster the owner's uid is known only where the owner is among the host objects. */
+function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: string }): string {
+  return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
+}
+
+/** Referenced objects that are among the given ones: a copy under another name, or one that only the host has. */
+function lookupIn({ virtual, host }: RenderWorld): ReferenceLookup {
+  return (reference, direction) => {
+    const kind = kindOf(reference);
+    if (direction === 'toVirtual') return undefined;
+    const copies = host.filter((object) => object.kind === reference.kind);
+    const copy = copies.find((object) => isNamed(virtualByAnnotations(object, kind), reference));
+    if (copy !== undefined) return nameOf(copy);
+    const isVirtual = virtual.some(
+      (object) => object.kind === reference.kind && isNamed(nameOf(object), reference),
+    );
+    const own = copies.find((object) => object.metadata.name === reference.name);
+    return isVirtual || own === undefined ? undefined : nameOf(own);
+  };
+}
+
+function kindOf({ apiVersion, kind }: ObjectReference) {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { group, version, kind };
+}
+
+function isNamed(named: NamespacedName | undefined, { namespace, name }: NamespacedName): boolean {
+  return named?.name === name && named.namespace === namespace;
+}
+
+function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
+  return { name, namespace };
+}
+
+/** Objects without a namespace are in the one that kubectl would use. */
+function inNamespace(objects: readonly KubeObject[] = [], namespace: string): KubeObject[] {
+  return objects.map((object) =>
+    object.metadata.namespace || object.kind === 'Namespace'
+      ? object
+      : { ...object, metadata: { ...object.metadata, namespace } },
+  );
+}
+
+function print(rendered: readonly Rendered[], output: string): void {
+  const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+  const text =
+    output === 'json'
+      ? `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`
+      : objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
+  process.stdout.write(text);
+  for (const one of rendered) {
+    if (one.kind === 'skipped') process.stderr.write(`skipped Endpoints ${one.key}: ${one.reason}\n`);
+    if (one.kind === 'failed') process.stderr.write(`failed Endpoints ${one.key}: ${describe(one.error)}\n`);
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof PatchError)) return error instanceof Error ? error.message : String(error);
+  const place = error.path === '' ? '' : ` at ${error.path}`;
+  return `patches[${error.index}]${place}: ${error.message} (${error.kind})${error.frame === '' ? '' : `\n${error.frame}`}`;
+}

@@ -1,0 +1,81 @@
+/** Everything that one configuration makes: names, compiled patches, sandbox, engine. A reload ends one generation and starts another. */
+
+import type { EventRecorder } from '../cluster/types.ts';
+import type { Config } from '../config/types.ts';
+import type { Clusters } from './clusters.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import type { CheckResult } from '../observe/health.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
+import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
+import { createEngine, type Engine, type EngineMetrics } from '../sync/engine.ts';
+import { createTranslation } from '../sync/translation.ts';
+
+export interface GenerationOptions {
+  readonly config: Config;
+  readonly clusters: Clusters;
+  readonly recorder: EventRecorder;
+  readonly isDryRun: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Generation {
+  readonly engine: Engine;
+  sandboxCheck(): CheckResult;
+  stop(): Promise<void>;
+}
+
+export async function startGeneration(options: GenerationOptions): Promise<Generation> {
+  const { config, clusters, logger } = options;
+  const owner = await clusters.resolveOwner(config);
+  const compiled = compilePatches(config.sync.endpoints.patches);
+  const sandbox = await sandboxFor(options, compiled);
+  const engine = createEngine({
+    ...options,
+    ...createTranslation({ config, compiled, evaluator: sandbox, lookup: () => undefined }),
+    owner,
+    clients: clusters,
+    metrics: engineMetrics(options),
+  });
+  const running = engine
+    .run()
+    .catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error'));
+  return {
+    engine,
+    sandboxCheck: () => sandbox?.check() ?? { isOk: true, detail: 'not needed, no patch has an expression' },
+    async stop() {
+      await engine.stop();
+      await running;
+      await sandbox?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** No expression, no child process. */
+async function sandboxFor(
+  { config, clock, logger, metrics }: GenerationOptions,
+  { programs }: CompiledPatches,
+): Promise<Sandbox | undefined> {
+  if (programs.length === 0) return undefined;
+  const vcluster = { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
+  return createSandbox({ programs, vcluster, limits: config.sandbox, clock, logger, metrics: metrics.sync });
+}
+
+function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
+  const { sync } = metrics;
+  return {
+    queue: metrics.queue('endpoints'),
+    controller: {
+      ...metrics.controller('endpoints', config.workers),
+      blocked: sync.blocked,
+      latency: sync.latency,
+    },
+    writes: sync,
+    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
+  };
+}

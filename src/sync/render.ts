@@ -1,0 +1,180 @@
+/** A sync without clusters: the same decisions and the same copies as the daemon's, from objects in hand. */
+
+import {
+  ENDPOINTS,
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../kube/object.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { backTranslate } from '../translate/forge.ts';
+import { ownershipOf, virtualOf } from '../translate/ownership.ts';
+import { createCopyForge, reverseObject, type CopyForge, type CopyForgeOptions } from './copy-forge.ts';
+import {
+  decide,
+  isOptedOut,
+  serviceGate,
+  type Claim,
+  type DecideOptions,
+  type Observation,
+} from './decide.ts';
+
+export interface RenderWorld {
+  readonly virtual: readonly KubeObject[];
+  readonly host: readonly KubeObject[];
+}
+
+export interface RenderOptions extends CopyForgeOptions {
+  readonly decide: DecideOptions;
+}
+
+/** What became of one object, in the order of the input. */
+export type Rendered =
+  | { readonly kind: 'object'; readonly object: KubeObject }
+  | { readonly kind: 'skipped'; readonly key: ObjectKey; readonly reason: string }
+  | { readonly kind: 'failed'; readonly key: ObjectKey; readonly error: unknown };
+
+/** The host objects that a sync of `world.virtual` over `world.host` would leave behind. */
+export async function renderToHost(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
+  const virtual = byKey(world.virtual, 'Endpoints');
+  const services = byKey(world.virtual, 'Service');
+  const host = byKey(world.host, 'Endpoints');
+  const forge = createCopyForge(options);
+  const claims = claimsByHostKey(virtual, services, options);
+  const rendered: Promise<Rendered>[] = [];
+  for (const [key, object] of virtual) {
+    const target = options.names.toHost(nameOf(object));
+    const hostKey = target && keyOf(target);
+    const hostObject = hostKey === undefined ? undefined : host.get(hostKey);
+    const seen: Observation = {
+      key,
+      virtual: object,
+      service: services.get(key),
+      target,
+      host: hostObject,
+      ownership: hostObject && ownershipOf(hostObject, ENDPOINTS, options.names, nameOf(object)),
+      strays: [],
+      claims: (hostKey === undefined ? undefined : claims.get(hostKey)) ?? [],
+      // A host object of which only the name is given stands for the copy.
+      isKnownCopy: hostObject !== undefined && hostObject.metadata.annotations === undefined,
+    };
+    rendered.push(guarded(key, () => renderOne(seen, forge, options)));
+  }
+  return Promise.all(rendered);
+}
+
+async function renderOne(seen: Observation, forge: CopyForge, options: RenderOptions): Promise<Rendered> {
+  const { key, virtual, target, host } = seen;
+  const decision = decide(seen, options.decide);
+  if (
+    virtual === undefined ||
+    target === undefined ||
+    decision.kind === 'ignore' ||
+    decision.kind === 'delete'
+  ) {
+    return { kind: 'skipped', key, reason: 'reason' in decision ? decision.reason : decision.kind };
+  }
+  const pair = { virtual, target, host };
+  switch (decision.kind) {
+    case 'refuse':
+      return { kind: 'skipped', key, reason: `${decision.reason}: ${decision.note}` };
+    case 'create':
+    case 'rewrite':
+      return { kind: 'object', object: (await forge.fresh(pair)).host };
+    case 'update': {
+      const merged = host && (await forge.merged({ ...pair, host }));
+      return { kind: 'object', object: merged?.host ?? host ?? virtual };
+    }
+  }
+}
+
+/**
+ * The virtual objects after the changes in `world.host` have flowed back. Without a sync record on a host object every difference from
+ * the translation counts as made on the host; without the virtual object the host object is translated back as a whole.
+ */
+export async function renderToVirtual(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
+  const virtual = byKey(world.virtual, 'Endpoints');
+  const forge = createCopyForge(options);
+  const hostObjects = [...byKey(world.host, 'Endpoints').values()];
+  return Promise.all(
+    hostObjects.map((host) =>
+      guarded(objectKey(host), async () => {
+        const name = virtualOf(host, ENDPOINTS, options.names);
+        if (name === undefined) {
+          return {
+            kind: 'skipped',
+            key: objectKey(host),
+            reason: 'it names no object of this virtual cluster',
+          };
+        }
+        const original = virtual.get(keyOf(name));
+        const object = original
+          ? await flowBack(original, host, forge, options)
+          : await translateBack(name, host, options);
+        return { kind: 'object', object };
+      }),
+    ),
+  );
+}
+
+async function flowBack(
+  virtual: KubeObject,
+  host: KubeObject,
+  forge: CopyForge,
+  { names }: RenderOptions,
+): Promise<KubeObject> {
+  const target = names.toHost(nameOf(virtual)) ?? nameOf(host);
+  const annotations = { ...host.metadata.annotations };
+  if (annotations[LAST_SYNCED] === undefined) {
+    const inStep = (await forge.fresh({ virtual, target, host })).host;
+    const record = inStep.metadata.annotations?.[LAST_SYNCED];
+    if (record !== undefined) annotations[LAST_SYNCED] = record;
+  }
+  const recorded = { ...host, metadata: { ...host.metadata, annotations } };
+  return (await forge.merged({ virtual, target, host: recorded })).virtual;
+}
+
+async function translateBack(
+  name: NamespacedName,
+  host: KubeObject,
+  options: RenderOptions,
+): Promise<KubeObject> {
+  const reversed = await reverseObject(host, undefined, name.namespace, options.pipeline);
+  return backTranslate(reversed, name, options);
+}
+
+async function guarded(key: ObjectKey, render: () => Promise<Rendered>): Promise<Rendered> {
+  try {
+    return await render();
+  } catch (error) {
+    return { kind: 'failed', key, error };
+  }
+}
+
+function claimsByHostKey(
+  virtual: ReadonlyMap<ObjectKey, KubeObject>,
+  services: ReadonlyMap<ObjectKey, KubeObject>,
+  options: RenderOptions,
+): ReadonlyMap<ObjectKey, readonly Claim[]> {
+  const claims = new Map<ObjectKey, Claim[]>();
+  for (const [key, object] of virtual) {
+    const target = options.names.toHost(nameOf(object));
+    if (target === undefined) continue;
+    const isEligible = !isOptedOut(object) && serviceGate(services.get(key), options.decide) === undefined;
+    const claim = { key, createdAt: object.metadata.creationTimestamp ?? '', isEligible };
+    claims.set(keyOf(target), [...(claims.get(keyOf(target)) ?? []), claim]);
+  }
+  return claims;
+}
+
+function byKey(objects: readonly KubeObject[], kind: string): Map<ObjectKey, KubeObject> {
+  return new Map(
+    objects.filter((object) => object.kind === kind).map((object) => [objectKey(object), object]),
+  );
+}
+
+function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
+  return { name, namespace };
+}
