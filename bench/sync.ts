@@ -1,0 +1,64 @@
+/**
+ * End to end on real kube-apiservers: one Endpoints object after another from the virtual cluster to the host, in bulk, updated in bulk,
+ * one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`.
+ *
+ *   npm run bench -- sync [--objects 1000] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
+ */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startRealClusters } from '../test/e2e/clusters.ts';
+import { Guardian } from '../test/e2e/guardian.ts';
+import { measure, type Measured, type Plan, type Subject } from './sync-measure.ts';
+import { report } from './sync-report.ts';
+
+const RESULTS = join(import.meta.dirname, 'results', 'sync.json');
+
+export async function run(args: readonly string[]): Promise<void> {
+  const plan = planOf(args);
+  const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
+  await using guardian = new Guardian([directory]);
+  await using clusters = await startRealClusters({ controllers: plan.controllers });
+  const rounds: Record<Subject, Measured[]> = { ours: [], 'ours-with-expression': [], loop: [] };
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const subject of Object.keys(rounds) as Subject[]) {
+      process.stderr.write(`round ${round + 1} of ${plan.rounds}: ${subject}\n`);
+      rounds[subject].push(await measure(subject, { plan, clusters, guardian, directory, round }));
+    }
+  }
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+  const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
+  mkdirSync(join(RESULTS, '..'), { recursive: true });
+  writeFileSync(RESULTS, `${JSON.stringify(result.json, undefined, 2)}\n`);
+  process.stdout.write(`${result.table}\n`);
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function planOf(args: readonly string[]): Plan {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      objects: { type: 'string', default: '1000' },
+      addresses: { type: 'string', default: '10' },
+      singles: { type: 'string', default: '300' },
+      'idle-seconds': { type: 'string', default: '5' },
+      rounds: { type: 'string', default: '3' },
+      controllers: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    objects: Number(values.objects),
+    addresses: Number(values.addresses),
+    singles: Number(values.singles),
+    idleMs: Number(values['idle-seconds']) * 1000,
+    rounds: Number(values.rounds),
+    controllers: values.controllers,
+  };
+}
