@@ -26,6 +26,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./validate.ts'),
   },
   {
+    name: 'names',
+    summary: 'translate names between the virtual cluster and the host',
+    load: () => import('./names.ts'),
+  },
+  {
     name: 'schema',
     summary: 'print the JSON Schema of the configuration file',
     load: () => import('./schema.ts'),

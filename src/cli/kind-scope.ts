@@ -1,0 +1,71 @@
+/** Which kinds are known to be cluster-scoped or namespaced without asking an API server. */
+
+export type KindScope = 'cluster' | 'namespaced' | 'unknown';
+
+const CLUSTER_SCOPED = [
+  'APIService',
+  'CSIDriver',
+  'CSINode',
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'CustomResourceDefinition',
+  'IngressClass',
+  'Namespace',
+  'Node',
+  'PersistentVolume',
+  'PriorityClass',
+  'RuntimeClass',
+  'StorageClass',
+  'VolumeSnapshotClass',
+  'VolumeSnapshotContent',
+];
+
+const NAMESPACED = [
+  'ConfigMap',
+  'CSIStorageCapacity',
+  'DaemonSet',
+  'Deployment',
+  'EndpointSlice',
+  'Endpoints',
+  'Ingress',
+  'Job',
+  'NetworkPolicy',
+  'PersistentVolumeClaim',
+  'Pod',
+  'PodDisruptionBudget',
+  'ReplicaSet',
+  'Role',
+  'RoleBinding',
+  'Secret',
+  'Service',
+  'ServiceAccount',
+  'StatefulSet',
+  'VolumeSnapshot',
+];
+
+export interface KnownKind {
+  /** In its usual spelling where it is known, else as given. */
+  readonly kind: string;
+  readonly scope: KindScope;
+}
+
+/** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are taken as they are. */
+export function knownKind(text: string): KnownKind {
+  const spelled = (kinds: readonly string[]): string | undefined =>
+    kinds.find((kind) => spellingsOf(kind).includes(text.toLowerCase()));
+  const cluster = spelled(CLUSTER_SCOPED);
+  if (cluster !== undefined) return { kind: cluster, scope: 'cluster' };
+  const namespaced = spelled(NAMESPACED);
+  if (namespaced !== undefined) return { kind: namespaced, scope: 'namespaced' };
+  return { kind: text, scope: 'unknown' };
+}
+
+function spellingsOf(kind: string): readonly string[] {
+  const word = kind.toLowerCase();
+  const plural = /(s|x|ch)$/.test(word)
+    ? `${word}es`
+    : word.endsWith('y')
+      ? `${word.slice(0, -1)}ies`
+      : `${word}s`;
+  return [word, plural];
+}
