@@ -17,12 +17,13 @@ export function addConfigOptions(command: Command, fields?: readonly string[]): 
   }
 }
 
-function addFlag(command: Command, { flag, type, value, help }: FlagDefinition): void {
+function addFlag(command: Command, { flag, type, value, help, words }: FlagDefinition): void {
   if (type === 'switch') {
     command.addOption(new Option(`--${flag}`, help).helpGroup(HELP_GROUP));
     command.addOption(new Option(`--no-${flag}`, `not: ${help}`).hideHelp());
   } else {
-    command.addOption(new Option(`--${flag} <${value}>`, help).helpGroup(HELP_GROUP));
+    const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
+    command.addOption((words === undefined ? option : option.choices(words)).helpGroup(HELP_GROUP));
   }
 }
 

@@ -16,30 +16,40 @@ export function vclusterDefaults(): JsonObject {
   return mergeConfig(defaults, { sync: { toHost: { endpointSlices: { enabled: false } } } });
 }
 
-/**
- * `over` on top of `base`: mappings key by key, anything else replaced as a whole. A key without a value (null) is a key that is not set, so
- * a default stays. Neither input is changed or shared.
- */
+/** `over` on top of `base`: mappings key by key, anything else replaced as a whole. Neither input is changed or shared. */
 export function mergeConfig(base: JsonObject, over: JsonObject): JsonObject {
   const merged = cloneJson(base);
   for (const key of Object.keys(over)) {
-    const value = over[key] ?? null;
-    const below = ownValue(merged, key);
-    if (value === null && below !== undefined) continue;
-    setOwn<JsonValue>(
-      merged,
-      key,
-      isJsonObject(value) && isJsonObject(below) ? mergeConfig(below, value) : cloneJson(value),
-    );
+    const [value, below] = [over[key] ?? null, ownValue(merged, key)];
+    const isMapping = isJsonObject(value) && isJsonObject(below);
+    setOwn<JsonValue>(merged, key, isMapping ? mergeConfig(below, value) : cloneJson(value));
   }
   return merged;
 }
 
-/** The file as vCluster sees it: merged with the defaults, without the sections of this program. */
-export function vclusterConfigOf(file: JsonObject, defaults: JsonObject): JsonObject {
+/** The user's configuration (without empty keys) as vCluster sees it: merged with the defaults, without the sections of this program. */
+export function vclusterConfigOf(written: JsonObject, defaults: JsonObject): JsonObject {
   const theirs: JsonObject = {};
-  for (const key of Object.keys(file)) {
-    if (!OWN_SECTIONS.has(key)) setOwn(theirs, key, file[key] ?? null);
+  for (const key of Object.keys(written)) {
+    if (!OWN_SECTIONS.has(key)) setOwn(theirs, key, written[key] ?? null);
   }
   return mergeConfig(defaults, theirs);
+}
+
+/**
+ * `key:` with nothing behind it is null in YAML and means that the key is not set, so its default stays. Entries of lists stay: there null is
+ * a mistake.
+ */
+export function withoutEmptyKeys(object: JsonObject): JsonObject {
+  const copy: JsonObject = {};
+  for (const key of Object.keys(object)) {
+    const value = object[key] ?? null;
+    if (value !== null) setOwn(copy, key, withoutEmpty(value));
+  }
+  return copy;
+}
+
+function withoutEmpty(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  return isJsonObject(value) ? withoutEmptyKeys(value) : value;
 }

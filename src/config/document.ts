@@ -27,13 +27,16 @@ export interface ConfigDocument {
 /** Values in the whole file with every alias written out: what keeps a small file from becoming a large one. */
 const VALUES_MAX = 200_000;
 
-/** Reads YAML or JSON. Never throws: whatever is wrong is in `problems`. */
-export function readDocument(name: string, text: string): ConfigDocument {
+/**
+ * Reads YAML or JSON. Never throws: whatever is wrong is in `problems`. With `listKey`, a file that is a list stands for a mapping with
+ * the list under this key.
+ */
+export function readDocument(name: string, text: string, listKey?: string): ConfigDocument {
   const source = createSourceFile(name, text);
   const { root, problems: syntax } = readYaml(text);
   const problems = [...syntax];
   const isBroken = syntax.some((problem) => problem.severity === 'error');
-  const tree = new Tree(text, root);
+  const tree = new Tree(text, root, listKey);
   const value = isBroken ? {} : tree.toObject(source, problems);
   return {
     source,
@@ -58,12 +61,15 @@ class Unusable extends Error {
 class Tree {
   readonly #text: string;
   readonly #root: ParsedNode | null;
+  /** The key of a list that is the whole file. */
+  readonly #listKey: string | undefined;
   readonly #targets = new Map<Alias, ParsedNode | undefined>();
   #valuesLeft = VALUES_MAX;
 
-  constructor(text: string, root: ParsedNode | null) {
+  constructor(text: string, root: ParsedNode | null, listKey: string | undefined) {
     this.#text = text;
     this.#root = root;
+    this.#listKey = isSeq(root) ? listKey : undefined;
   }
 
   /** The whole file; undefined (and a problem) when it is something else than a mapping. */
@@ -81,6 +87,7 @@ class Tree {
       });
       const value = this.#toJson(root, 0);
       if (isJsonObject(value)) return value;
+      if (this.#listKey !== undefined) return { [this.#listKey]: value };
       throw new Unusable(root.range[0], 'the file must be a mapping of keys to values');
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
@@ -164,11 +171,11 @@ class Tree {
 
   #mergeSources(pair: Pair<ParsedNode, ParsedNode | null>): readonly (ParsedNode | null)[] {
     const value = this.#resolved(pair.value);
-    return isSeq(value) ? value.items : [value];
+    return isSeq(value) ? value.items : [pair.value];
   }
 
   #keyOf(pair: Pair<ParsedNode, ParsedNode | null>): string {
-    const key = this.#resolved(pair.key);
+    const { key } = pair;
     if (isScalar(key)) return typeof key.value === 'string' ? key.value : key.source;
     throw new Unusable(startOf(pair.key), 'a key must be text');
   }
@@ -188,7 +195,9 @@ class Tree {
   #find(path: ConfigPath): { node: ParsedNode | null; key: ParsedNode | undefined; isFound: boolean } {
     let node = this.#resolved(this.#root);
     let key: ParsedNode | undefined;
-    for (const step of path) {
+    // Of a list that is the whole file, the key is not in the text.
+    const steps = this.#listKey === undefined ? path : path.slice(1);
+    for (const step of steps) {
       const next = this.#child(node, step);
       if (next === undefined) return { node, key, isFound: false };
       [node, key] = [this.#resolved(next.node), next.key];

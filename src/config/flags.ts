@@ -9,10 +9,13 @@ export interface FlagDefinition {
   /** What the value is, in the help; '' for a switch. */
   readonly value: string;
   readonly help: string;
+  /** The only texts that it takes. */
+  readonly words?: readonly string[];
   /** Fields that mean something else once this flag is given: their values in the file are not looked at. */
   readonly replaces?: readonly string[];
 }
 
+/** `value` names the value in the help, or lists the only words that it may be: `short|long`. */
 type FlagRow = readonly [field: string, type: FlagDefinition['type'], value: string, help: string];
 
 const ROWS: readonly FlagRow[] = [
@@ -33,17 +36,17 @@ const ROWS: readonly FlagRow[] = [
   ['owner.name', 'text', 'name', 'name of the object that owns what is made'],
   ['workers', 'number', 'count', 'objects synced at the same time'],
   ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
-  ['onHostDelete', 'text', 'what', 'recreate or deleteVirtual'],
+  ['onHostDelete', 'text', 'recreate|deleteVirtual', 'what to do when somebody deletes a copy on the host'],
   ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],
-  ['references.naming', 'text', 'rule', 'names that references get: short or long'],
+  ['references.naming', 'text', 'short|long', 'names that references get'],
   ['sandbox.expressionTimeout', 'text', 'duration', 'time for one expression'],
   ['sandbox.batchTimeout', 'text', 'duration', 'time for one batch of expressions'],
   ['sandbox.memory', 'text', 'size', 'memory of the sandbox above its baseline'],
   ['sandbox.memoBytes', 'text', 'size', 'memory for remembered results, 0 for none'],
   ['leaderElection.enabled', 'switch', '', 'let one of several replicas work at a time'],
   ['http.bindAddress', 'text', 'host:port', 'where /healthz, /readyz and /metrics are served'],
-  ['log.level', 'text', 'level', 'debug, info, warn, error or silent'],
-  ['log.format', 'text', 'format', 'json, pretty or auto'],
+  ['log.level', 'text', 'debug|info|warn|error|silent', 'least severe level that is written'],
+  ['log.format', 'text', 'json|pretty|auto', 'auto: pretty on a terminal, else json'],
 ];
 
 /** A kubeconfig given by hand comes with its own contexts, and instead of a Secret; a Secret instead of a file. */
@@ -55,7 +58,15 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
 
 export const FLAGS: readonly FlagDefinition[] = ROWS.map(([field, type, value, help]) => {
   const replaces = REPLACES[field];
-  return { field, flag: kebab(field), type, value, help, ...(replaces === undefined ? {} : { replaces }) };
+  return {
+    field,
+    flag: kebab(field),
+    type,
+    value,
+    help,
+    ...(value.includes('|') ? { words: value.split('|') } : {}),
+    ...(replaces === undefined ? {} : { replaces }),
+  };
 });
 
 /** `host.bindAddress` → `host-bind-address`. */

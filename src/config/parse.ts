@@ -1,18 +1,18 @@
 /** Text and overrides in, a configuration or every problem out. Pure. */
 
 import type { ConfigProblem } from '../kube/errors.ts';
-import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../lib/json.ts';
-import { vclusterConfigOf, vclusterDefaults } from './defaults.ts';
+import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './defaults.ts';
 import { type ConfigDocument, readDocument } from './document.ts';
+import { Fields, pathOf } from './fields.ts';
 import type { Finding } from './finding.ts';
 import { applyOverrides, originOf, type Override, overridesOf } from './overrides.ts';
-import { patchOf } from './patch-rules.ts';
+import { checkPatches, patchesIn } from './patch-rules.ts';
 import { formatPath } from './path.ts';
 import { checkRules } from './rules.ts';
-import { checkSchema, withoutNulls } from './schema-check.ts';
+import { checkSchema } from './schema-check.ts';
 import { caretFrame, positionOf } from './source-file.ts';
 import { toConfig } from './to-config.ts';
-import type { Config, ConfigChecks, ConfigFlags, PatchConfig } from './types.ts';
+import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
 import { configWarnings } from './warnings.ts';
 
 export interface ParseOptions {
@@ -28,6 +28,8 @@ export interface ParseResult {
   readonly problems: readonly ConfigProblem[];
 }
 
+const PATCH_LISTS = ['sync.toHost.endpoints.patches', 'sync.toHost.endpointSlices.patches'];
+
 /** Reads one configuration. `file` is its name in messages, '' when there is none. */
 export function parseConfig(
   source: { readonly text: string; readonly file: string },
@@ -40,25 +42,22 @@ export function parseConfig(
   if (!document.isReadable) return { problems: syntax };
   const overrides = overridesOf(options.env, options.flags);
   const value = applyOverrides(document.value, overrides);
+  const written = withoutEmptyKeys(value);
   const defaults = vclusterDefaults();
-  const { config: parsed, findings } = checkSchema(value);
-  const written = withoutNulls(value);
-  const rules = isJsonObject(written)
-    ? [...checkRules(written, options.checks), ...configWarnings(written, defaults)]
-    : [];
-  const located = [...findings, ...rules].map((finding) => locate(finding, document, overrides));
+  const { config: parsed, findings } = checkSchema(written);
+  const all = [
+    ...findings,
+    ...PATCH_LISTS.flatMap((list) =>
+      checkPatches(new Fields(value).value(list), pathOf(list), options.checks),
+    ),
+    ...checkRules(written, options.checks),
+    ...configWarnings(written, defaults),
+  ];
+  const located = all.map((finding) => locate(finding, document, overrides));
   const problems = inFileOrder([...syntax, ...located]);
   if (parsed === undefined || problems.some((problem) => problem.severity === 'error')) return { problems };
-  return { config: toConfig(parsed, patchesOf(written), vclusterConfigOf(value, defaults)), problems };
-}
-
-function patchesOf(written: JsonValue): PatchConfig[] {
-  let value: JsonValue | undefined = written;
-  for (const key of ['sync', 'toHost', 'endpoints', 'patches']) {
-    value = isJsonObject(value) ? ownValue(value, key) : undefined;
-  }
-  const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
-  return entries.map((entry: JsonObject) => patchOf(entry)).filter((patch) => patch !== undefined);
+  const patches = patchesIn(new Fields(written).value('sync.toHost.endpoints.patches'));
+  return { config: toConfig(parsed, patches, vclusterConfigOf(written, defaults)), problems };
 }
 
 type Said = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;

@@ -103,8 +103,14 @@ function meaningOf(segments: readonly PathSegment[] | undefined, text: string): 
   return JSON.stringify(segments.map((segment) => (typeof segment === 'number' ? String(segment) : segment)));
 }
 
-/** The entry as the rest of the program gets it; undefined when a member has the wrong type. */
-export function patchOf(entry: JsonObject): PatchConfig | undefined {
+/** A list of entries as the rest of the program gets it; what is not a patch is left out. */
+export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
+  const entries = Array.isArray(patches) ? patches.filter(isJsonObject) : [];
+  return entries.map(patchOf).filter((patch) => patch !== undefined);
+}
+
+/** Undefined without a path; members of the wrong type are left out. */
+function patchOf(entry: JsonObject): PatchConfig | undefined {
   const path = textMember(entry, 'path');
   if (path === undefined) return undefined;
   const expression = textMember(entry, 'expression');

@@ -3,23 +3,12 @@
 import type { JsonObject } from '../lib/json.ts';
 import { Fields, isMultiNamespace, pathOf } from './fields.ts';
 import { errorAtKey, errorAtValue, type Finding, warningAtKey } from './finding.ts';
-import { checkPatches } from './patch-rules.ts';
 import type { ConfigChecks } from './types.ts';
 
 /** Every finding that needs more than one field. `written` is the user's configuration without empty keys. */
 export function checkRules(written: JsonObject, checks: ConfigChecks): Finding[] {
   const fields = new Fields(written);
   return [
-    ...checkPatches(
-      fields.value('sync.toHost.endpoints.patches'),
-      pathOf('sync.toHost.endpoints.patches'),
-      checks,
-    ),
-    ...checkPatches(
-      fields.value('sync.toHost.endpointSlices.patches'),
-      pathOf('sync.toHost.endpointSlices.patches'),
-      checks,
-    ),
     ...notBuiltYet(fields),
     ...namespaceRules(fields, checks),
     ...accessRules(fields),

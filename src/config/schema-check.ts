@@ -14,29 +14,17 @@ export interface SchemaResult {
   readonly findings: readonly Finding[];
 }
 
-/** Sections that the schema describes, as the user wrote them; a key without a value counts as not written. */
-export function checkSchema(value: JsonObject): SchemaResult {
+/** Checks the sections that the schema describes. `written` has no empty keys. */
+export function checkSchema(written: JsonObject): SchemaResult {
   const checked: JsonObject = {};
   for (const section of Object.keys(configSchema.shape)) {
-    const written = ownValue(value, section);
-    if (written !== undefined && written !== null) setOwn(checked, section, withoutNulls(written));
+    const value = ownValue(written, section);
+    if (value !== undefined) setOwn(checked, section, value);
   }
   // Compiling the schema to code pays from the second parse on; this is the only one.
   const result = configSchema.safeParse(checked, { jitless: true });
   if (result.success) return { config: result.data, findings: [] };
   return { config: undefined, findings: result.error.issues.flatMap((issue) => findingsOf(issue, checked)) };
-}
-
-/** `key:` with nothing behind it is null in YAML and means that the key is not set. List entries stay: there null is a mistake. */
-export function withoutNulls(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isJsonObject(value)) return value;
-  const copy: JsonObject = {};
-  for (const key of Object.keys(value)) {
-    const member = value[key];
-    if (member !== undefined && member !== null) setOwn(copy, key, withoutNulls(member));
-  }
-  return copy;
 }
 
 type Issue = z.core.$ZodIssue;

@@ -92,7 +92,7 @@ export function duration(description: string, limits: { minMs: number; maxMs: nu
 export function size(description: string, limits: { min: number; max: number }, fallback: string) {
   const wanted = 'must be a size such as 64Mi or 1G';
   return z
-    .union([z.string().meta({ pattern: QUANTITY_PATTERN }), z.number().nonnegative()], {
+    .union([z.string().meta({ pattern: QUANTITY_PATTERN }), z.number().meta({ minimum: 0 })], {
       error: (issue) => `${wanted}, found ${show(issue.input)}`,
     })
     .meta({ description })

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
+  writeFileSync(join(folder, 'good.yaml'), 'endpointSyncer: {name: vc}\n');
+  writeFileSync(
+    join(folder, 'bad.yaml'),
+    'endpointSyncer:\n  name: vc\n  wrokers: 5\n  onHostDelete: deleteVirtual\n',
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(
+  args: readonly string[],
+  options: { input?: string; env?: Record<string, string> } = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...inherited } = process.env;
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { cwd: folder, env: { ...inherited, ...options.env } },
+      (error, stdout, stderr) =>
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    );
+    child.stdin?.end(options.input ?? '');
+  });
+}
+
+describe('validate', () => {
+  test('a valid file says so on standard error and nothing on standard output', async () => {
+    expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, stdout: '', stderr: '1 file: valid\n' });
+  });
+
+  test('every problem with its line and caret, exit 2', async () => {
+    expect(await run(['validate', 'bad.yaml', 'good.yaml', 'none.yaml'])).toEqual({
+      code: 2,
+      stdout: `bad.yaml:3:3: endpointSyncer.wrokers: unknown key "wrokers", did you mean "workers"?
+  wrokers: 5
+  ^
+
+bad.yaml:4:17: endpointSyncer.onHostDelete: warning: the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster
+  onHostDelete: deleteVirtual
+                ^
+
+none.yaml: cannot be read: there is no such file
+`,
+      stderr: '3 files: 2 errors and 1 warning\n',
+    });
+  });
+
+  test('JSON for scripts', async () => {
+    const { code, stdout, stderr } = await run(['validate', '-o', 'json', 'bad.yaml', 'good.yaml']);
+    expect([code, stderr]).toEqual([2, '']);
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        file: 'bad.yaml',
+        line: 3,
+        column: 3,
+        path: 'endpointSyncer.wrokers',
+        severity: 'error',
+        message: 'unknown key "wrokers", did you mean "workers"?',
+      },
+      expect.objectContaining({ line: 4, column: 17, severity: 'warning' }),
+    ]);
+    expect(await run(['validate', '-o', 'json', 'good.yaml'])).toMatchObject({ code: 0, stdout: '[]\n' });
+  });
+
+  test('standard input, the environment, flags', async () => {
+    const [piped, fromEnvironment, flagged, nothing] = await Promise.all([
+      run(['validate', '-'], { input: 'endpointSyncer: {name: A}' }),
+      run(['validate'], { env: { ENDPOINT_SYNCER_CONFIG: 'good.yaml' } }),
+      run(['validate', '--name', 'vc', '--workers', '0', '-']),
+      run(['validate']),
+    ]);
+    expect([piped.code, piped.stdout.split(' ')[0]]).toEqual([2, '<stdin>:1:24:']);
+    expect([fromEnvironment.code, fromEnvironment.stdout]).toEqual([0, '']);
+    expect([flagged.code, flagged.stdout]).toEqual([
+      2,
+      '--workers: endpointSyncer.workers: must be at least 1, found 0\n',
+    ]);
+    expect([nothing.code, nothing.stdout]).toEqual([
+      2,
+      'endpointSyncer.name: is required: the name of the virtual cluster, here, with --name or in VCLUSTER_NAME\n',
+    ]);
+  });
+
+  test('usage errors end with 2 too', async () => {
+    const [format, option, word] = await Promise.all([
+      run(['validate', '-o', 'xml', 'good.yaml']),
+      run(['validate', '--wrokers', '5']),
+      run(['validate', '--log-level', 'loud']),
+    ]);
+    expect([format.code, option.code, word.code]).toEqual([2, 2, 2]);
+    expect(option.stderr).toContain('--workers');
+  });
+});
+
+describe('schema', () => {
+  test('prints the schema, and finds the shipped one up to date', async () => {
+    const [printed, checked] = await Promise.all([run(['schema']), run(['schema', '--check'])]);
+    expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });
+    expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { diffConfig, withLiveChanges } from '../../src/config/diff.ts';
+import { validConfig } from './setup.ts';
+
+const BEFORE = 'endpointSyncer: {name: vc}\n';
+
+describe('what a reload changes', () => {
+  test.each([
+    ['nothing', BEFORE, [], []],
+    ['a comment and the order', '# x\nsync: {}\nendpointSyncer: {workers: 10, name: vc}\n', [], []],
+    [
+      'patches',
+      `${BEFORE}sync: {toHost: {endpoints: {patches: [{path: a, expression: value}]}}}`,
+      ['sync.toHost.endpoints.patches'],
+      [],
+    ],
+    ['a kind', `${BEFORE}sync: {toHost: {secrets: {enabled: false}}}`, ['sync.toHost.secrets.enabled'], []],
+    [
+      'a custom resource',
+      `${BEFORE}sync: {toHost: {customResources: {a.b: {enabled: true}}}}`,
+      ['sync.toHost.customResources'],
+      [],
+    ],
+    [
+      'the namespace mode',
+      `${BEFORE}experimental: {multiNamespaceMode: {enabled: true}}`,
+      ['experimental.multiNamespaceMode'],
+      [],
+    ],
+    ['the name', 'endpointSyncer: {name: other}', [], ['endpointSyncer.name']],
+    [
+      'the owner',
+      'endpointSyncer: {name: vc, owner: {kind: Service, name: x}}',
+      [],
+      ['endpointSyncer.owner.apiVersion', 'endpointSyncer.owner.kind', 'endpointSyncer.owner.name'],
+    ],
+    [
+      'limits',
+      'endpointSyncer: {name: vc, sandbox: {memory: 1Gi, batchTimeout: 2s}, log: {level: debug}}',
+      [],
+      ['endpointSyncer.sandbox.batchTimeout', 'endpointSyncer.sandbox.memory', 'endpointSyncer.log.level'],
+    ],
+    [
+      "vCluster's other sections",
+      `${BEFORE}networking: {podCIDR: 10.0.0.0/8}\nmine: 1`,
+      [],
+      ['networking.podCIDR', 'mine'],
+    ],
+    [
+      'some of each',
+      'endpointSyncer: {name: vc, workers: 5}\nsync: {toHost: {endpoints: {enabled: false}}}',
+      ['sync.toHost.endpoints.enabled'],
+      ['endpointSyncer.workers'],
+    ],
+  ])('%s', (_, after, live, restart) => {
+    expect(diffConfig(validConfig(BEFORE), validConfig(after))).toEqual({ live, restart });
+  });
+});
+
+test('after a reload the live sections are new and the rest is old', () => {
+  const old = validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}');
+  const next = validConfig(
+    'endpointSyncer: {name: vc, workers: 5}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',
+  );
+  const running = withLiveChanges(old, next);
+  expect([running.workers, running.sync.endpoints.patches]).toEqual([10, [{ path: 'a', labels: {} }]]);
+  expect(running.vclusterConfig).toMatchObject({
+    networking: { podCIDR: 'a' },
+    sync: { toHost: { endpoints: { patches: [{ path: 'a', labels: {} }] } } },
+  });
+  expect(diffConfig(running, next)).toEqual({
+    live: [],
+    restart: ['networking.podCIDR', 'endpointSyncer.workers'],
+  });
+  expect(old.vclusterConfig).toEqual(
+    validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}').vclusterConfig,
+  );
+});

@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CONFIG_CHECKS } from '../../src/cli/config-checks.ts';
+import { FILE_BYTES_MAX, type LoadedConfig, loadConfig, readConfigText } from '../../src/config/load.ts';
+import { ConfigError } from '../../src/kube/errors.ts';
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+function load(options: { file?: string; env?: Record<string, string> }): Promise<LoadedConfig> {
+  return loadConfig({ env: {}, flags: {}, checks: CONFIG_CHECKS, ...options });
+}
+
+async function problemsOf(promise: Promise<unknown>): Promise<string[]> {
+  const error: unknown = await promise.catch((reason: unknown) => reason);
+  if (!(error instanceof ConfigError)) throw new Error('no ConfigError', { cause: error });
+  return error.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`);
+}
+
+describe('which file', () => {
+  test('--config before the environment', async () => {
+    const [a, b] = [file('a.yaml', 'endpointSyncer: {name: a}'), file('b.yaml', 'endpointSyncer: {name: b}')];
+    const loaded = await load({ file: a, env: { ENDPOINT_SYNCER_CONFIG: b } });
+    expect([loaded.config.name, loaded.file, loaded.text]).toEqual(['a', a, 'endpointSyncer: {name: a}']);
+    expect((await load({ env: { ENDPOINT_SYNCER_CONFIG: b } })).config.name).toBe('b');
+  });
+
+  test('none at all', async () => {
+    const loaded = await load({ env: { VCLUSTER_NAME: 'vc', ENDPOINT_SYNCER_CONFIG: '' } });
+    expect([loaded.config.name, loaded.file, loaded.text]).toEqual(['vc', undefined, '']);
+    expect(await problemsOf(load({}))).toEqual([expect.stringMatching(/^:0 is required/u)]);
+  });
+
+  test('JSON, and a byte order mark', async () => {
+    const path = file('c.json', '\ufeff{"endpointSyncer": {"name": "vc"}, "endpointSyncr": 1}');
+    const { config, warnings } = await load({ file: path });
+    expect(config.name).toBe('vc');
+    expect(warnings.map(({ line, column }) => [line, column])).toEqual([[1, 36]]);
+  });
+});
+
+describe('files that cannot be read', () => {
+  test('missing, a folder, too large, not text', async () => {
+    const large = file('large.yaml', '#'.repeat(FILE_BYTES_MAX + 1));
+    const binary = file('binary.yaml', Buffer.from([0x61, 0x3a, 0xff, 0xfe]));
+    const missing = join(folder, 'missing.yaml');
+    const found = await Promise.all(
+      [missing, folder, large, binary].map((path) => problemsOf(load({ file: path }))),
+    );
+    expect(found).toEqual([
+      [`${missing}:0 cannot be read: there is no such file`],
+      [`${folder}:0 cannot be read: it is a folder`],
+      [`${large}:0 is larger than ${FILE_BYTES_MAX} bytes`],
+      [`${binary}:0 is not UTF-8 text`],
+    ]);
+  });
+
+  test('endless input ends', async () => {
+    expect(await problemsOf(readConfigText('/dev/zero'))).toEqual([
+      `/dev/zero:0 is larger than ${FILE_BYTES_MAX} bytes`,
+    ]);
+  });
+
+  test('a character that is split between chunks is whole', async () => {
+    const text = `#${'€'.repeat(60_000)}\nendpointSyncer: {name: vc}\n`;
+    expect(await readConfigText(file('wide.yaml', text))).toBe(text);
+  });
+});
+
+test('all problems are in the error, with their frames', async () => {
+  const path = file('bad.yaml', 'endpointSyncer:\n  wrokers: 1\n  name: A\n');
+  const error: unknown = await load({ file: path }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect(error).toMatchObject({ problems: [{ line: 2, frame: '  wrokers: 1\n  ^' }, { line: 3 }] });
+});

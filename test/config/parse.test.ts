@@ -1,0 +1,480 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { formatPath } from '../../src/config/path.ts';
+import { FLAGS } from '../../src/config/flags.ts';
+import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
+
+describe('defaults', () => {
+  test('a file with nothing but the name', () => {
+    const { vclusterConfig, sync, ...own } = validConfig('endpointSyncer: {name: vc}');
+    expect(own).toEqual({
+      name: 'vc',
+      virtual: { kubeconfig: '', context: '', secret: '' },
+      host: { kubeconfig: '', context: '', namespace: '' },
+      owner: undefined,
+      workers: 10,
+      requireService: false,
+      onHostDelete: 'recreate',
+      createNamespaces: false,
+      referenceNaming: 'short',
+      sandbox: {
+        expressionTimeoutMs: 100,
+        batchTimeoutMs: 1_000,
+        memoryBytes: 128 * 2 ** 20,
+        memoBytes: 64 * 2 ** 20,
+      },
+      httpBindAddress: '127.0.0.1:8080',
+      log: { level: 'info', format: 'auto' },
+    });
+    expect(sync).toEqual({
+      endpoints: { enabled: true, patches: [] },
+      servicesEnabled: true,
+      namespaces: { kind: 'single' },
+      enabledResources: new Set([
+        'configMaps',
+        'endpoints',
+        'persistentVolumeClaims',
+        'pods',
+        'secrets',
+        'services',
+      ]),
+      enabledCustomResources: new Set(),
+    });
+    expect(vclusterConfig).toMatchObject({
+      sync: { toHost: { endpointSlices: { enabled: false }, endpoints: { enabled: true } } },
+      networking: { podCIDR: '10.244.0.0/16' },
+    });
+    expect(vclusterConfig['endpointSyncer']).toBeUndefined();
+  });
+
+  test('a key without a value is a key that is not set', () => {
+    const text =
+      'sync:\n  toHost:\n    endpoints:\n      patches:\n    secrets:\nendpointSyncer:\n  name: vc\n  workers:\n  log:\nmanagementApi:\n';
+    expect(validConfig(text)).toEqual(validConfig('endpointSyncer: {name: vc}'));
+  });
+
+  test("vCluster's other keys are merged with its defaults and kept, known or not", () => {
+    const { vclusterConfig, sync } = validConfig(
+      'controlPlane: {coredns: {deployment: {replicas: 3}}}\nmine: {a: [1]}\nmanagementApi: {dataDir: /secret}\n' +
+        'sync: {toHost: {ingresses: {enabled: true}, secrets: {enabled: false}, customResources: {gadgets.example.com: {enabled: true}, x.y: {}}}, fromHost: {csiNodes: {enabled: auto}}}\n' +
+        'endpointSyncer: {name: vc}',
+    );
+    expect(vclusterConfig).toMatchObject({
+      controlPlane: { coredns: { deployment: { replicas: 3, labels: {} }, enabled: true } },
+      mine: { a: [1] },
+      sync: { fromHost: { csiNodes: { enabled: 'auto' } } },
+    });
+    expect(Object.keys(vclusterConfig)).not.toContain('managementApi');
+    expect(sync.enabledResources.has('ingresses')).toBe(true);
+    expect(sync.enabledResources.has('secrets')).toBe(false);
+    expect(sync.enabledCustomResources).toEqual(new Set(['gadgets.example.com']));
+  });
+
+  test('keys that lead to prototypes stay data', () => {
+    const { vclusterConfig } = validConfig(
+      '__proto__: {x: 1}\nconstructor: {y: 1}\nendpointSyncer: {name: vc}',
+    );
+    expect(Object.hasOwn(vclusterConfig, '__proto__')).toBe(true);
+    expect(JSON.stringify(vclusterConfig)).toContain('"__proto__":{"x":1}');
+    expect(({} as Record<string, unknown>)['x']).toBeUndefined();
+  });
+});
+
+describe('every error at once, in the order of the file', () => {
+  test('a file with many', () => {
+    const text = `sync:
+  toHost:
+    endpoints:
+      enabled: "yes"
+      patchs: []
+    secrets: {enabled: auto}
+endpointSyncer:
+  name: My_Cluster
+  wrokers: 5
+  workers: 500
+  sandbox: {memory: lots}
+  log: {level: inf}
+managementApi:
+  tls: {certFile: a}
+  ports: 1
+`;
+    expect(problemsIn(text)).toEqual([
+      '4:16 sync.toHost.endpoints.enabled must be true or false, found "yes": write true without quotes',
+      '5:7 sync.toHost.endpoints.patchs unknown key "patchs", did you mean "patches"?',
+      '6:24 sync.toHost.secrets.enabled must be true or false, found "auto"',
+      '8:9 endpointSyncer.name must be a DNS label (lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends), found "My_Cluster"',
+      '9:3 endpointSyncer.wrokers unknown key "wrokers", did you mean "workers"?',
+      '10:12 endpointSyncer.workers must be at most 256, found 500',
+      '11:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found "lots"',
+      '12:16 endpointSyncer.log.level must be one of debug, info, warn, error, silent, found "inf", did you mean "info"?',
+      '14:3 managementApi.tls.keyFile is required with managementApi.tls.certFile',
+      '15:3 managementApi.ports unknown key "ports"; known here: enabled, bindAddress, tls, dataDir, store, issuer, maxTtl, tokenTtl, delegatedAuth, bootstrapKeyFile',
+    ]);
+    expect(parseText(text).config).toBeUndefined();
+  });
+
+  test('the frame shows the line and the place', () => {
+    const [problem] = parseText('endpointSyncer:\n\tname: x').problems;
+    expect(problem).toMatchObject({ file: 'f.yaml', line: 2, column: 1, frame: '\tname: x\n^' });
+  });
+
+  test('a broken file gives its syntax errors only', () => {
+    expect(
+      problemsIn('endpointSyncer:\n  name: [x\nsync: {toHost: {endpoints: {patchs: 1}}}').every((p) =>
+        /^[23]:/u.test(p),
+      ),
+    ).toBe(true);
+    expect(problemsIn('- a')).toEqual(['1:1  the file must be a mapping of keys to values']);
+  });
+
+  test('duplicate keys do not hide other errors', () => {
+    expect(problemsIn('endpointSyncer:\n  name: vc\n  name: vc\n  workers: 0\n')).toEqual([
+      '3:3  the key "name" is already set in line 2: remove one of the two',
+      '4:12 endpointSyncer.workers must be at least 1, found 0',
+    ]);
+  });
+});
+
+describe('single fields', () => {
+  test.each([
+    ['workers: ten', '3:12 endpointSyncer.workers must be a whole number, found "ten"'],
+    [
+      'workers: "10"',
+      '3:12 endpointSyncer.workers must be a whole number, found "10": write 10 without quotes',
+    ],
+    ['workers: 1.5', '3:12 endpointSyncer.workers must be a whole number, found 1.5'],
+    ['workers: [1]', '3:12 endpointSyncer.workers must be a whole number, found a list'],
+    ['workers: 0', '3:12 endpointSyncer.workers must be at least 1, found 0'],
+    [
+      'requireService: on',
+      '3:19 endpointSyncer.requireService must be true or false, found "on": write true without quotes',
+    ],
+    [
+      'onHostDelete: recrate',
+      '3:17 endpointSyncer.onHostDelete must be one of recreate, deleteVirtual, found "recrate", did you mean "recreate"?',
+    ],
+    ['onHostDelete: 1', '3:17 endpointSyncer.onHostDelete must be one of recreate, deleteVirtual, found 1'],
+    ['host: {namespace: a.b}', /3:21 endpointSyncer.host.namespace must be a DNS label .* found "a.b"/u],
+    ['host: ns', '3:9 endpointSyncer.host must be a mapping, found "ns"'],
+    ['host: {namespace: 1}', '3:21 endpointSyncer.host.namespace must be text, found 1: put it in quotes'],
+    [
+      'http: {bindAddress: "8080"}',
+      '3:23 endpointSyncer.http.bindAddress must be HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080, found "8080"',
+    ],
+    [
+      'sandbox: {batchTimeout: 15}',
+      '3:27 endpointSyncer.sandbox.batchTimeout must be a duration such as 100ms, 15s or 1m30s, found 15',
+    ],
+    [
+      'sandbox: {expressionTimeout: 0s}',
+      '3:32 endpointSyncer.sandbox.expressionTimeout must be between 1ms and 1m, found "0s"',
+    ],
+    [
+      'sandbox: {expressionTimeout: 2s}',
+      '3:32 endpointSyncer.sandbox.expressionTimeout expressionTimeout (2s) must not be longer than batchTimeout (1s)',
+    ],
+    [
+      'sandbox: {memory: 1Mi}',
+      '3:21 endpointSyncer.sandbox.memory must be between 16Mi and 16Gi, found "1Mi"',
+    ],
+    [
+      'sandbox: {memory: -5}',
+      '3:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found -5',
+    ],
+    ['owner: {kind: StatefulSet}', '3:3 endpointSyncer.owner.name is required when an owner is named'],
+    ['owner: {kind: Gadget, name: x}', '3:3 endpointSyncer.owner.apiVersion is required for the kind Gadget'],
+    [
+      'virtual: {kubeconfig: a, secret: b}',
+      '3:36 endpointSyncer.virtual.secret cannot be combined with endpointSyncer.virtual.kubeconfig: set one of the two',
+    ],
+    ['virtual: {secret: A_b}', /3:21 endpointSyncer.virtual.secret must be a Kubernetes name/u],
+    [
+      'leaderElection: {leaseDuration: 5s}',
+      '3:35 endpointSyncer.leaderElection.leaseDuration renewDeadline (10s) must not be longer than leaseDuration (5s)',
+    ],
+    [
+      'references: {nameing: long}',
+      '3:16 endpointSyncer.references.nameing unknown key "nameing", did you mean "naming"?',
+    ],
+  ])('%s', (lines, problem) => {
+    const problems = problemsIn(withSyncer(lines));
+    expect(
+      problems.map((found) => found === problem || (problem instanceof RegExp && problem.test(found))),
+    ).toEqual([true]);
+  });
+
+  test('values are read into milliseconds and bytes', () => {
+    const config = validConfig(
+      withSyncer('sandbox: {expressionTimeout: 1.5s, batchTimeout: 1m, memory: 33554432, memoBytes: 0}'),
+    );
+    expect(config.sandbox).toEqual({
+      expressionTimeoutMs: 1_500,
+      batchTimeoutMs: 60_000,
+      memoryBytes: 33_554_432,
+      memoBytes: 0,
+    });
+  });
+
+  test('the apiVersion of a well-known owner is known', () => {
+    expect(validConfig(withSyncer('owner: {kind: StatefulSet, name: vc}')).owner).toEqual({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      name: 'vc',
+    });
+  });
+
+  test('the name is required, and the message says how to give it', () => {
+    expect(problemsIn('endpointSyncer:\n  workers: 1')).toEqual([
+      '1:1 endpointSyncer.name is required: the name of the virtual cluster, here, with --name or in VCLUSTER_NAME',
+    ]);
+    expect(problemsIn('')).toHaveLength(1);
+  });
+});
+
+describe('features that are not there yet', () => {
+  test.each([
+    [
+      'leader election',
+      withSyncer('leaderElection: {enabled: true}'),
+      /^3:29 endpointSyncer.leaderElection.enabled leader election is not available/u,
+    ],
+    [
+      'EndpointSlices',
+      `${withSyncer('')}sync: {toHost: {endpointSlices: {enabled: true}}}`,
+      /sync.toHost.endpointSlices.enabled syncing EndpointSlices is not available/u,
+    ],
+    [
+      'patches for EndpointSlices',
+      `${withSyncer('')}sync: {toHost: {endpointSlices: {patches: [{path: a, expression: value}]}}}`,
+      /sync.toHost.endpointSlices.patches syncing EndpointSlices is not available/u,
+    ],
+    [
+      'the management API',
+      `${withSyncer('')}managementApi: {enabled: true}`,
+      /managementApi.enabled the key and token API is not available/u,
+    ],
+  ])('%s is refused when it is switched on', (_, text, problem) => {
+    const problems = problemsIn(text);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(problem);
+  });
+
+  test('switched off they are checked in full', () => {
+    expect(
+      problemsIn(
+        `${withSyncer('leaderElection: {enabled: false, leaseDuration: 20s}')}managementApi: {enabled: false}\n`,
+      ),
+    ).toEqual([]);
+    expect(
+      problemsIn(
+        `${withSyncer('')}managementApi: {issuer: "http://x", tokenTtl: {default: 200h}, store: {driver: sqlit}}`,
+      ).map((p) => p.replace(/^\S+ /u, '')),
+    ).toEqual([
+      'managementApi.issuer must be an https:// URL',
+      'managementApi.tokenTtl.default default (200h) must not be longer than max (168h)',
+      'managementApi.store.driver must be one of sqlite, memory, kubernetes, found "sqlit", did you mean "sqlite"?',
+    ]);
+  });
+});
+
+describe('warnings', () => {
+  test.each([
+    [
+      'sync: {toHost: {endpoints: {enabled: false}}}',
+      /sync.toHost.endpoints.enabled \(warning\) .*Services depend on Endpoints/u,
+    ],
+    [
+      'sync: {toHost: {namespaces: {mappingsOnly: true}}}',
+      /sync.toHost.namespaces \(warning\) has no effect while/u,
+    ],
+    [
+      'sync: {toHost: {endpoint: {}}}',
+      /sync.toHost.endpoint \(warning\) this key is not read: did you mean "endpoints"\?/u,
+    ],
+    ['sync: {tohost: {}}', /sync.tohost \(warning\) this key is not read: did you mean "toHost"\?/u],
+    ['endpointSyncr: {}', /endpointSyncr \(warning\) this key is not read: did you mean "endpointSyncer"\?/u],
+  ])('%s', (line, warning) => {
+    const { config, problems } = parseText(`endpointSyncer: {name: vc}\n${line}\n`);
+    expect(config).toBeDefined();
+    expect(problems.map(brief)).toEqual([expect.stringMatching(warning)]);
+  });
+
+  test.each([
+    [
+      'onHostDelete: deleteVirtual',
+      /endpointSyncer.onHostDelete \(warning\) the host's own controllers delete too/u,
+    ],
+    ['createNamespaces: true', /endpointSyncer.createNamespaces \(warning\) has no effect/u],
+  ])('%s', (line, warning) => {
+    expect(problemsIn(withSyncer(line))).toEqual([expect.stringMatching(warning)]);
+  });
+
+  test('none for endpoints off together with services, nor for what vCluster knows', () => {
+    expect(
+      problemsIn(
+        'endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {enabled: false}, services: {enabled: false}, gatewayApi: {enabled: true}}}\nrbac: {}\n',
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('namespaces', () => {
+  test('mappings', () => {
+    const text = `${withSyncer('host: {namespace: hq}')}sync: {toHost: {namespaces: {enabled: true, mappingsOnly: true, mappings: {byName: {a: b, "t-*": "\${name}-*"}}}}}`;
+    expect(validConfig(text).sync.namespaces).toEqual({
+      kind: 'mappings',
+      byName: { a: 'b', 't-*': '${name}-*' },
+      mappingsOnly: true,
+    });
+  });
+
+  test('the old multi-namespace mode', () => {
+    expect(
+      validConfig('endpointSyncer: {name: vc}\nexperimental: {multiNamespaceMode: {enabled: true}}').sync
+        .namespaces,
+    ).toEqual({ kind: 'legacy-multi' });
+  });
+
+  test('both at once, without mappings', () => {
+    expect(
+      problemsIn(
+        'endpointSyncer: {name: vc}\nsync: {toHost: {namespaces: {enabled: true}}}\nexperimental: {multiNamespaceMode: {enabled: true}}',
+      ),
+    ).toEqual([
+      '2:17 sync.toHost.namespaces.mappings.byName are empty: sync.toHost.namespaces.enabled needs at least one mapping',
+      expect.stringMatching(/^3:46 experimental.multiNamespaceMode.enabled cannot be combined/u),
+    ]);
+  });
+
+  test('an owner warns, as it can be in one namespace only', () => {
+    expect(
+      problemsIn(
+        `${withSyncer('owner: {kind: Service, name: x}')}experimental: {multiNamespaceMode: {enabled: true}}`,
+      ),
+    ).toEqual([expect.stringMatching(/^3:3 endpointSyncer.owner \(warning\) has no effect/u)]);
+  });
+});
+
+describe('flags, environment, file, defaults', () => {
+  const text = 'endpointSyncer: {name: file, workers: 3, virtual: {secret: s, context: c}}';
+
+  test('flags win over the environment, the environment over the file', () => {
+    expect(validConfig(text).name).toBe('file');
+    expect(validConfig(text, { env: { VCLUSTER_NAME: 'env' } }).name).toBe('env');
+    expect(validConfig(text, { env: { VCLUSTER_NAME: '' } }).name).toBe('file');
+    expect(validConfig(text, { env: { VCLUSTER_NAME: 'env' }, flags: { name: 'flag' } }).name).toBe('flag');
+  });
+
+  test('a flag replaces what it makes meaningless', () => {
+    expect(validConfig(text, { flags: { 'virtual.kubeconfig': 'k' } }).virtual).toEqual({
+      kubeconfig: 'k',
+      context: '',
+      secret: '',
+    });
+    expect(
+      validConfig(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.context': 'd' } }).virtual,
+    ).toEqual({ kubeconfig: 'k', context: 'd', secret: '' });
+    expect(problemsIn(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.secret': 's' } })).toEqual([
+      expect.stringMatching(/cannot be combined/u),
+    ]);
+  });
+
+  test('typed text', () => {
+    const flags = { workers: '7', requireService: 'true', 'sandbox.memory': '64Mi', 'log.level': 'debug' };
+    expect(validConfig(text, { flags })).toMatchObject({
+      workers: 7,
+      requireService: true,
+      sandbox: { memoryBytes: 64 * 2 ** 20 },
+      log: { level: 'debug' },
+    });
+  });
+
+  test('an error names the flag or the variable instead of a place in the file', () => {
+    const { problems } = parseText(text, { env: { VCLUSTER_NAME: 'A' }, flags: { workers: 'x' } });
+    expect(problems.map(({ file, line, path, frame }) => [file, line, path, frame])).toEqual([
+      ['VCLUSTER_NAME', 0, 'endpointSyncer.name', ''],
+      ['--workers', 0, 'endpointSyncer.workers', ''],
+    ]);
+  });
+
+  test('a section of the wrong type is reported, whatever flags say', () => {
+    expect(problemsIn('endpointSyncer: nope', { flags: { name: 'x' } })).toEqual([
+      '1:17 endpointSyncer must be a mapping, found "nope"',
+    ]);
+  });
+
+  test.each(FLAGS)('--$flag sets $field', ({ field, type, words }) => {
+    const value = words?.[0] ?? { number: '7', switch: 'false', text: undefined }[type];
+    const flags = { name: 'vc', ...(value === undefined ? {} : { [field]: value }) };
+    expect(parseText('', { flags }).problems).toEqual([]);
+  });
+
+  test('an unknown field is a mistake of this program', () => {
+    expect(() => parseText('', { flags: { nope: '1' } })).toThrow('no flag sets the field nope');
+  });
+});
+
+describe('whatever the file holds', () => {
+  const key = fc.constantFrom(
+    'sync',
+    'toHost',
+    'endpoints',
+    'patches',
+    'endpointSyncer',
+    'name',
+    'workers',
+    'sandbox',
+    'memory',
+    'log',
+    'level',
+    'managementApi',
+    'path',
+    'labels',
+    'reference',
+    'enabled',
+    '__proto__',
+    'namespaces',
+    'mappings',
+    'byName',
+    'owner',
+  );
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 6 },
+      fc.constantFrom<unknown>(null, true, 'x', 'value', '1s', 0, 5, -1, 1.5, '', {}, []),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 5 }),
+    ),
+  }));
+
+  test('there is a configuration or an error with a place, never an exception', () => {
+    fc.assert(
+      fc.property(fc.dictionary(key, value, { maxKeys: 5 }), (content) => {
+        const { config, problems } = parseText(stringify(content));
+        const hasError = problems.some((problem) => problem.severity === 'error');
+        expect(hasError).toBe(config === undefined);
+        for (const problem of problems) {
+          expect(problem.line).toBeGreaterThan(0);
+          expect(problem.column).toBeGreaterThan(0);
+          expect(problem.frame).toContain('^');
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('wrong values in known places are found in their place', () => {
+    const paths = FLAGS.filter(({ type }) => type !== 'switch').map(({ field }) => [
+      'endpointSyncer',
+      ...field.split('.'),
+    ]);
+    fc.assert(
+      fc.property(fc.constantFrom(...paths), fc.constantFrom<unknown>([1], { a: 1 }, true), (path, wrong) => {
+        const content = path.reduceRight<unknown>((inner, step) => ({ [step]: inner }), wrong);
+        const found = parseText(stringify(content)).problems.map((problem) => problem.path);
+        expect(found).toContain(formatPath(path));
+      }),
+    );
+  });
+});
