@@ -1,22 +1,25 @@
 /** Where an API server is and how to be let in: what a kubeconfig comes down to. */
 
-/** What one request shows to be let in. */
-export interface Credential {
-  /** `authorization` and impersonation, lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** PEM, when a client certificate is shown. */
-  readonly certificate?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+/** Lower-case names. */
+export type RequestHeaders = Readonly<Record<string, string>>;
+
+/** PEM. */
+export interface ClientCertificate {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
 }
 
-/** A source of credentials that may expire. */
+/** What is shown to be let in; it may expire. Every method may reject with `TransportError`. */
 export interface Credentials {
-  /** The credential for a request now; a promise only while it has to be fetched. Rejects with `TransportError`. */
-  current(): Credential | Promise<Credential>;
+  /** `authorization` and impersonation, for a request now; a promise only while they have to be fetched. */
+  headers(): RequestHeaders | Promise<RequestHeaders>;
+  /** Called for every new connection. */
+  certificate(): ClientCertificate | undefined | Promise<ClientCertificate | undefined>;
   /** The server answered 401. True when a fresh credential may differ, so that one more try makes sense. */
   invalidate(): boolean;
 }
 
-/** What the server must show. Called for every new connection, so that rotated files are used. */
+/** What the server must show. */
 export interface ServerTrust {
   readonly ca?: string | Buffer;
   /** The name in the server's certificate, when it is not the host of the URL. */
@@ -33,7 +36,8 @@ export interface ServerAccess {
   readonly description: string;
   readonly proxyUrl?: string;
   readonly credentials: Credentials;
-  trust(): ServerTrust;
+  /** Called for every new connection, so that rotated files are used. */
+  trust(): ServerTrust | Promise<ServerTrust>;
 }
 
 /** Everything that a TLS connection is made with. */
@@ -47,12 +51,12 @@ export interface TlsMaterial {
 
 /** Access to a server without a kubeconfig: the embedded API servers, and tests. */
 export function plainAccess(server: string, token = ''): ServerAccess {
-  const credential: Credential = { headers: token === '' ? {} : { authorization: `Bearer ${token}` } };
+  const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
   return {
     server: server.replace(/\/+$/, ''),
     namespace: '',
     description: server,
-    credentials: { current: () => credential, invalidate: () => false },
+    credentials: { headers: () => headers, certificate: () => undefined, invalidate: () => false },
     trust: () => ({ isUnverified: false }),
   };
 }

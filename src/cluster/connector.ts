@@ -47,8 +47,7 @@ function buildFrom(material: TlsMaterial): Connector {
 }
 
 async function currentMaterial(access: ServerAccess): Promise<TlsMaterial> {
-  const { certificate } = await access.credentials.current();
-  const trust = access.trust();
+  const [certificate, trust] = await Promise.all([access.credentials.certificate(), access.trust()]);
   return {
     ...(trust.ca === undefined ? {} : { ca: trust.ca }),
     ...(trust.serverName === undefined ? {} : { servername: trust.serverName }),

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../lib/clock.ts';
-import type { Credential, ServerAccess } from './access.ts';
+import type { RequestHeaders, ServerAccess } from './access.ts';
 import { createConnector } from './connector.ts';
 import { transportError } from './transport-error.ts';
 import { Exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from './exchange.ts';
@@ -94,14 +94,14 @@ class PooledTransport implements Transport {
   /** A refused credential is renewed and tried once more: with 401 the server has done nothing, so that is safe for writes too. */
   async #sendWithCredentials(request: HttpRequest): Promise<HttpResponse> {
     const { credentials } = this.#options.access;
-    const first = credentials.current();
+    const first = credentials.headers();
     const response = await this.#exchange(request, first instanceof Promise ? await first : first);
     if (response.status !== 401 || !credentials.invalidate()) return response;
     this.#renewConnections(); // a client certificate belongs to a connection
-    return await this.#exchange(request, await credentials.current());
+    return await this.#exchange(request, await credentials.headers());
   }
 
-  #exchange(request: HttpRequest, credential: Credential): Promise<HttpResponse> {
+  #exchange(request: HttpRequest, credentials: RequestHeaders): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(request, this.#limits, { resolve, reject });
       try {
@@ -110,7 +110,7 @@ class PooledTransport implements Transport {
             path: this.#basePath + request.path,
             method: request.method,
             body: request.body ?? null,
-            headers: this.#headers(request, credential),
+            headers: this.#headers(request, credentials),
             // One deadline for the whole exchange replaces the pool's own timers.
             headersTimeout: 0,
             bodyTimeout: 0,
@@ -123,11 +123,11 @@ class PooledTransport implements Transport {
     });
   }
 
-  #headers(request: HttpRequest, credential: Credential): Record<string, string> {
+  #headers(request: HttpRequest, credentials: RequestHeaders): Record<string, string> {
     const headers: Record<string, string> = {
       accept: request.accept ?? 'application/json',
       'user-agent': this.#options.userAgent,
-      ...credential.headers,
+      ...credentials,
     };
     if (request.isBulky === true && !this.#isLocal) headers['accept-encoding'] = 'gzip';
     if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
