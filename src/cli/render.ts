@@ -66,6 +66,7 @@ async function renderWorld(world: RenderWorld, config: Config, isReverse: boolea
   await using sandbox = await createSandbox({
     programs: compiled.programs,
     vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
+    namespaces: config.sync.namespaces,
     limits: config.sandbox,
     clock: systemClock,
     logger: silentLogger,

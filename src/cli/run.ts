@@ -35,6 +35,8 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   let daemon: Daemon;
   const stop = stopSignals();
+  // No timer of the program keeps the process alive, and while no cluster can be reached there is no connection either.
+  using _alive = keepAlive();
   try {
     daemon = await startDaemon({
       config: loaded.config,
@@ -75,6 +77,11 @@ async function reload(daemon: Daemon, load: () => Promise<LoadedConfig>, logger:
     daemon.reloadFailed();
     logger.error({ err: error }, 'configuration file is invalid, the running configuration stays in force');
   }
+}
+
+function keepAlive(): Disposable {
+  const timer = setInterval(() => undefined, 2 ** 30);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 interface StopSignals {

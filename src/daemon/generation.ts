@@ -47,7 +47,10 @@ export async function startGeneration(options: GenerationOptions): Promise<Gener
     .catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error'));
   return {
     engine,
-    sandboxCheck: () => sandbox?.check() ?? { isOk: true, detail: 'not needed, no patch has an expression' },
+    sandboxCheck: () => ({
+      isOk: true,
+      detail: sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`,
+    }),
     async stop() {
       await engine.stop();
       await running;
@@ -63,7 +66,15 @@ async function sandboxFor(
 ): Promise<Sandbox | undefined> {
   if (programs.length === 0) return undefined;
   const vcluster = { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
-  return createSandbox({ programs, vcluster, limits: config.sandbox, clock, logger, metrics: metrics.sync });
+  return createSandbox({
+    programs,
+    vcluster,
+    namespaces: config.sync.namespaces,
+    limits: config.sandbox,
+    clock,
+    logger,
+    metrics: metrics.sync,
+  });
 }
 
 function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {

@@ -142,7 +142,7 @@ class SyncEngine implements Engine {
       transform: withoutOwnedFields,
       clock,
       random,
-      logger: logger.child({ cluster, resource: resource.plural }),
+      logger,
       metrics: metrics.informer(cluster, resource),
     });
   }
