@@ -8,7 +8,7 @@ import {
   type ObjectMeta,
   type StringMap,
 } from '../kube/object.ts';
-import { setOwn, type JsonObject } from '../lib/json.ts';
+import { setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { EXCLUDED_ANNOTATIONS, identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
 import { subsetsOf, subsetsToHost, subsetsToVirtual } from './endpoints.ts';
 import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './labels.ts';
@@ -105,4 +105,20 @@ function crossingAnnotations(metadata: ObjectMeta): StringMap {
     }
   }
   return crossing;
+}
+
+/** Finalizers, owners and whatever else others keep in the host's metadata survive; identity and our owner are ours. */
+export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
+  const { managedFields: _managedFields, ...kept } = actual;
+  const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);
+  return owners === undefined ? kept : { ...kept, ownerReferences: owners };
+}
+
+function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(ours) || ours.length === 0) return theirs;
+  const others = Array.isArray(theirs) ? theirs : [];
+  const uidOf = (owner: JsonValue): JsonValue | undefined =>
+    typeof owner === 'object' && owner !== null && !Array.isArray(owner) ? owner['uid'] : undefined;
+  const uids = new Set(ours.map(uidOf));
+  return [...others.filter((owner) => !uids.has(uidOf(owner))), ...ours];
 }

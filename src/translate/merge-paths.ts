@@ -15,6 +15,8 @@ import {
 } from '../lib/json.ts';
 import { valueAt, withValueAt } from './json-path.ts';
 import { shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
+import { outermost, trieOf } from './path-trie.ts';
+import { equalsExcept, haveSameShape } from './subsets-equality.ts';
 import type { ConcretePath } from './types.ts';
 
 /** The three documents have the member `subsets`; all else in them is ignored. */
@@ -111,109 +113,6 @@ function isBelowSubsets(path: ConcretePath): boolean {
   return path[0] === SUBSETS;
 }
 
-/** Paths that are not below another one of the list or of `others`, each once. */
-function outermost(paths: readonly ConcretePath[], others: readonly ConcretePath[]): readonly ConcretePath[] {
-  const trie = trieOf(others);
-  return paths
-    .toSorted((a, b) => a.length - b.length)
-    .filter((path) => !isCovered(trie, path) && insert(trie, path));
-}
-
-/** Members and elements by segment; `undefined` below a segment: a path ends there. */
-type Trie = Map<string | number, Trie | undefined>;
-
-function trieOf(paths: readonly ConcretePath[]): Trie {
-  const trie: Trie = new Map();
-  for (const path of paths) insert(trie, path);
-  return trie;
-}
-
-function insert(trie: Trie, path: ConcretePath): true {
-  let node = trie;
-  for (const [i, segment] of path.entries()) {
-    if (i === path.length - 1) {
-      node.set(segment, undefined);
-      return true;
-    }
-    const next = node.get(segment) ?? new Map<string | number, Trie | undefined>();
-    node.set(segment, next);
-    node = next;
-  }
-  return true;
-}
-
-function isCovered(trie: Trie, path: ConcretePath): boolean {
-  let node: Trie | undefined = trie;
-  for (const segment of path) {
-    if (!node.has(segment)) return false;
-    node = node.get(segment);
-    if (node === undefined) return true;
-  }
-  return false;
-}
-
-/** Equal but for values at the paths of the trie. Empty lists, null and nothing are the same, a port without a protocol is TCP. */
-function equalsExcept(a: JsonValue | undefined, b: JsonValue | undefined, except: Trie): boolean {
-  if (except.size === 0) return storedEquals(a, b);
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((element, i) => sameBut(element, b[i], [except, i]));
-  }
-  if (!isJsonObject(a) || !isJsonObject(b)) return storedEquals(a, b);
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  // Only subsets are compared of whole objects: the trie of a root holds nothing else.
-  const compared = except.has(SUBSETS) ? [SUBSETS] : keys;
-  for (const key of compared) {
-    if (!sameBut(ownValue(a, key), ownValue(b, key), [except, key])) return false;
-  }
-  return true;
-}
-
-function sameBut(
-  a: JsonValue | undefined,
-  b: JsonValue | undefined,
-  [except, segment]: readonly [Trie, string | number],
-): boolean {
-  if (!except.has(segment)) return storedEquals(a, b);
-  const below = except.get(segment);
-  return below === undefined || equalsExcept(a, b, below);
-}
-
-function storedEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b);
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((element, i) => storedEquals(element, b[i]));
-  }
-  if (!isJsonObject(a) || !isJsonObject(b)) return a === b;
-  const isPort = Object.hasOwn(a, 'port') && Object.hasOwn(b, 'port');
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => {
-    const [x, y] = [ownValue(a, key), ownValue(b, key)];
-    return isPort && key === 'protocol' ? (x ?? 'TCP') === (y ?? 'TCP') : storedEquals(x, y);
-  });
-}
-
-function isNothing(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-}
-
-/** The same number of subsets, and in each of addresses and ports. */
-function haveSameShape(a: JsonObject | undefined, b: JsonObject | undefined): boolean {
-  if (a === undefined || b === undefined) return false;
-  const [ours, theirs] = [listAt(a, SUBSETS), listAt(b, SUBSETS)];
-  return (
-    ours.length === theirs.length &&
-    ours.every((subset, i) =>
-      ['addresses', 'notReadyAddresses', 'ports'].every(
-        (list) => listAt(subset, list).length === listAt(theirs[i], list).length,
-      ),
-    )
-  );
-}
-
-function listAt(value: JsonValue | undefined, key: string): readonly JsonValue[] {
-  const list = isJsonObject(value) ? ownValue(value, key) : undefined;
-  return Array.isArray(list) ? list : [];
-}
-
 /** Only the host changed at this path since the record was written, and not merely to what is wanted anyway. */
 function isHostAhead(input: PathMergeInput, base: JsonObject, path: ConcretePath): boolean {
   const [virtual, host] = [valueAt(input.virtual, path), valueAt(input.host, path)];
@@ -231,28 +130,50 @@ function isOwnTaken({ virtual, host, section }: PathMergeInput, path: ConcretePa
   return valueHash(ours) === entry?.virtual && valueHash(theirs) !== entry?.host;
 }
 
+/**
+ * The host's own values in place of the desired ones. Addresses may have moved, so one is found by its ip; a new address is nowhere and
+ * has no value of the host's own.
+ */
 function keepHostValues({ desired, host }: PathMergeInput, hostOwned: readonly ConcretePath[]): JsonObject {
+  const placeOf = addressPlaces(host);
   let root: JsonValue = desired;
   for (const path of hostOwned) {
-    root = withValueAt(root, path, valueAt(host, counterpart(path, desired, host)));
+    const ip = addressOf(path, desired);
+    const there =
+      ip === undefined || addressOf(path, host) === ip ? path : path.with(3, placeOf(path.slice(0, 3), ip));
+    root = withValueAt(root, path, valueAt(host, there));
   }
   return root as JsonObject; // no path is empty, so the root stays an object
 }
 
-/**
- * Where the host keeps the value that belongs to `path`: addresses may have moved, so an address is found by its ip. Undefined
- * elements are never found: a new address has no value of the host's own.
- */
-function counterpart(path: ConcretePath, desired: JsonObject, host: JsonObject | undefined): ConcretePath {
-  const [subsets, subset, list, index, member] = path;
-  if (typeof index !== 'number' || member === undefined || member === 'ip' || list === 'ports') return path;
-  const ipAt = (root: JsonValue | undefined, at: number): JsonValue | undefined =>
-    valueAt(root, [subsets ?? SUBSETS, subset ?? 0, list ?? '', at, 'ip']);
-  const ip = ipAt(desired, index);
-  if (ip === undefined || ipAt(host, index) === ip) return path;
-  const addresses = valueAt(host, path.slice(0, 3));
-  const moved = Array.isArray(addresses) ? addresses.findIndex((_, at) => ipAt(host, at) === ip) : -1;
-  return path.with(3, moved);
+/** The ip of the address that the path leads into; undefined where it does not, or leads to the ip itself. */
+function addressOf(path: ConcretePath, root: JsonObject | undefined): JsonValue | undefined {
+  const [, , list, index, member] = path;
+  const isInAddress =
+    typeof index === 'number' && member !== undefined && member !== 'ip' && list !== 'ports';
+  return isInAddress ? valueAt(root, [...path.slice(0, 4), 'ip']) : undefined;
+}
+
+type PlaceOf = (list: ConcretePath, ip: JsonValue) => number;
+
+/** Finds an address of the host copy by its ip; -1 where there is none. Every list is read once. */
+function addressPlaces(host: JsonObject | undefined): PlaceOf {
+  const lists = new Map<string, ReadonlyMap<JsonValue, number>>();
+  const read = (list: ConcretePath): ReadonlyMap<JsonValue, number> => {
+    const addresses = valueAt(host, list);
+    const places = new Map<JsonValue, number>();
+    for (const [at, address] of (Array.isArray(addresses) ? addresses : []).entries()) {
+      const ip = isJsonObject(address) ? ownValue(address, 'ip') : undefined;
+      if (ip !== undefined && !places.has(ip)) places.set(ip, at);
+    }
+    return places;
+  };
+  return (list, ip) => {
+    const key = list.join('.');
+    const places = lists.get(key) ?? read(list);
+    lists.set(key, places);
+    return places.get(ip) ?? -1;
+  };
 }
 
 /** JSON.stringify of the segments tells an index from a key of the same digits. */

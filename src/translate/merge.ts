@@ -21,6 +21,7 @@ import {
   printManagedAnnotations,
 } from './bookkeeping.ts';
 import { subsetsOf } from './endpoints.ts';
+import { carryMetadata } from './forge.ts';
 import { labelsToHost, stringMapOf } from './labels.ts';
 import { decodeLastSynced, encodeLastSynced, type LastSynced } from './last-synced.ts';
 import { planMap, resolveMap, type MapMerge, type PlannedKey } from './merge-map.ts';
@@ -97,7 +98,7 @@ export function resolveChanges(changes: DetectedChanges, reversed: KubeObject | 
 
   const record = { annotations: annotations.section, labels: labels.section, paths: subsets.section };
   const metadata: ObjectMeta = {
-    ...(host ? keptMetadata(host.metadata, desired.metadata) : desired.metadata),
+    ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
     annotations: hostAnnotations(input, annotations, record),
     labels: { ...labels.host, ...pick(stringMapOf(desired.metadata.labels), isBookkeepingLabel) },
   };
@@ -192,22 +193,6 @@ function fittingRecord(record: LastSynced, annotations: StringMap): string | und
   if (whole.length <= room) return whole;
   const withoutPaths = encodeLastSynced({ ...record, paths: new Map() });
   return withoutPaths.length <= room ? withoutPaths : undefined;
-}
-
-/** Finalizers, owners and whatever else others keep in the host's metadata survive; identity and our owner are ours. */
-function keptMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
-  const { managedFields: _managedFields, ...kept } = actual;
-  const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);
-  return owners === undefined ? kept : { ...kept, ownerReferences: owners };
-}
-
-function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
-  if (!Array.isArray(ours) || ours.length === 0) return theirs;
-  const others = Array.isArray(theirs) ? theirs : [];
-  const uidOf = (owner: JsonValue): JsonValue | undefined =>
-    typeof owner === 'object' && owner !== null && !Array.isArray(owner) ? owner['uid'] : undefined;
-  const uids = new Set(ours.map(uidOf));
-  return [...others.filter((owner) => !uids.has(uidOf(owner))), ...ours];
 }
 
 interface Merges {

@@ -16,8 +16,11 @@ export function safeConcat(parts: readonly string[]): string {
 
 function shorten(full: string): string {
   // UTF-16 units never outnumber UTF-8 bytes, and three times as many bytes is the most there can be.
-  if (full.length * 3 <= NAME_BYTES_MAX || Buffer.byteLength(full) <= NAME_BYTES_MAX) return full;
-  const kept = Buffer.from(full).subarray(0, KEPT_BYTES).toString();
+  if (full.length * 3 <= NAME_BYTES_MAX) return full;
+  const bytes = Buffer.byteLength(full);
+  if (bytes <= NAME_BYTES_MAX) return full;
+  const isAscii = bytes === full.length;
+  const kept = isAscii ? full.slice(0, KEPT_BYTES) : Buffer.from(full).subarray(0, KEPT_BYTES).toString();
   return `${kept}-${hash('sha256', full, 'hex').slice(0, DIGEST_DIGITS)}`.replaceAll('.-', '-');
 }
 
