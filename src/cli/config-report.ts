@@ -1,6 +1,6 @@
 /** How a command says that its configuration is wrong. */
 
-import { formatProblem } from '../config/report.ts';
+import { formatProblems } from '../config/report.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
 
 /** Writes what `validate` writes, to standard error, and returns the exit code 2. Any other error is thrown again. */
@@ -12,5 +12,5 @@ export function reportConfigError(error: unknown): number {
 
 /** Writes problems (warnings of a configuration that is used, for example) to standard error. */
 export function reportProblems(problems: readonly ConfigProblem[]): void {
-  process.stderr.write(problems.map(formatProblem).join(''));
+  process.stderr.write(formatProblems(problems));
 }

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { configFile, displayName, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
-import { formatProblem, problemToJson } from '../config/report.ts';
+import { formatProblems, problemToJson } from '../config/report.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 
@@ -36,7 +36,7 @@ async function validate(
   if (output === 'json') {
     process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
   } else {
-    process.stdout.write(problems.map(formatProblem).join('\n'));
+    process.stdout.write(formatProblems(problems));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
     process.stderr.write(`${subject}: ${verdict(errors, problems.length - errors)}\n`);
   }

@@ -1,6 +1,6 @@
 /** Finds, reads and checks the configuration of one run. */
 
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
 import { parseConfig } from './parse.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
@@ -48,25 +48,40 @@ export function displayName(file: string): string {
 
 /** The whole text of a file, or of standard input for `-`. Throws a `ConfigError` when it cannot be had. */
 export async function readConfigText(file: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  let content: Buffer;
   try {
-    const stream = file === '-' ? process.stdin : createReadStream(file, { end: FILE_BYTES_MAX });
-    for await (const chunk of stream) {
-      const part = Buffer.from(chunk as Uint8Array | string); // no encoding is set on either stream
-      chunks.push(part);
-      bytes += part.length;
-      if (bytes > FILE_BYTES_MAX) break;
-    }
+    content = await readBounded(file === '-' ? process.stdin : chunksOf(file));
   } catch (error) {
     throw unreadable(file, `cannot be read: ${reasonOf(error)}`, error);
   }
-  if (bytes > FILE_BYTES_MAX) throw unreadable(file, `is larger than ${FILE_BYTES_MAX} bytes`);
+  if (content.length > FILE_BYTES_MAX) throw unreadable(file, `is larger than ${FILE_BYTES_MAX} bytes`);
   try {
     // Drops a byte order mark too.
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder('utf-8', { fatal: true }).decode(content);
   } catch (error) {
     throw unreadable(file, 'is not UTF-8 text', error);
+  }
+}
+
+/** Stops soon after the limit: a file may be a pipe or a device without an end. */
+async function readBounded(source: AsyncIterable<Buffer | string>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of source) {
+    const part = Buffer.from(chunk);
+    chunks.push(part);
+    bytes += part.length;
+    if (bytes > FILE_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+async function* chunksOf(file: string): AsyncIterable<Buffer> {
+  await using handle = await open(file);
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(64 * 1024));
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 

@@ -4,12 +4,17 @@ import type { ConfigProblem } from '../kube/errors.ts';
 import { printable } from './source-file.ts';
 
 /** `file:line:column: path: message`, then the source line and the caret; parts that a problem does not have are left out. */
-export function formatProblem(problem: ConfigProblem): string {
+function formatProblem(problem: ConfigProblem): string {
   const place = problem.line > 0 ? `${problem.file}:${problem.line}:${problem.column}` : problem.file;
   const severity = problem.severity === 'warning' ? 'warning: ' : '';
   const parts = [place, problem.path, severity + problem.message].filter((part) => part !== '');
   const line = printable(parts.join(': '));
   return problem.frame === '' ? `${line}\n` : `${line}\n${problem.frame}\n`;
+}
+
+/** What every command prints of a configuration that is wrong; '' for no problems. */
+export function formatProblems(problems: readonly ConfigProblem[]): string {
+  return problems.map(formatProblem).join('\n');
 }
 
 /** Exactly the members that scripts may rely on. */

@@ -46,18 +46,31 @@ function riskyChoices(fields: Fields): Finding[] {
 
 /** Elsewhere unknown keys are vCluster's business; a near miss of one that this program reads is most likely a slip. */
 function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
-  return ['', 'sync', 'sync.toHost'].flatMap((dotted) => {
-    const path = dotted === '' ? [] : pathOf(dotted);
+  const theirs = new Fields(defaults);
+  return ['', 'sync', 'sync.toHost'].flatMap((section) => {
+    const path = section === '' ? [] : pathOf(section);
     const known = knownKeys(path);
-    const [written, vclusters] = [fields, new Fields(defaults)].map((side) =>
-      Object.keys(dotted === '' ? side.root() : side.object(dotted)),
-    );
-    return (written ?? [])
-      .filter((key) => !known.includes(key) && !vclusters?.includes(key))
+    return keysOf(fields, section)
+      .filter((key) => !known.includes(key) && !keysOf(theirs, section).includes(key))
       .flatMap((key) => {
-        const near = nearestWord(key, known);
-        if (near === undefined) return [];
-        return [warningAtKey([...path, key], `this key is not read: did you mean "${near}"?`)];
+        const hint = misplaced(section, key) ?? misspelt(key, known);
+        return hint === undefined ? [] : [warningAtKey([...path, key], `this key is not read: ${hint}`)];
       });
   });
+}
+
+function keysOf(fields: Fields, section: string): string[] {
+  return Object.keys(section === '' ? fields.root() : fields.object(section));
+}
+
+function misspelt(key: string, known: readonly string[]): string | undefined {
+  const near = nearestWord(key, known);
+  return near === undefined ? undefined : `did you mean "${near}"?`;
+}
+
+/** The right word one or two levels too high. */
+function misplaced(section: string, key: string): string | undefined {
+  if (section === '' && key === 'toHost') return 'it belongs below sync';
+  const isLost = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
+  return isLost ? 'it belongs below sync.toHost' : undefined;
 }

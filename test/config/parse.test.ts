@@ -293,6 +293,11 @@ describe('warnings', () => {
       /sync.toHost.endpoint \(warning\) this key is not read: did you mean "endpoints"\?/u,
     ],
     ['sync: {tohost: {}}', /sync.tohost \(warning\) this key is not read: did you mean "toHost"\?/u],
+    [
+      'sync: {endpoints: {}}',
+      /sync.endpoints \(warning\) this key is not read: it belongs below sync.toHost/u,
+    ],
+    ['toHost: {}', /toHost \(warning\) this key is not read: it belongs below sync$/u],
     ['endpointSyncr: {}', /endpointSyncr \(warning\) this key is not read: did you mean "endpointSyncer"\?/u],
   ])('%s', (line, warning) => {
     const { config, problems } = parseText(`endpointSyncer: {name: vc}\n${line}\n`);

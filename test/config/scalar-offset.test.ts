@@ -84,22 +84,22 @@ describe('the place of a character of a scalar', () => {
   });
 
   test.each([
-    ['plain', 'key: value + foo(', 17, 1, 18],
-    ['literal, second line', 'key: |\n  value +\n    foo(\n', 14, 3, 9],
-    ['literal with an indentation indicator', 'key: |2-\n    a\n   b!\n', 6, 3, 5],
-    ['literal with Windows line ends', 'key: |\r\n  a\r\n  b!\r\n', 3, 3, 4],
-    ['literal that begins with empty lines', 'key: |\n\n\n  a!\n', 3, 4, 4],
-    ['folded', 'key: >\n  value\n  + foo(\n', 12, 3, 9],
-    ['double quotes with escapes', 'key: "\\u0041\\n\\"b!"', 4, 1, 18],
-    ['double quotes over lines', 'key: "a\n  b!"', 3, 2, 4],
-    ['double quotes with a continued line', 'key: "a\\\n  b!"', 2, 2, 4],
-    ['single quotes', "key: 'it''s!'", 4, 1, 12],
-    ['plain over lines', 'key: a\n  b\n\n  c!', 5, 4, 4],
-    ['beyond the end', 'key: |\n  a\n  b\n', 4, 3, 4],
-  ])('%s', (_, text, index, line, column) => {
+    ['plain', 'key: value + foo(', 17, '1:18'],
+    ['literal, second line', 'key: |\n  value +\n    foo(\n', 14, '3:9'],
+    ['literal with an indentation indicator', 'key: |2-\n    a\n   b!\n', 6, '3:5'],
+    ['literal with Windows line ends', 'key: |\r\n  a\r\n  b!\r\n', 3, '3:4'],
+    ['literal that begins with empty lines', 'key: |\n\n\n  a!\n', 3, '4:4'],
+    ['folded', 'key: >\n  value\n  + foo(\n', 12, '3:9'],
+    ['double quotes with escapes', 'key: "\\u0041\\n\\"b!"', 4, '1:18'],
+    ['double quotes over lines', 'key: "a\n  b!"', 3, '2:4'],
+    ['double quotes with a continued line', 'key: "a\\\n  b!"', 2, '2:4'],
+    ['single quotes', "key: 'it''s!'", 4, '1:12'],
+    ['plain over lines', 'key: a\n  b\n\n  c!', 5, '4:4'],
+    ['beyond the end', 'key: |\n  a\n  b\n', 4, '3:4'],
+  ])('%s', (_, text, index, place) => {
     const document = readDocument('f', text);
     const before = text.slice(0, document.offsetOfValue(['key'], index));
     const lines = before.split('\n');
-    expect([lines.length, (lines.at(-1) ?? '').length + 1]).toEqual([line, column]);
+    expect(`${lines.length}:${(lines.at(-1) ?? '').length + 1}`).toBe(place);
   });
 });
