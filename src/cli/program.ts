@@ -21,6 +21,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./render.ts'),
   },
   {
+    name: 'patch',
+    summary: 'run only the patches, on one object of any kind',
+    load: () => import('./patch.ts'),
+  },
+  {
     name: 'validate',
     summary: 'check configuration files, every error at once',
     load: () => import('./validate.ts'),

@@ -1,0 +1,77 @@
+/** A file that holds nothing but patches: a list, or a mapping with `patches`. The same rules as in a configuration file. */
+
+import type { ConfigProblem } from '../kube/errors.ts';
+import { ownValue, type JsonValue } from '../lib/json.ts';
+import { withoutEmptyKeys } from './defaults.ts';
+import { readDocument, type ConfigDocument } from './document.ts';
+import { errorAtKey, type Finding } from './finding.ts';
+import { checkPatches, patchesIn } from './patch-rules.ts';
+import { formatPath, type ConfigPath } from './path.ts';
+import { checkSchema } from './schema-check.ts';
+import { caretFrame, positionOf } from './source-file.ts';
+import type { ConfigChecks, PatchConfig } from './types.ts';
+
+export interface PatchFileResult {
+  /** Empty when any problem is an error. */
+  readonly patches: readonly PatchConfig[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Where patches stand in a configuration file, which is what the schema describes. */
+const SCHEMA_PATH: ConfigPath = ['sync', 'toHost', 'endpoints', 'patches'];
+
+/** Reads the patches of one file. `file` is its name in messages. */
+export function parsePatchFile(
+  source: { readonly text: string; readonly file: string },
+  checks: ConfigChecks,
+): PatchFileResult {
+  const document = readDocument(source.file, source.text, 'patches');
+  const syntax = document.problems.map(({ offset, severity, message }) =>
+    problemAt(document, offset, { path: '', severity, message }),
+  );
+  if (!document.isReadable) return { patches: [], problems: syntax };
+  const { value } = document;
+  const patches = ownValue(value, 'patches');
+  const findings =
+    patches === undefined
+      ? missing()
+      : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], checks)];
+  const stray = Object.keys(value).filter((key) => key !== 'patches');
+  const unknown = stray.map((key) =>
+    errorAtKey([key], `unknown key ${JSON.stringify(key)}; known here: patches`),
+  );
+  const problems = [
+    ...syntax,
+    ...[...findings, ...unknown].map((finding) => locate(finding, document)),
+  ].toSorted((a, b) => a.line - b.line || a.column - b.column);
+  if (problems.some(({ severity }) => severity === 'error') || !Array.isArray(patches))
+    return { patches: [], problems };
+  return { patches: patchesIn(patches), problems };
+}
+
+function missing(): Finding[] {
+  return [
+    errorAtKey([], 'holds no patches: it has to be a list of patches, or a mapping with the key patches'),
+  ];
+}
+
+function schemaFindings(patches: JsonValue): Finding[] {
+  const { findings } = checkSchema(withoutEmptyKeys({ sync: { toHost: { endpoints: { patches } } } }));
+  const depth = SCHEMA_PATH.length;
+  return findings
+    .filter(({ path }) => SCHEMA_PATH.every((step, at) => path[at] === step))
+    .map((finding) => ({ ...finding, path: ['patches', ...finding.path.slice(depth)] }));
+}
+
+function locate({ path, severity, message, at, index }: Finding, document: ConfigDocument): ConfigProblem {
+  const offset = at === 'key' ? document.offsetOfKey(path) : document.offsetOfValue(path, index);
+  return problemAt(document, offset, { path: formatPath(path), severity, message });
+}
+
+function problemAt(
+  { source }: ConfigDocument,
+  offset: number,
+  said: Pick<ConfigProblem, 'path' | 'severity' | 'message'>,
+): ConfigProblem {
+  return { file: source.name, ...positionOf(source, offset), ...said, frame: caretFrame(source, offset) };
+}
