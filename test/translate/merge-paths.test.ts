@@ -21,11 +21,18 @@ function memberPaths(object: JsonObject, member: string): ConcretePath[] {
   return paths;
 }
 
-function mapMember(object: KubeObject, member: string, change: (text: string) => string): KubeObject {
+function mapMember(
+  object: KubeObject,
+  member: string,
+  change: (text: string) => string,
+  added: JsonObject = {},
+): KubeObject {
   let root = object as unknown as JsonValue; // a Kubernetes object is JSON
   for (const path of memberPaths(root as JsonObject, member)) {
     const old = valueAt(root, path);
     if (typeof old === 'string') root = withValueAt(root, path, change(old));
+    for (const [key, value] of Object.entries(added))
+      root = withValueAt(root, [...path.slice(0, -1), key], value);
   }
   return root as unknown as KubeObject;
 }
@@ -160,6 +167,59 @@ describe('paths where the host keeps its own value', () => {
     ]);
   });
 });
+
+describe('where indices cannot be trusted', () => {
+  test('the host’s own value goes nowhere while one side has more addresses', () => {
+    const virtual = object(address('1.1.1.1'), address('1.1.1.2'));
+    const host = withSubset(copyOf(object(address('1.1.1.1'))), {
+      addresses: [address('1.1.1.1', { nodeName: 'own' })],
+      ports,
+    });
+    expect(sync(virtual, host).virtual).toEqual(valueAt(subsetsOf(virtual), [0]));
+  });
+
+  test('nothing goes back through a reverse patch that removes addresses', () => {
+    const virtual = object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' }));
+    const host = withSubset(copyOf(virtual), {
+      addresses: [address('1.1.1.1'), address('1.1.1.2', { hostname: 't-b' })],
+      ports,
+    });
+    const shortening = {
+      ...patches,
+      reverse: (one: KubeObject) => object(address('1.1.1.2', { hostname: 'x' }), ...listOf(one)),
+    };
+    const merged = mergePair({ virtual, host, patches: shortening });
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(valueAt(subsetsOf(merged.host), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
+  });
+
+  test('a value that a patch made is put right', () => {
+    const making = {
+      ...patches,
+      forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'made' }),
+    };
+    const virtual = object(address('1.1.1.1'));
+    const copy = mergePair({ virtual, host: undefined, patches: making }).host;
+    const host = withSubset(copy, { addresses: [address('1.1.1.1', { hostname: 'changed' })], ports });
+    const merged = mergePair({ virtual, host, patches: making });
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(valueAt(subsetsOf(merged.host), [0, 'addresses', 0, 'hostname'])).toBe('made');
+  });
+
+  test('a value added on the host without a record is removed', () => {
+    const virtual = object(address('1.1.1.1'));
+    const host = withSubset(copyOf(virtual), { addresses: [address('1.1.1.1', { hostname: 'x' })], ports });
+    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
+    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    expect([after.virtual, after.host]).toEqual(
+      [0, 0].map(() => ({ addresses: [address('1.1.1.1')], ports })),
+    );
+  });
+});
+
+function listOf(one: KubeObject): JsonObject[] {
+  return (valueAt(subsetsOf(one), [0, 'addresses']) ?? []) as JsonObject[];
+}
 
 describe('every history', () => {
   const text = fc.constantFrom('x', 'y', 't-x', 't-t-x');
