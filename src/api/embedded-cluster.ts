@@ -1,0 +1,146 @@
+/** A small Kubernetes cluster in the process: an API server over memory, for the demo and for tests. No nodes, no controllers. */
+
+import { systemClock, type Clock } from '../lib/clock.ts';
+import type { JsonObject } from '../lib/json.ts';
+import { systemRandom, type Random } from '../lib/random.ts';
+import { silentLogger, type Logger } from '../observe/logger.ts';
+import { MemoryStore } from '../store/memory-store.ts';
+import type { Store } from '../store/types.ts';
+import { listen, type ListeningServer } from './api-server.ts';
+import { allowEverything, type Authorizer } from './authorizer.ts';
+import type { Interceptor } from './faults.ts';
+import { builtInKinds } from './kinds/built-in-kinds.ts';
+import { ClusterAdmission } from './kinds/cluster-admission.ts';
+import { MetaHandler } from './meta-handler.ts';
+import { ObjectDeleter } from './object-deletion.ts';
+import { ObjectRegistry } from './object-registry.ts';
+import { ObjectViews } from './object-view.ts';
+import type { DefinitionTable } from './resource-definition.ts';
+import { ResourceHandler } from './resource-handler.ts';
+import { decodeObject } from './schema/decode.ts';
+import { WatchStreams } from './watch-streams.ts';
+
+export interface EmbeddedClusterOptions {
+  /** In the kubeconfig and in logs. */
+  name: string;
+  /** Default: any free one. */
+  port?: number;
+  clock?: Clock;
+  random?: Random;
+  logger?: Logger;
+  /** Default: everything is allowed. */
+  authorizer?: Authorizer;
+  /** Bearer token that every request must carry; absent: none is asked for. */
+  token?: string;
+  /** Events kept for watches; an older resourceVersion is answered with 410. */
+  historyLimit?: number;
+  /** Default 1 minute. */
+  bookmarkIntervalMs?: number;
+  /** Faults for tests, asked before every request. */
+  interceptor?: Interceptor;
+}
+
+export interface EmbeddedCluster {
+  readonly name: string;
+  /** `http://127.0.0.1:40123` */
+  readonly url: string;
+  /** YAML text of a kubeconfig with this one cluster. */
+  readonly kubeconfig: string;
+  readonly store: Store;
+  /** Replaces the faults of the options; undefined: none. */
+  intercept(interceptor: Interceptor | undefined): void;
+  /** Resets every open connection, watches included. The server goes on. */
+  disconnect(): void;
+  /** Forgets all history: a watch or a list that resumes from before now gets 410. */
+  expireHistory(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What the server says it is; kubectl warns when it is too far from its own. */
+const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
+const USER = 'admin';
+
+export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? systemRandom;
+  const logger = (options.logger ?? silentLogger).child({ cluster: options.name });
+  const authorizer = options.authorizer ?? allowEverything;
+  const { historyLimit, bookmarkIntervalMs } = options;
+  const store = new MemoryStore(historyLimit === undefined ? {} : { historyLimit });
+  const table = builtInKinds(authorizer);
+  const admission = new ClusterAdmission({ store, table, logger });
+  const registry = new ObjectRegistry({ store, clock, random, admission });
+  const deleter = new ObjectDeleter(registry);
+  admission.use(deleter);
+  await bootstrap(registry, table);
+  const views = new ObjectViews();
+  const meta = new MetaHandler(table, VERSION);
+  const intervals = bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs };
+  let interceptor = options.interceptor;
+  const server = await listen(
+    {
+      meta,
+      resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
+      watches: new WatchStreams({ store, clock, random, views, ...intervals }),
+      authenticate: authenticatorFor(options.token),
+      interceptor: (request) => interceptor?.(request),
+      clock,
+      logger,
+    },
+    { port: options.port ?? 0 },
+  );
+  meta.address = server.address;
+  return {
+    name: options.name,
+    url: `http://${server.address}`,
+    kubeconfig: kubeconfigText(options.name, server, options.token),
+    store,
+    intercept: (next) => (interceptor = next),
+    disconnect: () => server.disconnect(),
+    expireHistory: async () => store.compact(await store.revision()),
+    [Symbol.asyncDispose]: async () => {
+      deleter.close();
+      await server.close();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function authenticatorFor(token: string | undefined): (header: string | undefined) => string | undefined {
+  return (header) => (token === undefined || header === `Bearer ${token}` ? USER : undefined);
+}
+
+/** JSON is YAML, and a name cannot break out of a JSON string. */
+function kubeconfigText(name: string, server: ListeningServer, token: string | undefined): string {
+  const user = token === undefined ? {} : { token };
+  const lines = [
+    'apiVersion: v1',
+    'kind: Config',
+    `current-context: ${JSON.stringify(name)}`,
+    `clusters: [${JSON.stringify({ name, cluster: { server: `http://${server.address}` } })}]`,
+    `users: [${JSON.stringify({ name, user })}]`,
+    `contexts: [${JSON.stringify({ name, context: { cluster: name, user: name, namespace: 'default' } })}]`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
+/** What a new cluster holds. */
+async function bootstrap(registry: ObjectRegistry, table: DefinitionTable): Promise<void> {
+  const context = { manager: 'kube-apiserver', isDryRun: false };
+  const create = async (resource: string, namespace: string, body: JsonObject): Promise<void> => {
+    const definition = table.find('', 'v1', resource);
+    if (!definition) return;
+    const { value } = decodeObject(definition.schema, body);
+    await registry.create({ definition, namespace, name: '' }, value, context);
+  };
+  for (const name of NAMESPACES) await create('namespaces', '', { metadata: { name } });
+  await create('services', 'default', {
+    metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    spec: {
+      clusterIP: '10.0.0.1',
+      ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
+    },
+  });
+}

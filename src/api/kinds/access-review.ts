@@ -1,0 +1,52 @@
+/** SelfSubjectAccessReview: may I? Answered, never stored. */
+
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import type { AccessRequest, Authorizer } from '../authorizer.ts';
+import { requiredValue } from '../field-error.ts';
+import { defineResource, type ResourceDefinition } from '../resource-definition.ts';
+import type { TypeTable } from '../schema/notation.ts';
+import { invalid } from '../status.ts';
+import { objectField, text } from '../validation/metadata.ts';
+
+const GROUP = 'authorization.k8s.io';
+const KIND = 'SelfSubjectAccessReview';
+
+export function selfSubjectAccessReviews(types: TypeTable, authorizer: Authorizer): ResourceDefinition {
+  return defineResource({
+    group: GROUP,
+    version: 'v1',
+    kind: KIND,
+    plural: 'selfsubjectaccessreviews',
+    singular: 'selfsubjectaccessreview',
+    isNamespaced: false,
+    verbs: ['create'],
+    schema: types.get('authorization.SelfSubjectAccessReview'),
+    checkName: () => undefined,
+    respond: (review, user) => {
+      const spec = objectField(review, 'spec');
+      const decision = authorizer.authorize(user, requestOf(spec));
+      const status: JsonObject = { allowed: decision.isAllowed };
+      if (decision.reason !== '') status['reason'] = decision.reason;
+      return { ...review, spec, status };
+    },
+  });
+}
+
+function requestOf(spec: JsonObject): AccessRequest {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  if (isJsonObject(resource) === isJsonObject(path)) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    throw invalid({ group: GROUP, resource: KIND }, '', [requiredValue('spec.resourceAttributes', detail)]);
+  }
+  const asked = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
+  return {
+    verb: text(asked, 'verb'),
+    group: text(asked, 'group'),
+    version: text(asked, 'version'),
+    resource: text(asked, 'resource'),
+    subresource: text(asked, 'subresource'),
+    namespace: text(asked, 'namespace'),
+    name: text(asked, 'name'),
+    path: text(asked, 'path'),
+  };
+}

@@ -1,0 +1,89 @@
+/** The query of a list, a watch or a collection's deletion: which objects, of which revision. */
+
+import type { StringMap } from '../kube/object.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { StoredEntry, StoreRange } from '../store/types.ts';
+import { unsupportedValue } from './field-error.ts';
+import { currentForm } from './object-registry.ts';
+import { isTrue } from './request-info.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { parseFieldSelector } from './selectors/field-selector.ts';
+import { parseLabelSelector } from './selectors/label-selector.ts';
+import { badRequest, invalid } from './status.ts';
+import { metadataOf, objectField, text } from './validation/metadata.ts';
+
+export interface ListQuery {
+  readonly range: StoreRange;
+  readonly hasSelector: boolean;
+  matches(entry: StoredEntry): boolean;
+  /** `''`: the newest; `0`: any. */
+  readonly resourceVersion: string;
+  readonly versionMatch: '' | 'Exact' | 'NotOlderThan';
+  /** 0: everything. */
+  readonly limit: number;
+  readonly continueToken: string;
+}
+
+const BASE_FIELDS = ['metadata.name', 'metadata.namespace'];
+
+export function parseListQuery(
+  definition: ResourceDefinition,
+  namespace: string,
+  query: URLSearchParams,
+): ListQuery {
+  const labelText = query.get('labelSelector') ?? '';
+  const fieldText = query.get('fieldSelector') ?? '';
+  const labels = parseLabelSelector(labelText);
+  const fields = parseFieldSelector(fieldText, [...BASE_FIELDS, ...Object.keys(definition.selectableFields)]);
+  const isNamespaced = definition.isNamespaced && namespace !== '';
+  return {
+    range: isNamespaced ? { resource: definition.storage, namespace } : { resource: definition.storage },
+    hasSelector: labelText !== '' || fieldText !== '',
+    matches: (entry) => {
+      if (labelText === '' && fieldText === '') return true;
+      const object = currentForm(definition, entry);
+      const labelled = objectField(metadataOf(object), 'labels') as StringMap; // decoded: values are text
+      return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
+    },
+    resourceVersion: parseVersion(query.get('resourceVersion') ?? ''),
+    versionMatch: parseMatch(query),
+    limit: parseLimit(query.get('limit')),
+    continueToken: query.get('continue') ?? '',
+  };
+}
+
+function fieldOf(definition: ResourceDefinition, object: JsonObject, field: string): string {
+  if (field === 'metadata.name') return text(metadataOf(object), 'name');
+  if (field === 'metadata.namespace') return text(metadataOf(object), 'namespace');
+  return definition.selectableFields[field]?.(object) ?? '';
+}
+
+/** A resourceVersion as text, checked to be a number; throws 400. */
+export function parseVersion(version: string): string {
+  if (version === '' || /^\d{1,15}$/.test(version)) return version;
+  throw badRequest(
+    `resourceVersion: Invalid value: ${JSON.stringify(version)}: strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`,
+  );
+}
+
+function parseMatch(query: URLSearchParams): ListQuery['versionMatch'] {
+  const match = query.get('resourceVersionMatch') ?? '';
+  if (match === '' || match === 'Exact' || match === 'NotOlderThan') {
+    if (match !== '' && !query.get('resourceVersion') && !isTrue(query.get('watch'))) {
+      const message = 'Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided';
+      throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [
+        { reason: 'FieldValueForbidden', field: 'resourceVersionMatch', message },
+      ]);
+    }
+    return match;
+  }
+  throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [
+    unsupportedValue('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']),
+  ]);
+}
+
+function parseLimit(limit: string | null): number {
+  if (limit === null || limit === '') return 0;
+  if (/^-?\d+$/.test(limit)) return Math.max(0, Number(limit));
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(limit)}: invalid syntax`);
+}

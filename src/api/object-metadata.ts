@@ -1,0 +1,76 @@
+/** The metadata that a server keeps itself: identity, times, generation. */
+
+import { randomUUID } from 'node:crypto';
+import { jsonEquals, type JsonObject } from '../lib/json.ts';
+import type { Random } from '../lib/random.ts';
+import type { Target } from './object-registry.ts';
+import { duplicateOwners, metadataOf, objectList, text } from './validation/metadata.ts';
+
+/** Letters and digits that spell no words. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_LENGTH = 5;
+const PREFIX_LENGTH_MAX = 63 - SUFFIX_LENGTH;
+
+/** The prefix, cut so that the name fits a label, and five random letters. */
+export function generatedName(prefix: string, random: Random): string {
+  let suffix = '';
+  for (let i = 0; i < SUFFIX_LENGTH; i++) {
+    suffix += SUFFIX_ALPHABET.charAt(Math.floor(random() * SUFFIX_ALPHABET.length));
+  }
+  return prefix.slice(0, PREFIX_LENGTH_MAX) + suffix;
+}
+
+/** What a client may set on a new object; the rest is the server's. */
+const CLIENT_FIELDS = ['labels', 'annotations', 'ownerReferences', 'finalizers'];
+
+export function createdMetadata(sent: JsonObject, target: Target, now: string): JsonObject {
+  const metadata: JsonObject = { name: target.name };
+  if (text(sent, 'generateName') !== '') metadata['generateName'] = text(sent, 'generateName');
+  if (target.definition.isNamespaced) metadata['namespace'] = target.namespace;
+  metadata['uid'] = randomUUID();
+  metadata['creationTimestamp'] = now;
+  for (const field of CLIENT_FIELDS) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  return withoutDuplicateOwners(metadata);
+}
+
+/** The client's metadata with what it cannot change put back. */
+export function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
+  const metadata: JsonObject = {};
+  for (const field of ['name', 'generateName', 'namespace']) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  metadata['uid'] = text(sent, 'uid') === '' ? text(previous, 'uid') : text(sent, 'uid');
+  if (previous['generation'] !== undefined) metadata['generation'] = previous['generation'];
+  metadata['creationTimestamp'] = text(previous, 'creationTimestamp');
+  const wasDeleting = text(previous, 'deletionTimestamp') !== '';
+  const deletion = wasDeleting ? previous['deletionTimestamp'] : sent['deletionTimestamp'];
+  if (deletion !== undefined && deletion !== null) metadata['deletionTimestamp'] = deletion;
+  const grace = sent['deletionGracePeriodSeconds'] ?? previous['deletionGracePeriodSeconds'];
+  if (grace !== undefined && grace !== null) metadata['deletionGracePeriodSeconds'] = grace;
+  for (const field of [...CLIENT_FIELDS, 'managedFields']) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  return withoutDuplicateOwners(metadata);
+}
+
+function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
+  if (duplicateOwners(metadata).length === 0) return metadata;
+  const owners = objectList(metadata, 'ownerReferences');
+  const first = owners.filter(
+    (owner, index) => owners.findIndex((other) => text(other, 'uid') === text(owner, 'uid')) === index,
+  );
+  return { ...metadata, ownerReferences: first };
+}
+
+/** Counts a change of anything but metadata and status. */
+export function nextGeneration(next: JsonObject, previous: JsonObject): number {
+  const before = Number(metadataOf(previous)['generation'] ?? 0);
+  const { metadata: _next, status: _nextStatus, ...wanted } = next;
+  const { metadata: _previous, status: _status, ...had } = previous;
+  return jsonEquals(wanted, had) ? before : before + 1;
+}

@@ -1,0 +1,351 @@
+/** Reading and writing objects of any kind with the semantics of a Kubernetes API server, over one store. */
+
+import type { Clock } from '../lib/clock.ts';
+import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { Random } from '../lib/random.ts';
+import { StoreError, type Store, type StoredEntry, type StoreKey } from '../store/types.ts';
+import { trackUpdate, withManagedFields, type FieldWriter } from './fields/managed-fields.ts';
+import { invalidValue } from './field-error.ts';
+import { createdMetadata, generatedName, keptMetadata, nextGeneration } from './object-metadata.ts';
+import { storedForm, viewOf } from './object-view.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
+import { decodeObject, emptyObject } from './schema/decode.ts';
+import { timeText } from './schema/scalars.ts';
+import {
+  alreadyExists,
+  conflict,
+  failure,
+  invalid,
+  MODIFIED,
+  nameExhausted,
+  notFound,
+  stillDeleting,
+  type GroupName,
+} from './status.ts';
+import { metadataOf, text, validateMetadata, validateMetadataUpdate } from './validation/metadata.ts';
+
+/** What a kind's neighbours have to say about its writes. */
+export interface Admission {
+  /** Before an object is made; throws a `StatusError` to refuse. */
+  beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
+  /** Before an object is deleted; throws a `StatusError` to refuse. */
+  beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
+  /** After every committed write; must not throw. */
+  afterWrite(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
+}
+
+export interface CommittedWrite {
+  readonly type: 'created' | 'updated' | 'deleted';
+  readonly entry: StoredEntry;
+}
+
+export interface RegistryOptions {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  admission: Admission;
+}
+
+/** One object of one kind. */
+export interface Target {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: the object itself. */
+  readonly subresource?: Subresource | undefined;
+}
+
+export interface WriteContext {
+  readonly manager: string;
+  readonly isDryRun: boolean;
+}
+
+/** An object as written: `entry` is absent for a dry run. */
+export interface Written {
+  readonly object: JsonObject;
+  readonly resourceVersion: string;
+  readonly isCreated: boolean;
+  /** It was being deleted and this write removed what held it back. */
+  readonly isDeleted: boolean;
+}
+
+/** Attempts to find a free generated name, as kube-apiserver ≥ 1.32 makes them. */
+const GENERATE_ATTEMPTS = 8;
+/** Attempts of a write that names no resourceVersion against other writers. */
+const WRITE_ATTEMPTS = 20;
+
+export class ObjectRegistry {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly admission: Admission;
+  readonly #random: Random;
+
+  constructor(options: RegistryOptions) {
+    this.store = options.store;
+    this.clock = options.clock;
+    this.admission = options.admission;
+    this.#random = options.random;
+  }
+
+  /** Throws 404. */
+  async get(target: Target): Promise<StoredEntry> {
+    const entry = await this.store.get(storeKey(target));
+    if (!entry) throw notFound(groupName(target.definition), target.name);
+    return entry;
+  }
+
+  async create(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
+    const { definition, namespace } = target;
+    const prefix = text(metadataOf(body), 'generateName');
+    const isGenerated = text(metadataOf(body), 'name') === '' && prefix !== '';
+    for (let attempt = 1; ; attempt++) {
+      const name = isGenerated ? generatedName(prefix, this.#random) : text(metadataOf(body), 'name');
+      const named = { ...target, name };
+      await this.admission.beforeCreate(definition, namespace, name);
+      try {
+        return await this.#insert(named, body, context);
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== 'exists') throw error;
+        if (isGenerated && attempt < GENERATE_ATTEMPTS) continue;
+        if (isGenerated) throw nameExhausted(groupName(definition), name);
+        const isDeleting = error.current && text(metadataOf(error.current.value), 'deletionTimestamp') !== '';
+        throw isDeleting
+          ? stillDeleting(groupName(definition), name)
+          : alreadyExists(groupName(definition), name);
+      }
+    }
+  }
+
+  async #insert(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
+    const { definition } = target;
+    const now = timeText(this.clock.now());
+    let object: JsonObject = { ...body, metadata: createdMetadata(metadataOf(body), target, now) };
+    if (definition.hasStatus) object['status'] = emptyObject(definition.schema)['status'] ?? {};
+    definition.applyDefaults(object);
+    const managed = trackUpdate(
+      definition,
+      { before: emptyObject(definition.schema), after: object, isCreate: true, sent: undefined },
+      this.writer(definition, 'Update', context.manager),
+    );
+    object = withManagedFields(object, managed);
+    return this.insertPrepared(target, object, context);
+  }
+
+  /** The rest of a create, once it is known who owns what. Throws `StoreError` `exists`. */
+  async insertPrepared(target: Target, object: JsonObject, context: WriteContext): Promise<Written> {
+    const { definition } = target;
+    definition.prepare(object, undefined);
+    const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
+    refuseInvalid(target, next, undefined);
+    const key = storeKey(target);
+    if (context.isDryRun) {
+      const current = await this.store.get(key);
+      if (current) throw new StoreError('exists', 'the name is taken', current);
+      return { object: next, resourceVersion: '', isCreated: true, isDeleted: false };
+    }
+    const entry = await this.store.create(key, storedForm(definition, next));
+    await this.admission.afterWrite(definition, { type: 'created', entry });
+    return { object: next, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
+  }
+
+  /** PUT. */
+  async update(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
+    const { definition, name } = target;
+    for (let attempt = 1; ; attempt++) {
+      const entry = await this.store.get(storeKey(target));
+      if (!entry) {
+        if (!definition.allowsCreateOnUpdate || target.subresource) {
+          throw notFound(groupName(definition), name);
+        }
+        const { resourceVersion: _ignored, uid: _uid, ...metadata } = metadataOf(body);
+        return this.create(target, { ...body, metadata }, context);
+      }
+      const asked = text(metadataOf(body), 'resourceVersion');
+      if (asked === '' && !definition.allowsUnconditionalUpdate) {
+        const detail = 'must be specified for an update';
+        throw invalid(groupName(definition), name, [invalidValue('metadata.resourceVersion', 0, detail)]);
+      }
+      this.#checkUid(target, entry, text(metadataOf(body), 'uid'));
+      try {
+        return await this.replace(target, entry, body, context);
+      } catch (error) {
+        // Nobody asked for a certain version: try again on the newer one.
+        if (!isRevisionConflict(error) || asked !== '' || attempt >= WRITE_ATTEMPTS)
+          throw this.#asConflict(error, target);
+      }
+    }
+  }
+
+  #checkUid(target: Target, entry: StoredEntry, asked: string): void {
+    const actual = text(metadataOf(entry.value), 'uid');
+    if (asked === '' || asked === actual) return;
+    const why = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${actual}`;
+    throw conflict(groupName(target.definition), target.name, why);
+  }
+
+  /**
+   * Writes `body` over the state in `entry`; a resourceVersion in the body must be that of the entry. Throws `StoreError` when the store
+   * has moved on meanwhile.
+   */
+  async replace(
+    target: Target,
+    entry: StoredEntry,
+    body: JsonObject,
+    context: WriteContext,
+  ): Promise<Written> {
+    const { definition } = target;
+    const previous = currentForm(definition, entry);
+    const asked = text(metadataOf(body), 'resourceVersion');
+    if (asked !== '' && asked !== String(entry.revision)) {
+      throw conflict(groupName(definition), target.name, MODIFIED);
+    }
+    const sent = metadataOf(body)['managedFields'];
+    const object = mergedFor(target, previous, body);
+    definition.applyDefaults(object);
+    const managed = trackUpdate(
+      definition,
+      { before: previous, after: object, isCreate: false, sent },
+      this.writer(definition, 'Update', context.manager, target.subresource),
+    );
+    return this.replacePrepared(target, entry, withManagedFields(object, managed), context);
+  }
+
+  /** The rest of an update, once it is known who owns what. */
+  async replacePrepared(
+    target: Target,
+    entry: StoredEntry,
+    object: JsonObject,
+    context: WriteContext,
+  ): Promise<Written> {
+    const { definition } = target;
+    const previous = currentForm(definition, entry);
+    let next: JsonObject = { ...object, metadata: keptMetadata(metadataOf(object), metadataOf(previous)) };
+    definition.prepare(next, previous);
+    if (definition.hasGeneration) next = withGeneration(next, nextGeneration(next, previous));
+    next = canonical(definition, next);
+    refuseInvalid(target, next, previous);
+    const stored = storedForm(definition, next);
+    const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
+    if (jsonEquals(stored, entry.value)) return { object: next, ...same };
+    if (context.isDryRun) return { object: next, ...same };
+    if (isFinished(definition, next)) {
+      const gone = await this.store.delete(entry.key, entry.revision);
+      await this.admission.afterWrite(definition, { type: 'deleted', entry: gone });
+      return { object: next, ...same, isDeleted: true };
+    }
+    const written = await this.store.update(entry.key, stored, entry.revision);
+    await this.admission.afterWrite(definition, { type: 'updated', entry: written });
+    return { object: next, ...same, resourceVersion: String(written.revision) };
+  }
+
+  /**
+   * Reads, lets `change` make the new body, writes; again on the newer state when somebody else was faster, unless the change itself
+   * names a resourceVersion. `change` gets the object as a client sees it.
+   */
+  async modify(
+    target: Target,
+    change: (current: JsonObject, entry: StoredEntry) => Promise<Written>,
+    isPinned: boolean,
+  ): Promise<Written> {
+    for (let attempt = 1; ; attempt++) {
+      const entry = await this.get(target);
+      const current = viewOf(target.definition, entry.value, String(entry.revision));
+      try {
+        return await change(current as JsonObject, entry); // a view is JSON
+      } catch (error) {
+        if (!isRevisionConflict(error)) throw error;
+        if (isPinned || attempt >= WRITE_ATTEMPTS) throw this.#asConflict(error, target);
+      }
+    }
+  }
+
+  writer(
+    definition: ResourceDefinition,
+    operation: FieldWriter['operation'],
+    manager: string,
+    subresource?: Subresource,
+  ): FieldWriter {
+    const { group, version } = definition;
+    return {
+      manager,
+      operation,
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      subresource: subresource?.name ?? '',
+      time: timeText(this.clock.now()),
+    };
+  }
+
+  #asConflict(error: unknown, target: Target): unknown {
+    if (!(error instanceof StoreError)) return error;
+    if (error.code === 'missing') return notFound(groupName(target.definition), target.name);
+    if (error.code === 'conflict') return conflict(groupName(target.definition), target.name, MODIFIED);
+    return error;
+  }
+}
+
+export function groupName(definition: ResourceDefinition): GroupName {
+  return { group: definition.group, resource: definition.plural };
+}
+
+/** For validation errors, which name the kind. */
+export function kindName(definition: ResourceDefinition): GroupName {
+  return { group: definition.group, resource: definition.kind };
+}
+
+export function storeKey({ definition, namespace, name }: Target): StoreKey {
+  return { resource: definition.storage, namespace, name };
+}
+
+export function isRevisionConflict(error: unknown): boolean {
+  return error instanceof StoreError && (error.code === 'conflict' || error.code === 'missing');
+}
+
+/** The stored object in the shape of this kind, without kind and apiVersion. */
+export function currentForm(definition: ResourceDefinition, entry: StoredEntry): JsonObject {
+  return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
+}
+
+/** What is to be stored: a subresource changes only its part, and the object itself leaves the status alone. */
+function mergedFor({ definition, subresource }: Target, previous: JsonObject, body: JsonObject): JsonObject {
+  // Cloned where it comes from the store: what follows may change it.
+  if (subresource) return cloneJson(subresource.merge(previous, body));
+  if (!definition.hasStatus) return { ...body };
+  const { status: _ignored, ...rest } = body;
+  const status: JsonValue | undefined = previous['status'];
+  return status === undefined ? rest : { ...rest, status: cloneJson(status) };
+}
+
+/** In the form in which the kind is stored, whatever defaults have added. */
+function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
+  return decodeObject(definition.schema, object).value;
+}
+
+function withGeneration(object: JsonObject, generation: number): JsonObject {
+  return { ...object, metadata: { ...metadataOf(object), generation } };
+}
+
+/** Nothing holds back the deletion any more. */
+export function isFinished(definition: ResourceDefinition, object: JsonObject): boolean {
+  const metadata = metadataOf(object);
+  if (text(metadata, 'deletionTimestamp') === '') return false;
+  const grace = metadata['deletionGracePeriodSeconds'];
+  return !definition.holdsDeletion(object) && (grace === undefined || grace === 0);
+}
+
+function refuseInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
+  const { definition } = target;
+  const errors = [
+    ...(previous ? validateMetadataUpdate(metadataOf(next), metadataOf(previous)) : []),
+    ...validateMetadata(metadataOf(next), definition),
+    ...definition.validate(next, previous),
+  ];
+  if (errors.length === 0) return;
+  throw invalid(kindName(definition), text(metadataOf(next), 'name'), errors);
+}
+
+/** A create must not carry a resourceVersion. */
+export function refuseResourceVersion(body: JsonObject): void {
+  if (isJsonObject(body['metadata']) && text(metadataOf(body), 'resourceVersion') !== '') {
+    throw failure(500, '', 'resourceVersion should not be set on objects to be created');
+  }
+}

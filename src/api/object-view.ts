@@ -1,0 +1,72 @@
+/** A stored object as a client sees it: with kind and apiVersion, its resourceVersion, and in the shape of the kind it asked for. */
+
+import type { KubeObject } from '../kube/object.ts';
+import { apiVersionOf } from '../kube/object.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { StoredEntry } from '../store/types.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { metadataOf } from './validation/metadata.ts';
+
+/** Metadata fields that stand before the resourceVersion, where a real server writes it. */
+const BEFORE_VERSION = ['name', 'generateName', 'namespace', 'selfLink', 'uid'];
+
+export class ObjectViews {
+  /** The JSON text of entries, which many watchers and lists share. */
+  readonly #texts = new WeakMap<ResourceDefinition, WeakMap<StoredEntry, string>>();
+
+  object(definition: ResourceDefinition, entry: StoredEntry): KubeObject {
+    return viewOf(definition, entry.value, String(entry.revision));
+  }
+
+  /** The object as JSON text, with kind and apiVersion. */
+  text(definition: ResourceDefinition, entry: StoredEntry): string {
+    let texts = this.#texts.get(definition);
+    if (!texts) {
+      texts = new WeakMap();
+      this.#texts.set(definition, texts);
+    }
+    let text = texts.get(entry);
+    if (text === undefined) {
+      text = JSON.stringify(this.object(definition, entry));
+      texts.set(entry, text);
+    }
+    return text;
+  }
+
+  /** The object as an item of a list; built-in kinds leave kind and apiVersion to the list. */
+  itemText(definition: ResourceDefinition, entry: StoredEntry): string {
+    const text = this.text(definition, entry);
+    if (definition.hasTypedItems) return text;
+    const typed = JSON.stringify({ kind: definition.kind, apiVersion: apiVersionOf(definition) });
+    return `{${text.slice(typed.length)}`;
+  }
+}
+
+/** `resourceVersion` `''`: the object was not stored. */
+export function viewOf(
+  definition: ResourceDefinition,
+  stored: JsonObject,
+  resourceVersion: string,
+): KubeObject {
+  const value = definition.view ? definition.view.fromStorage(stored) : stored;
+  const metadata: JsonObject = {};
+  const source = metadataOf(value);
+  for (const field of BEFORE_VERSION) {
+    if (source[field] !== undefined) metadata[field] = source[field];
+  }
+  if (resourceVersion !== '') metadata['resourceVersion'] = resourceVersion;
+  return {
+    kind: definition.kind,
+    apiVersion: apiVersionOf(definition),
+    ...value,
+    metadata: { ...metadata, ...source } as KubeObject['metadata'], // every stored object has a name
+  };
+}
+
+/** The object as it is stored: without what the view adds. */
+export function storedForm(definition: ResourceDefinition, object: JsonObject): JsonObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+  const { resourceVersion: _version, ...metadata } = metadataOf(object);
+  const bare = { ...rest, metadata };
+  return definition.view ? definition.view.toStorage(bare) : bare;
+}

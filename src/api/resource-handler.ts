@@ -1,0 +1,340 @@
+/** One request for objects: finds the kind, asks for permission, calls the registry, makes the answer. */
+
+import type { Clock } from '../lib/clock.ts';
+import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { isNotFound } from '../kube/status-error.ts';
+import type { StoredEntry } from '../store/types.ts';
+import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
+import { jsonAnswer, withWarnings, type Answer } from './answer.ts';
+import { listObjects, type ObjectPage } from './list-objects.ts';
+import { parseListQuery, parseVersion } from './list-query.ts';
+import { negotiate, type AnswerForm, type OfferedForm } from './negotiate.ts';
+import type { Deletion, ObjectDeleter } from './object-deletion.ts';
+import { checkName, patchKindOf, patchObject } from './object-patch.ts';
+import {
+  groupName,
+  refuseResourceVersion,
+  type ObjectRegistry,
+  type Target,
+  type Written,
+} from './object-registry.ts';
+import { viewOf, type ObjectViews } from './object-view.ts';
+import { checkType, decodeBody, parseBody, parseJsonText, type RawBody } from './read-body.ts';
+import { verbOf, type ResourcePath } from './request-info.ts';
+import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
+import { DecodeError } from './schema/decode.ts';
+import {
+  badRequest,
+  forbidden,
+  methodNotAllowed,
+  noSuchResource,
+  tooLargeResourceVersion,
+} from './status.ts';
+import { partialMetadata, tableOf, type IncludeObject } from './table.ts';
+import { duplicateOwners, metadataOf, text } from './validation/metadata.ts';
+import { parseDeleteOptions, parseWriteOptions } from './write-options.ts';
+
+export interface ApiRequest {
+  readonly method: string;
+  readonly path: ResourcePath;
+  readonly query: URLSearchParams;
+  readonly accept: string | undefined;
+  readonly userAgent: string;
+  readonly user: string;
+  readonly body: RawBody;
+}
+
+/** A watch that the server has to stream. */
+export interface WatchAnswer {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly form: AnswerForm;
+  readonly warnings: readonly string[];
+}
+
+export interface ResourceHandlerOptions {
+  table: DefinitionTable;
+  registry: ObjectRegistry;
+  deleter: ObjectDeleter;
+  authorizer: Authorizer;
+  clock: Clock;
+  views: ObjectViews;
+}
+
+const META = 'meta.k8s.io';
+const TABLE: OfferedForm = { as: 'Table', group: META, versions: ['v1', 'v1beta1'] };
+const PARTIAL: OfferedForm = { as: 'PartialObjectMetadata', group: META, versions: ['v1', 'v1beta1'] };
+const PARTIAL_LIST: OfferedForm = {
+  as: 'PartialObjectMetadataList',
+  group: META,
+  versions: ['v1', 'v1beta1'],
+};
+const OBJECT_FORMS = [TABLE, PARTIAL];
+const LIST_FORMS = [TABLE, PARTIAL_LIST];
+
+/** One request under way. */
+interface Call {
+  readonly request: ApiRequest;
+  readonly target: Target;
+  readonly form: AnswerForm;
+  readonly warnings: string[];
+}
+
+export class ResourceHandler {
+  readonly #options: ResourceHandlerOptions;
+
+  constructor(options: ResourceHandlerOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `StatusError`. */
+  async handle(request: ApiRequest): Promise<Answer | WatchAnswer> {
+    const target = this.#target(request);
+    const verb = this.#verb(request, target);
+    this.#authorize(request, target, verb);
+    const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
+    const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
+    const form = negotiate(request.accept, forms);
+    const { deprecation } = target.definition;
+    const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
+    if (verb === 'watch') {
+      const { definition, namespace } = target;
+      return { definition, namespace, form, warnings: call.warnings };
+    }
+    const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
+    return withWarnings(answer, call.warnings);
+  }
+
+  #target({ path }: ApiRequest): Target {
+    const definition = this.#options.table.find(path.group, path.version, path.resource);
+    if (!definition) throw noSuchResource();
+    const subresource = definition.subresources.find(({ name }) => name === path.subresource);
+    if (path.subresource !== '' && !subresource) throw noSuchResource();
+    if (path.namespace !== '' && !definition.isNamespaced) throw noSuchResource();
+    return { definition, namespace: path.namespace, name: path.name, subresource };
+  }
+
+  #verb(request: ApiRequest, { definition, subresource }: Target): Verb {
+    const verb = verbOf(request.method, request.path, request.query);
+    const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
+    const isCollection = request.path.name === '';
+    // A namespaced object is made in its namespace, not over all of them.
+    const isNowhere = verb === 'create' && definition.isNamespaced && request.path.namespace === '';
+    const isMisplaced =
+      verb === 'create' ? !isCollection : verb === 'update' || verb === 'patch' ? isCollection : false;
+    if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
+    return verb;
+  }
+
+  #authorize({ user, path }: ApiRequest, { definition }: Target, verb: Verb): void {
+    const access: AccessRequest = { ...path, verb, path: '' };
+    const decision = this.#options.authorizer.authorize(user, access);
+    if (decision.isAllowed) return;
+    throw forbidden(groupName(definition), path.name, denialText(user, access, decision));
+  }
+
+  async #single(verb: Verb, call: Call): Promise<Answer> {
+    switch (verb) {
+      case 'get':
+        return this.#get(call);
+      case 'create':
+        return this.#create(call);
+      case 'update':
+        return this.#update(call);
+      case 'patch':
+        return this.#patch(call);
+      case 'delete':
+        return this.#delete(call);
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  async #get(call: Call): Promise<Answer> {
+    const { registry } = this.#options;
+    const asked = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
+    const current = asked === 0 ? 0 : await registry.store.revision();
+    if (asked > current) throw tooLargeResourceVersion(asked, current);
+    return this.#entryAnswer(call, await registry.get(call.target));
+  }
+
+  #entryAnswer(call: Call, entry: StoredEntry): Answer {
+    const { definition } = call.target;
+    if (call.form.as === '') return jsonAnswer(200, this.#options.views.text(definition, entry), call.form);
+    return this.#objectAnswer(call, 200, entry.value, String(entry.revision));
+  }
+
+  #objectAnswer({ target, form, request }: Call, code: number, stored: JsonObject, version: string): Answer {
+    const object = viewOf(target.definition, stored, version);
+    switch (form.as) {
+      case 'Table': {
+        const options = this.#tableOptions(request, { resourceVersion: version });
+        return jsonAnswer(code, tableOf(target.definition, [object], options), form);
+      }
+      case 'PartialObjectMetadata':
+        return jsonAnswer(code, partialMetadata(object), form);
+      default:
+        return jsonAnswer(code, JSON.stringify(object), form);
+    }
+  }
+
+  #tableOptions({ query }: ApiRequest, metadata: JsonObject): Parameters<typeof tableOf>[2] {
+    const nowMs = this.#options.clock.now();
+    return { includeObject: includeObject(query), nowMs, metadata, hasColumns: true };
+  }
+
+  async #create(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const { definition } = target;
+    const options = parseWriteOptions(request.query, 'CreateOptions');
+    const body = this.#body(call, options.fieldValidation);
+    if (definition.respond) {
+      const object = await definition.respond(body, request.user);
+      return this.#objectAnswer(call, 201, object, '');
+    }
+    const namespace = text(metadataOf(body), 'namespace');
+    if (definition.isNamespaced && namespace !== '' && namespace !== target.namespace) {
+      throw badRequest(
+        'the namespace of the provided object does not match the namespace sent on the request',
+      );
+    }
+    refuseResourceVersion(body);
+    const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
+    return this.#written(call, await this.#options.registry.create(target, body, context));
+  }
+
+  async #update(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const options = parseWriteOptions(request.query, 'UpdateOptions');
+    const body = this.#body(call, options.fieldValidation);
+    checkName(target, body);
+    const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
+    return this.#written(call, await this.#options.registry.update(target, body, context));
+  }
+
+  async #patch(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const kind = patchKindOf(target.definition, request.body.contentType);
+    const options = parseWriteOptions(request.query, 'PatchOptions', kind);
+    const written = await patchObject(this.#options.registry, target, {
+      kind,
+      text: request.body.bytes.toString('utf8'),
+      options,
+      manager: managerOf(request, options.fieldManager),
+      warn: (warning) => call.warnings.push(warning),
+    });
+    return this.#written(call, written);
+  }
+
+  #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): JsonObject {
+    const { request, target, warnings } = call;
+    const parsed = parseBody(target.definition, request.body);
+    if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);
+    const body = decodeBody(target.definition, parsed, validation, (warning) => warnings.push(warning));
+    const twice = duplicateOwners(metadataOf(body));
+    if (twice.length > 0) warnings.push(`${DUPLICATE_OWNERS}${twice.join(', ')}`);
+    return body;
+  }
+
+  #written(call: Call, written: Written): Answer {
+    call.warnings.push(...call.target.definition.warnings(written.object));
+    const code = written.isCreated ? 201 : 200;
+    const { resourceVersion: _version, ...metadata } = metadataOf(written.object);
+    // Already in the shape of its kind: only the view's additions are missing.
+    const definition = { ...call.target.definition, view: undefined };
+    const shown: Call = { ...call, target: { ...call.target, definition } };
+    return this.#objectAnswer(shown, code, { ...written.object, metadata }, written.resourceVersion);
+  }
+
+  async #delete(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const options = parseDeleteOptions(request.query, deleteBody(request.body));
+    const deletion = await this.#options.deleter.delete(target, options);
+    const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
+    if (isShown) return this.#deletedAnswer(call, deletion);
+    const { group, plural } = target.definition;
+    return jsonAnswer(200, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { name: target.name, ...(group === '' ? {} : { group }), kind: plural, uid: deletion.uid },
+    });
+  }
+
+  #deletedAnswer(call: Call, { object, resourceVersion }: Deletion): Answer {
+    const definition = { ...call.target.definition, view: undefined };
+    const shown: Call = { ...call, target: { ...call.target, definition } };
+    return this.#objectAnswer(shown, 200, object, resourceVersion);
+  }
+
+  async #collection(verb: Verb, call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const query = parseListQuery(target.definition, target.namespace, request.query);
+    const page = await listObjects(this.#options.registry.store, query);
+    if (verb === 'deletecollection') {
+      const options = parseDeleteOptions(request.query, deleteBody(request.body));
+      for (const entry of page.entries) {
+        const { namespace, name } = entry.key;
+        await this.#options.deleter
+          .delete({ ...target, namespace, name }, options)
+          .catch((error: unknown) => ignoreNotFound(error));
+      }
+    }
+    return this.#listAnswer(call, page);
+  }
+
+  #listAnswer({ target, form, request }: Call, page: ObjectPage): Answer {
+    const { definition } = target;
+    const { views } = this.#options;
+    const metadata: JsonObject = { resourceVersion: String(page.revision) };
+    if (page.continueToken !== '') metadata['continue'] = page.continueToken;
+    if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
+    if (form.as === 'Table') {
+      const objects = page.entries.map((entry) => views.object(definition, entry));
+      return jsonAnswer(200, tableOf(definition, objects, this.#tableOptions(request, metadata)), form);
+    }
+    if (form.as === 'PartialObjectMetadataList') {
+      const items = page.entries.map((entry) => partialMetadata(views.object(definition, entry)));
+      const list = { kind: 'PartialObjectMetadataList', apiVersion: `${META}/v1`, metadata, items };
+      return jsonAnswer(200, list, form);
+    }
+    const apiVersion =
+      definition.group === '' ? definition.version : `${definition.group}/${definition.version}`;
+    const head = JSON.stringify({ kind: `${definition.kind}List`, apiVersion, metadata });
+    const items = page.entries.map((entry) => views.itemText(definition, entry)).join(',');
+    return jsonAnswer(200, `${head.slice(0, -1)},"items":[${items}]}`, form);
+  }
+}
+
+const DUPLICATE_OWNERS =
+  '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests ' +
+  'as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
+
+/** The field manager: what the request says, else the client's name. */
+function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
+  if (fieldManager !== '') return fieldManager;
+  return userAgent.split('/')[0] || 'unknown';
+}
+
+function includeObject(query: URLSearchParams): IncludeObject {
+  const asked = query.get('includeObject') ?? '';
+  return asked === 'None' || asked === 'Object' ? asked : 'Metadata';
+}
+
+function deleteBody(body: RawBody): JsonObject | undefined {
+  if (body.bytes.length === 0) return undefined;
+  try {
+    const value = parseJsonText(body.bytes.toString('utf8'));
+    if (isJsonObject(value)) return value;
+    if (value === null) return undefined;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+  }
+  throw badRequest("couldn't get version/kind; the delete options are not an object");
+}
+
+function ignoreNotFound(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}

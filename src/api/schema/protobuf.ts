@@ -1,0 +1,185 @@
+/**
+ * Protobuf bodies → the same raw JSON that a JSON body is: kubectl sends them for some commands (`create namespace`, `auth can-i`), and
+ * a server answers in JSON. The fields' numbers stand in the schema.
+ */
+
+import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import type { Field, ObjectSchema, Scalar, Schema } from './schema.ts';
+
+/** The bytes are no message of the expected type. */
+export class ProtobufError extends Error {
+  override readonly name = 'ProtobufError';
+}
+
+const MAGIC = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
+
+export interface Envelope {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly raw: Buffer;
+}
+
+/** The `k8s\0` envelope of Kubernetes: the type, then the object's own bytes. Throws {@link ProtobufError}. */
+export function openEnvelope(body: Buffer): Envelope {
+  if (!body.subarray(0, MAGIC.length).equals(MAGIC)) {
+    throw new ProtobufError('the body does not start with the protobuf prefix of Kubernetes');
+  }
+  const parts = message(body.subarray(MAGIC.length));
+  const type = message(bytesOf(parts, 1));
+  return {
+    apiVersion: bytesOf(type, 1).toString('utf8'),
+    kind: bytesOf(type, 2).toString('utf8'),
+    raw: bytesOf(parts, 2),
+  };
+}
+
+/** Throws {@link ProtobufError}. Fields without a number in the schema do not exist here. */
+export function decodeProtobuf(schema: ObjectSchema, body: Buffer): JsonObject {
+  const output: JsonObject = {};
+  readObject([...schema.fields.values()], 0, message(body), output);
+  return output;
+}
+
+interface WireField {
+  readonly number: number;
+  readonly value: bigint | Buffer;
+}
+
+/** `depth`: how many unnamed messages were entered on the way to these parts. */
+function readObject(
+  fields: readonly Field[],
+  depth: number,
+  parts: readonly WireField[],
+  output: JsonObject,
+): void {
+  const entered = new Set<number>();
+  for (const field of fields) {
+    const number = field.protobufPath[depth];
+    if (number === undefined) continue;
+    const own = parts.filter((part) => part.number === number);
+    if (own.length === 0) continue;
+    if (field.protobufPath.length > depth + 1) {
+      if (entered.has(number)) continue;
+      entered.add(number);
+      const inner = fields.filter((other) => other.protobufPath[depth] === number);
+      for (const part of own) readObject(inner, depth + 1, message(asBytes(part.value)), output);
+    } else {
+      setOwn(output, field.name, readField(field.schema, own));
+    }
+  }
+}
+
+function readField(schema: Schema, parts: readonly WireField[]): JsonValue {
+  switch (schema.type) {
+    case 'list':
+      return parts.map((part): JsonArray[number] => readValue(schema.items, part.value));
+    case 'map': {
+      const map: JsonObject = {};
+      for (const part of parts) {
+        const entry = message(asBytes(part.value));
+        const value = entry.find(({ number }) => number === 2)?.value ?? Buffer.alloc(0);
+        setOwn(map, bytesOf(entry, 1).toString('utf8'), readValue(schema.values, value));
+      }
+      return map;
+    }
+    case 'object':
+    case 'scalar':
+      return readValue(schema, parts.at(-1)?.value ?? Buffer.alloc(0));
+  }
+}
+
+function readValue(schema: Schema, value: bigint | Buffer): JsonValue {
+  if (schema.type === 'object') return decodeProtobuf(schema, asBytes(value));
+  if (schema.type === 'scalar') return readScalar(schema.scalar, value);
+  throw new ProtobufError('a list of lists has no protobuf form');
+}
+
+function readScalar(scalar: Scalar, value: bigint | Buffer): JsonValue {
+  switch (scalar) {
+    case 'string':
+      return asBytes(value).toString('utf8');
+    case 'bytes':
+      return asBytes(value).toString('base64');
+    case 'bool':
+      return asNumber(value) !== 0;
+    case 'int32':
+    case 'int64':
+      return asNumber(value);
+    case 'float64':
+      return asBytes(value).readDoubleLE();
+    case 'quantity':
+      return bytesOf(message(asBytes(value)), 1).toString('utf8');
+    case 'time':
+    case 'microtime':
+      return readTime(message(asBytes(value)), scalar);
+    case 'intOrString': {
+      const parts = message(asBytes(value));
+      return numberOf(parts, 1) === 0 ? numberOf(parts, 2) : bytesOf(parts, 3).toString('utf8');
+    }
+    case 'any':
+      return JSON.parse(bytesOf(message(asBytes(value)), 1).toString('utf8') || 'null') as JsonValue; // JSON inside
+  }
+}
+
+/** Null for the zero time, which Kubernetes writes as an empty message. */
+function readTime(parts: readonly WireField[], precision: 'time' | 'microtime'): JsonValue {
+  const [seconds, nanos] = [numberOf(parts, 1), numberOf(parts, 2)];
+  if (parts.length === 0 || seconds < 0) return null;
+  const text = new Date(seconds * 1000).toISOString().slice(0, 19);
+  if (precision === 'time') return `${text}Z`;
+  return `${text}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z`;
+}
+
+function bytesOf(parts: readonly WireField[], number: number): Buffer {
+  const part = parts.findLast((candidate) => candidate.number === number);
+  return part ? asBytes(part.value) : Buffer.alloc(0);
+}
+
+function numberOf(parts: readonly WireField[], number: number): number {
+  const part = parts.findLast((candidate) => candidate.number === number);
+  return part ? asNumber(part.value) : 0;
+}
+
+function asBytes(value: bigint | Buffer): Buffer {
+  if (typeof value === 'bigint')
+    throw new ProtobufError('a number stands where a message or text is expected');
+  return value;
+}
+
+function asNumber(value: bigint | Buffer): number {
+  if (typeof value !== 'bigint')
+    throw new ProtobufError('a message or text stands where a number is expected');
+  return Number(BigInt.asIntN(64, value));
+}
+
+/** Splits a message into its fields, in wire order. */
+function message(bytes: Buffer): WireField[] {
+  const fields: WireField[] = [];
+  let at = 0;
+  const varint = (): bigint => {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw new ProtobufError('the message ends inside a number');
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw new ProtobufError('a number is too long');
+  };
+  const take = (length: number): Buffer => {
+    if (at + length > bytes.length) throw new ProtobufError('the message ends inside a field');
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const number = Number(tag >> 3n);
+    const wireType = Number(tag & 7n);
+    if (wireType === 0) fields.push({ number, value: varint() });
+    else if (wireType === 1) fields.push({ number, value: take(8) });
+    else if (wireType === 2) fields.push({ number, value: take(Number(varint())) });
+    else if (wireType === 5) fields.push({ number, value: take(4) });
+    else throw new ProtobufError(`unknown wire type ${wireType}`);
+  }
+  return fields;
+}
