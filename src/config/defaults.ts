@@ -1,7 +1,7 @@
 /** vCluster's default values, and a user's file on top of them. */
 
 import { readFileSync } from 'node:fs';
-import { type JsonObject, type JsonValue, cloneJson, isJsonObject, ownValue, setOwn } from '../lib/json.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../lib/json.ts';
 
 /** Sections of this program, which may name secrets: no expression gets to see them. */
 const OWN_SECTIONS: ReadonlySet<string> = new Set(['endpointSyncer', 'managementApi']);
@@ -16,13 +16,16 @@ export function vclusterDefaults(): JsonObject {
   return mergeConfig(defaults, { sync: { toHost: { endpointSlices: { enabled: false } } } });
 }
 
-/** `over` on top of `base`: mappings key by key, anything else replaced as a whole. Neither input is changed or shared. */
+/**
+ * `over` on top of `base`: mappings key by key, anything else replaced as a whole. Neither input is changed; the result shares the parts that
+ * only one of them has.
+ */
 export function mergeConfig(base: JsonObject, over: JsonObject): JsonObject {
-  const merged = cloneJson(base);
-  for (const key of Object.keys(over)) {
-    const [value, below] = [over[key] ?? null, ownValue(merged, key)];
+  const merged: JsonObject = {};
+  for (const key of new Set([...Object.keys(base), ...Object.keys(over)])) {
+    const [below, value] = [ownValue(base, key), ownValue(over, key)];
     const isMapping = isJsonObject(value) && isJsonObject(below);
-    setOwn<JsonValue>(merged, key, isMapping ? mergeConfig(below, value) : cloneJson(value));
+    setOwn<JsonValue>(merged, key, isMapping ? mergeConfig(below, value) : (value ?? below ?? null));
   }
   return merged;
 }
