@@ -110,7 +110,8 @@ function usageError(message: string): ConfigError {
 
 /** All defaults, and names from the command line. */
 function withoutFile(input: ReturnType<typeof loaderInput>): Config {
-  const name = input.flags['name'] ?? input.env['VCLUSTER_NAME'] ?? DEFAULT_NAME;
+  const named = input.flags['name'] ?? input.env['VCLUSTER_NAME'] ?? '';
+  const name = named === '' ? DEFAULT_NAME : named;
   const flags = { ...input.flags, name };
   const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
   if (config === undefined) throw new ConfigError(problems);
