@@ -16,6 +16,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./run.ts'),
   },
   {
+    name: 'demo',
+    summary: 'run between two clusters inside this process, with samples that change',
+    load: () => import('./demo.ts'),
+  },
+  {
     name: 'render',
     summary: 'show offline what a sync would write',
     load: () => import('./render.ts'),

@@ -9,6 +9,7 @@ import { systemRandom } from '../lib/random.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
+import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
 import { watchFile } from './watch-file.ts';
 
@@ -35,7 +36,6 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   let daemon: Daemon;
   const stop = stopSignals();
-  // No timer of the program keeps the process alive, and while no cluster can be reached there is no connection either.
   using _alive = keepAlive();
   try {
     daemon = await startDaemon({
@@ -55,7 +55,7 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
     return 1;
   }
   const watcher =
-    loaded.file === undefined ? undefined : watchFile(loaded.file, () => reload(daemon, load, logger));
+    loaded.file === undefined ? undefined : watchFile(loaded.file, () => reloadFrom(load, daemon, logger));
   await stop.requested;
   watcher?.close();
   logger.info({}, 'stopping');
@@ -67,39 +67,4 @@ async function loggerFor({ config }: LoadedConfig): Promise<Logger> {
   const { level, format } = config.log;
   const chosen = format === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : format;
   return createLogger({ level, format: chosen });
-}
-
-async function reload(daemon: Daemon, load: () => Promise<LoadedConfig>, logger: Logger): Promise<void> {
-  try {
-    const { config } = await load();
-    await daemon.reload(config);
-  } catch (error) {
-    daemon.reloadFailed();
-    logger.error({ err: error }, 'configuration file is invalid, the running configuration stays in force');
-  }
-}
-
-function keepAlive(): Disposable {
-  const timer = setInterval(() => undefined, 2 ** 30);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-interface StopSignals {
-  readonly signal: AbortSignal;
-  readonly requested: Promise<void>;
-}
-
-/** The first SIGTERM or SIGINT asks for a drain, the second ends the process at once. */
-function stopSignals(): StopSignals {
-  const controller = new AbortController();
-  const requested = new Promise<void>((resolve) => {
-    const onSignal = (): void => {
-      if (controller.signal.aborted) process.exit(1);
-      controller.abort();
-      resolve();
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-  });
-  return { signal: controller.signal, requested };
 }

@@ -1,0 +1,177 @@
+/** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../api/embedded-cluster.ts';
+import { startDaemon } from '../app.ts';
+import { plainAccess } from '../cluster/access.ts';
+import { createClient } from '../cluster/client.ts';
+import type { ClusterClient, ClusterName } from '../cluster/types.ts';
+import { loadConfig, type LoadedConfig } from '../config/load.ts';
+import { ENDPOINTS, NAMESPACES, objectKey, SERVICES, type KubeObject } from '../kube/object.ts';
+import { sleep, systemClock } from '../lib/clock.ts';
+import { systemRandom } from '../lib/random.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
+import { CONFIG_CHECKS } from './config-checks.ts';
+import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
+import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_SAMPLES, demoConfig } from './demo-samples.ts';
+import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
+import { packageVersion } from './version.ts';
+import { watchFile } from './watch-file.ts';
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly dir: string;
+}
+
+const CHANGE_EVERY_MS = 4000;
+const SETTLE_MAX_MS = 30_000;
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('--once', 'print what was synced when everything has settled, and end')
+    .option(
+      '--dir <folder>',
+      'where the kubeconfigs and the configuration are written',
+      '.endpoint-syncer/demo',
+    )
+    .action(async (options: DemoOptions) => exit(await demo(options)));
+}
+
+async function demo({ once = false, dir }: DemoOptions): Promise<number> {
+  const stop = stopSignals();
+  using _alive = keepAlive();
+  await using virtual = await startEmbeddedCluster({ name: 'virtual' });
+  await using host = await startEmbeddedCluster({ name: 'host' });
+  const files = await writeFiles(resolve(dir), { virtual, host });
+  await using virtualClient = clientOf('virtual', virtual);
+  await using hostClient = clientOf('host', host);
+  await hostClient.create(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: DEMO_HOST_NAMESPACE },
+  });
+  await createSamples(virtualClient);
+  const activity = new ActivityLogger(once ? undefined : (line) => process.stdout.write(`${line}\n`));
+  const load = (): Promise<LoadedConfig> =>
+    loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+  if (!once) introduce(dir);
+  const daemon = await startDaemon({
+    config: (await load()).config,
+    isDryRun: false,
+    logger: activity,
+    clock: systemClock,
+    random: systemRandom,
+    version: packageVersion(),
+    signal: stop.signal,
+  });
+  try {
+    if (once) return await showOnce(hostClient, activity, stop.signal);
+    const watcher = watchFile(files.config, () => reloadFrom(load, daemon, activity));
+    await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
+    watcher.close();
+    return 0;
+  } finally {
+    await daemon.stop();
+  }
+}
+
+async function writeFiles(dir: string, clusters: { virtual: EmbeddedCluster; host: EmbeddedCluster }) {
+  await mkdir(dir, { recursive: true });
+  const files = {
+    virtual: join(dir, 'virtual.kubeconfig'),
+    host: join(dir, 'host.kubeconfig'),
+    config: join(dir, 'config.yaml'),
+  };
+  await writeFile(files.virtual, clusters.virtual.kubeconfig);
+  await writeFile(files.host, clusters.host.kubeconfig);
+  await writeFile(files.config, demoConfig(files));
+  return files;
+}
+
+function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): ClusterClient {
+  const metrics = { requested: () => undefined };
+  return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
+}
+
+async function createSamples(virtual: ClusterClient): Promise<void> {
+  await virtual.create(NAMESPACES, DEMO_NAMESPACE);
+  for (const { service, endpoints } of DEMO_SAMPLES) {
+    if (service !== undefined) await virtual.create(SERVICES, service);
+    await virtual.create(ENDPOINTS, endpoints);
+  }
+}
+
+function introduce(dir: string): void {
+  process.stdout.write(
+    [
+      'Two API servers run in this process. Look at both sides, in another terminal:',
+      '',
+      `  kubectl --kubeconfig ${join(dir, 'virtual.kubeconfig')} get endpoints -A`,
+      `  kubectl --kubeconfig ${join(dir, 'host.kubeconfig')} get endpoints -A`,
+      '',
+      `The configuration is ${join(dir, 'config.yaml')}; changes below sync are taken over at once. Ctrl-C ends it.`,
+      '',
+      '',
+    ].join('\n'),
+  );
+}
+
+/** Waits until every sample that is synced has its copy, and prints what became of each. */
+async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSignal): Promise<number> {
+  const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
+    objectKey(endpoints),
+  );
+  const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
+  for (;;) {
+    const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
+    const copies = new Map(items.map((copy) => [originOf(copy), copy]));
+    if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
+      process.stdout.write(showSynced(DEMO_SAMPLES, copies, activity));
+      return 0;
+    }
+    if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
+      process.stderr.write('the samples were not synced in time\n');
+      return 1;
+    }
+    await sleep(systemClock, 20, signal);
+  }
+}
+
+function originOf({ metadata: { annotations } }: KubeObject): string {
+  return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
+}
+
+/** Something happens every few seconds, on both sides in turns, until a signal ends it. */
+async function keepChanging(
+  clients: { virtual: ClusterClient; host: ClusterClient },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let round = 0; !signal.aborted; round++) {
+    await sleep(systemClock, CHANGE_EVERY_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await change(clients, round);
+    } catch (error) {
+      // Somebody plays with the objects: that is what the demo is for.
+      process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
+    }
+  }
+}
+
+async function change(
+  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
+  round: number,
+): Promise<void> {
+  if (round % 2 === 1) {
+    const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
+    const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };
+    await host.patch(ENDPOINTS, copy, { type: 'merge', body: { metadata: { annotations } } });
+    return;
+  }
+  const ips = round % 4 === 0 ? ['10.20.0.11', '10.20.0.12', '10.20.0.13'] : ['10.20.0.11'];
+  const addresses = ips.map((ip, i) => ({ ip, hostname: `db-${i}` }));
+  const subsets = [{ addresses, ports: [{ name: 'main', port: 8080, protocol: 'TCP' }] }];
+  await virtual.patch(ENDPOINTS, { namespace: 'shop', name: 'db' }, { type: 'merge', body: { subsets } });
+}
