@@ -1,6 +1,6 @@
 /** An answer that is not a success becomes a `StatusError`, whoever wrote it: the API server, or a proxy with a page of HTML. */
 
-import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { StatusError, type Status } from '../kube/status-error.ts';
 import { isJsonObject } from '../lib/json.ts';
 
@@ -63,7 +63,8 @@ function describe({ status, text }: FailedResponse, what: string): Status {
     .replace(/\s+/g, ' ')
     .trim();
   const excerpt = plain.slice(0, MESSAGE_CHARS_MAX);
-  const phrase = STATUS_CODES[status] ?? 'an unknown status';
+  // Not imported by name, see src/observe/health.ts.
+  const phrase = process.getBuiltinModule('node:http').STATUS_CODES[status] ?? 'an unknown status';
   return {
     kind: 'Status',
     apiVersion: 'v1',
