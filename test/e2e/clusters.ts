@@ -105,6 +105,9 @@ class Clusters implements RealClusters {
         `--service-account-private-key-file=${this.#directory}/sa.key`,
         '--leader-elect=false',
         '--secure-port=0',
+        // The default of 20 requests/s would let one test's deletions hold up the next test's controllers.
+        '--kube-api-qps=500',
+        '--kube-api-burst=500',
         `--controllers=${CONTROLLERS}`,
       ]);
       return;

@@ -50,6 +50,7 @@ export function service(key: string, selector?: StringMap): KubeObject {
     metadata: { namespace, name },
     spec: {
       clusterIP: 'None',
+      ipFamilyPolicy: 'SingleStack',
       ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
       ...(selector === undefined ? {} : { selector }),
     },

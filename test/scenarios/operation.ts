@@ -258,15 +258,19 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/forbidden/i);
     });
 
-    test('because nobody listens there ends with 1 and names the cluster and its address', async () => {
+    test('because nobody listens there is tried again, says so, and works once somebody does', async () => {
       await using world = await newWorld();
       const [port = 0] = await freePorts(1);
       const host = world.file('nobody.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
       const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
-      expect((await daemon.exited).code).toBe(1);
-      const text = plain(daemon);
-      expect(text).toMatch(/\bhost\b/);
-      expect(text).toContain(`127.0.0.1:${port}`);
+      await eventually(
+        () => daemon.stderr,
+        (text) => /host/.test(text) && text.includes(`127.0.0.1:${port}`) && text.includes('ECONNREFUSED'),
+        { what: 'a line that names the cluster and its address' },
+      );
+      expect((await daemon.get('/readyz')).status).toBe(503);
+      expect((await daemon.get('/healthz')).status).toBe(200);
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
     test('because the token is wrong ends with 1 and says which cluster refused it', async () => {

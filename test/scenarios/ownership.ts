@@ -268,7 +268,7 @@ export function ownershipScenarios(newWorld: NewWorld): void {
       await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
-      expect(daemon.stderr).toMatch(/deleteVirtual/);
+      expect(daemon.stderr).toContain('onHostDelete');
     });
   });
 }
