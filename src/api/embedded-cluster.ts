@@ -32,6 +32,8 @@ export interface EmbeddedClusterOptions {
   authorizer?: Authorizer;
   /** Bearer token that every request must carry; absent: none is asked for. */
   token?: string;
+  /** More users, bearer token → name, for an authorizer that tells them apart. */
+  users?: Readonly<Record<string, string>>;
   /** Events kept for watches; an older resourceVersion is answered with 410. */
   historyLimit?: number;
   /** Default 1 minute. */
@@ -82,7 +84,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
       meta,
       resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
       watches: new WatchStreams({ store, clock, random, views, ...intervals }),
-      authenticate: authenticatorFor(options.token),
+      authenticate: authenticatorFor(options),
       interceptor: (request) => interceptor?.(request),
       clock,
       logger,
@@ -106,8 +108,15 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
   };
 }
 
-function authenticatorFor(token: string | undefined): (header: string | undefined) => string | undefined {
-  return (header) => (token === undefined || header === `Bearer ${token}` ? USER : undefined);
+function authenticatorFor({
+  token,
+  users = {},
+}: EmbeddedClusterOptions): (header: string | undefined) => string | undefined {
+  return (header) => {
+    const bearer = header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined;
+    if (bearer !== undefined && Object.hasOwn(users, bearer)) return users[bearer];
+    return token === undefined || bearer === token ? USER : undefined;
+  };
 }
 
 /** JSON is YAML, and a name cannot break out of a JSON string. */

@@ -1,0 +1,75 @@
+/** Worlds of two embedded clusters, each world with its own. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AccessRequest, Authorizer } from '../../src/api/authorizer.ts';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { World, type ClusterName, type Ground, type NewWorld, type Rule } from './world.ts';
+
+export const newEmbeddedWorld: NewWorld = async (options) => World.open(await embeddedGround(), options);
+
+const ADMIN_TOKEN = 'admin-token';
+const USER_TOKEN = 'user-token';
+const USER = 'syncer';
+
+async function embeddedGround(): Promise<Ground> {
+  const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-embedded-'));
+  const [virtual, host] = await Promise.all([open('virtual', directory), open('host', directory)]);
+  const side = (cluster: ClusterName): Opened => (cluster === 'virtual' ? virtual : host);
+  return {
+    kind: 'embedded',
+    virtual,
+    host,
+    async userKubeconfig(cluster, rules) {
+      const opened = side(cluster);
+      opened.rules = rules;
+      return opened.cluster.kubeconfig.replaceAll(ADMIN_TOKEN, USER_TOKEN);
+    },
+    // What only real clusters have is tested on them.
+    stop: (component) => Promise.reject(new Error(`an embedded ${component} cannot be stopped`)),
+    start: (component) => Promise.reject(new Error(`an embedded ${component} cannot be started`)),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([virtual.cluster[Symbol.asyncDispose](), host.cluster[Symbol.asyncDispose]()]);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Opened {
+  readonly cluster: EmbeddedCluster;
+  readonly kubeconfigPath: string;
+  /** What the second user may do. */
+  rules: readonly Rule[];
+}
+
+async function open(name: ClusterName, directory: string): Promise<Opened> {
+  const kubeconfigPath = join(directory, `${name}.kubeconfig`);
+  const rules: Rule[] = [];
+  const authorizer: Authorizer = {
+    authorize: (user, request) => ({
+      isAllowed: user !== USER || opened.rules.some((rule) => allows(rule, request)),
+      reason: '',
+    }),
+  };
+  const cluster = await startEmbeddedCluster({
+    name,
+    token: ADMIN_TOKEN,
+    users: { [USER_TOKEN]: USER },
+    authorizer,
+  });
+  const opened: Opened = { cluster, kubeconfigPath, rules };
+  writeFileSync(kubeconfigPath, cluster.kubeconfig);
+  return opened;
+}
+
+/** As RBAC decides: reviews of one's own rights and discovery are everybody's. */
+function allows(rule: Rule, { verb, group, resource, namespace, path }: AccessRequest): boolean {
+  if (path !== '' || group === 'authorization.k8s.io') return true;
+  return (
+    rule.verbs.includes(verb) &&
+    rule.apiGroups.includes(group) &&
+    rule.resources.includes(resource) &&
+    (rule.namespace === '' || rule.namespace === namespace)
+  );
+}
