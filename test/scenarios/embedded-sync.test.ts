@@ -1,12 +1,10 @@
-/** Every scenario on embedded clusters. The same ones run on real kube-apiservers, see `test/e2e/`. */
+/** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
 import { basicScenarios } from './basics.ts';
 import { newEmbeddedWorld } from './embedded-ground.ts';
-import { faultScenarios } from './faults.ts';
 import { hostileScenarios } from './hostile.ts';
 import { metadataScenarios } from './metadata.ts';
 import { namespaceScenarios } from './namespaces.ts';
-import { operationScenarios } from './operation.ts';
 import { ownershipScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
 import { restartScenarios } from './restart.ts';
@@ -19,6 +17,4 @@ serviceGateScenarios(newEmbeddedWorld);
 ownershipScenarios(newEmbeddedWorld);
 namespaceScenarios(newEmbeddedWorld);
 patchScenarios(newEmbeddedWorld);
-operationScenarios(newEmbeddedWorld);
 hostileScenarios(newEmbeddedWorld);
-faultScenarios(newEmbeddedWorld);
