@@ -108,7 +108,8 @@ class PluginCredentials implements Credentials {
       await authenticator.applyAuthentication(this.#user, applied);
     } catch (cause) {
       this.#authenticator = undefined;
-      const why = cause instanceof Error ? cause.message.trim().slice(0, 500) : String(cause);
+      const why =
+        cause instanceof Error ? cause.message.trim().replace(/\s+/g, ' ').slice(0, 500) : String(cause);
       throw new TransportError(`${this.#what} failed: ${why}${this.#hint()}`, { cause });
     }
     const authorization = applied.headers['Authorization'];
