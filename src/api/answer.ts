@@ -17,7 +17,7 @@ export function jsonAnswer(code: number, body: JsonValue | string, form?: Answer
     return {
       code,
       headers: { 'content-type': 'application/yaml' },
-      body: stringify(JSON.parse(text), { sortMapEntries: true }),
+      body: stringify(JSON.parse(text), { sortMapEntries: true, version: '1.1' }),
     };
   }
   return { code, headers: { 'content-type': 'application/json' }, body: text };

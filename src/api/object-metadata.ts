@@ -39,10 +39,11 @@ export function createdMetadata(sent: JsonObject, target: Target, now: string): 
 /** The client's metadata with what it cannot change put back. */
 export function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
   const metadata: JsonObject = {};
-  for (const field of ['name', 'generateName', 'namespace']) {
+  for (const field of ['name', 'generateName']) {
     const value = sent[field];
     if (value !== undefined) metadata[field] = value;
   }
+  if (previous['namespace'] !== undefined) metadata['namespace'] = previous['namespace'];
   metadata['uid'] = text(sent, 'uid') === '' ? text(previous, 'uid') : text(sent, 'uid');
   if (previous['generation'] !== undefined) metadata['generation'] = previous['generation'];
   metadata['creationTimestamp'] = text(previous, 'creationTimestamp');

@@ -21,6 +21,7 @@ import { decodeBody, parseJsonText, parseYaml, type Warn } from './read-body.ts'
 import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
 import { DecodeError, emptyObject } from './schema/decode.ts';
 import { timeText } from './schema/scalars.ts';
+import { memberSchema, type Schema } from './schema/schema.ts';
 import { alreadyExists, badRequest, conflict, failure, MODIFIED } from './status.ts';
 import { StoreError, type StoredEntry } from '../store/types.ts';
 import { metadataOf, text } from './validation/metadata.ts';
@@ -169,8 +170,7 @@ async function applyObject(
     request.options.fieldValidation,
     request.warn,
   );
-  // Empty structs that decoding adds were not applied by anybody.
-  const applied = pruned(config, body);
+  const applied = asSent(definition.schema, config, body);
   for (let attempt = 1; ; attempt++) {
     const entry = await registry.store.get({
       resource: definition.storage,
@@ -251,19 +251,27 @@ async function applyExisting(
   });
 }
 
-/** `decoded` with only the members that `sent` has too. */
-function pruned(decoded: JsonObject, sent: JsonObject): JsonObject {
-  const result: JsonObject = {};
-  for (const key of Object.keys(decoded)) {
-    const original = ownValue(sent, key);
-    if (original === undefined || original === null) continue;
-    setOwn(result, key, prunedValue(decoded[key] ?? null, original));
-  }
-  return result;
+/** `decoded` with exactly the members that `sent` has: what decoding adds was applied by nobody, what it leaves out by somebody. */
+function asSent(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonObject {
+  const result = sentValue(schema, decoded, sent);
+  return isJsonObject(result) ? result : {};
 }
 
-function prunedValue(decoded: JsonValue, sent: JsonValue): JsonValue {
-  if (isJsonObject(decoded) && isJsonObject(sent)) return pruned(decoded, sent);
-  if (!Array.isArray(decoded) || !Array.isArray(sent)) return decoded;
-  return decoded.map((item, index) => prunedValue(item, sent[index] ?? null));
+function sentValue(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonValue {
+  if (schema.type === 'scalar') return decoded ?? sent;
+  if (schema.type === 'list') {
+    const items = Array.isArray(decoded) ? decoded : [];
+    return Array.isArray(sent)
+      ? sent.map((item, index) => sentValue(schema.items, items[index], item))
+      : sent;
+  }
+  if (!isJsonObject(sent)) return decoded ?? sent;
+  const values = isJsonObject(decoded) ? decoded : {};
+  const result: JsonObject = {};
+  for (const key of Object.keys(sent)) {
+    const inner = memberSchema(schema, key);
+    const value = sent[key] ?? null;
+    if (inner && value !== null) setOwn(result, key, sentValue(inner, ownValue(values, key), value));
+  }
+  return result;
 }

@@ -289,7 +289,8 @@ export function groupName(definition: ResourceDefinition): GroupName {
 
 /** For validation errors, which name the kind. */
 export function kindName(definition: ResourceDefinition): GroupName {
-  return { group: definition.group, resource: definition.kind };
+  // A view of another kind is validated as that kind, of the core group.
+  return { group: definition.view ? '' : definition.group, resource: definition.kind };
 }
 
 export function storeKey({ definition, namespace, name }: Target): StoreKey {

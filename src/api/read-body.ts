@@ -49,10 +49,19 @@ export function parseJsonText(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue; // JSON.parse yields JSON
   } catch (cause) {
-    const isCut = cause instanceof Error && /end of JSON|Unterminated/i.test(cause.message);
-    const why = isCut ? 'unexpected end of JSON input' : 'invalid JSON syntax';
-    throw new DecodeError(why, { cause });
+    throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
+      cause,
+    });
   }
+}
+
+/** The error stands at the end of the text: more was to come. */
+function isCutShort(text: string, error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const position = /at position (\d+)/.exec(error.message)?.[1];
+  return position === undefined
+    ? /end of JSON/.test(error.message)
+    : Number(position) >= text.trimEnd().length;
 }
 
 function parseJson(kind: string, text: string): ParsedBody {
@@ -109,9 +118,14 @@ export function checkType(table: DefinitionTable, definition: ResourceDefinition
   const [group, version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
   const isKnown = table.of(group ?? '', version ?? '').some((other) => other.kind === kind);
   const why = isKnown
-    ? `converting (${version}.${kind}) to (${definition.version}.${definition.kind}): unknown conversion`
+    ? `converting (${version}.${kind}) to (${packageOf(definition)}.${definition.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "embedded"`;
   throw cannotBeHandled(kind, definition.version, definition.kind, why);
+}
+
+/** What a real server calls the kind inside: the core group has a name there. */
+function packageOf({ group, version }: ResourceDefinition): string {
+  return group === '' ? 'core' : version;
 }
 
 function textOr(value: JsonValue | undefined, otherwise: string): string {

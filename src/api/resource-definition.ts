@@ -64,6 +64,8 @@ export interface ResourceDefinition extends Resource {
   /** Items of a list carry `kind` and `apiVersion`: kinds of custom resources do, built-in ones do not. */
   readonly hasTypedItems: boolean;
   readonly checkName: NameCheck;
+  /** Finalizers need a prefix, but for those that Kubernetes knows. */
+  readonly needsQualifiedFinalizers: boolean;
   readonly columns: readonly Column[];
   /** Field selectors besides `metadata.name` and `metadata.namespace`: name → value. */
   readonly selectableFields: Readonly<Record<string, (object: JsonObject) => string>>;
@@ -115,6 +117,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     allowsCreateOnUpdate: false,
     allowsUnconditionalUpdate: true,
     hasTypedItems: false,
+    needsQualifiedFinalizers: true,
     columns: [],
     selectableFields: {},
     deprecation: '',

@@ -2,10 +2,10 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import { isNotFound } from '../kube/status-error.ts';
+import { isNotFound, StatusError } from '../kube/status-error.ts';
 import type { StoredEntry } from '../store/types.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
-import { jsonAnswer, withWarnings, type Answer } from './answer.ts';
+import { jsonAnswer, statusAnswer, withWarnings, type Answer } from './answer.ts';
 import { listObjects, type ObjectPage } from './list-objects.ts';
 import { parseListQuery, parseVersion } from './list-query.ts';
 import { negotiate, type AnswerForm, type OfferedForm } from './negotiate.ts';
@@ -95,14 +95,21 @@ export class ResourceHandler {
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = negotiate(request.accept, forms);
+    // Before any warning: a patch of an unknown type reaches no kind.
+    if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
     const { deprecation } = target.definition;
     const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
     if (verb === 'watch') {
       const { definition, namespace } = target;
       return { definition, namespace, form, warnings: call.warnings };
     }
-    const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
-    return withWarnings(answer, call.warnings);
+    try {
+      const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
+      return withWarnings(answer, call.warnings);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      return withWarnings(statusAnswer(error), call.warnings);
+    }
   }
 
   #target({ path }: ApiRequest): Target {
@@ -192,12 +199,7 @@ export class ResourceHandler {
       const object = await definition.respond(body, request.user);
       return this.#objectAnswer(call, 201, object, '');
     }
-    const namespace = text(metadataOf(body), 'namespace');
-    if (definition.isNamespaced && namespace !== '' && namespace !== target.namespace) {
-      throw badRequest(
-        'the namespace of the provided object does not match the namespace sent on the request',
-      );
-    }
+    refuseOtherNamespace(target, body);
     refuseResourceVersion(body);
     const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
     return this.#written(call, await this.#options.registry.create(target, body, context));
@@ -207,6 +209,7 @@ export class ResourceHandler {
     const { request, target } = call;
     const options = parseWriteOptions(request.query, 'UpdateOptions');
     const body = this.#body(call, options.fieldValidation);
+    refuseOtherNamespace(target, body);
     checkName(target, body);
     const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
     return this.#written(call, await this.#options.registry.update(target, body, context));
@@ -305,6 +308,12 @@ export class ResourceHandler {
     const items = page.entries.map((entry) => views.itemText(definition, entry)).join(',');
     return jsonAnswer(200, `${head.slice(0, -1)},"items":[${items}]}`, form);
   }
+}
+
+function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
+  const sent = text(metadataOf(body), 'namespace');
+  if (!definition.isNamespaced || sent === '' || sent === namespace) return;
+  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
 const DUPLICATE_OWNERS =

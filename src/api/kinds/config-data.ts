@@ -21,7 +21,7 @@ export function secrets(types: TypeTable): ResourceDefinition {
     columns: [
       NAME_COLUMN,
       textColumn('Type', 'What the data is.', (object) => text(object, 'type')),
-      textColumn('Data', 'How many keys.', (object) => String(count(object, 'data'))),
+      textColumn('Data', 'How many keys.', (object) => count(object, 'data')),
       AGE_COLUMN,
     ],
     applyDefaults: (object) => {
@@ -67,9 +67,7 @@ export function configMaps(types: TypeTable): ResourceDefinition {
     checkName: subdomainProblem,
     columns: [
       NAME_COLUMN,
-      textColumn('Data', 'How many keys.', (object) =>
-        String(count(object, 'data') + count(object, 'binaryData')),
-      ),
+      textColumn('Data', 'How many keys.', (object) => count(object, 'data') + count(object, 'binaryData')),
       AGE_COLUMN,
     ],
     validate: (next, previous) => [

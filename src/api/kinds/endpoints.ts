@@ -71,7 +71,7 @@ function addressErrors(address: JsonObject, path: string): FieldError[] {
 
 /** Why an address cannot be that of an endpoint. */
 export function reservedAddress(ip: string): string | undefined {
-  if (ip === '0.0.0.0' || ip === '::') return 'may not be unspecified (0.0.0.0 or ::)';
+  if (ip === '0.0.0.0' || ip === '::') return `may not be unspecified (${ip})`;
   if (ip.startsWith('127.') || ip === '::1') return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
   if (ip.startsWith('169.254.') || /^fe[89ab]/i.test(ip)) {
     return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';

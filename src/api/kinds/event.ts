@@ -1,7 +1,7 @@
 /** Events: one storage, seen as core/v1 and as events.k8s.io/v1. */
 
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import { invalidValue, requiredValue, tooLong, unsupportedValue, type FieldError } from '../field-error.ts';
+import { invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
 import { defineResource, type ResourceDefinition } from '../resource-definition.ts';
 import type { TypeTable } from '../schema/notation.ts';
 import { ageText, textColumn } from '../table.ts';
@@ -25,7 +25,7 @@ export function coreEvents(types: TypeTable): ResourceDefinition {
     allowsCreateOnUpdate: true,
     selectableFields: selectable('involvedObject'),
     columns: columnsOf((object) => object),
-    validate: namespaceErrors,
+    validate: (next, previous) => eventErrors(next, previous, 'reportingComponent'),
   });
 }
 
@@ -44,7 +44,7 @@ export function groupEvents(types: TypeTable): ResourceDefinition {
     allowsCreateOnUpdate: true,
     selectableFields: selectable('regarding'),
     columns: columnsOf(toCore),
-    validate: (next, previous) => (previous ? updateErrors(next, previous) : createErrors(next)),
+    validate: (next, previous) => groupEventErrors(toCore(next), previous && toCore(previous)),
     view: { toStorage: toCore, fromStorage: fromCore },
   });
 }
@@ -106,48 +106,55 @@ function selectable(about: 'involvedObject' | 'regarding'): ResourceDefinition['
   return fields;
 }
 
-/** An Event lives where its object lives; of a cluster-scoped object, in `default`. */
-function namespaceErrors(object: JsonObject): FieldError[] {
-  const involved = text(objectField(object, 'involvedObject'), 'namespace');
-  const own = text(metadataOf(object), 'namespace');
-  if (involved === own || (involved === '' && ['', 'default', 'kube-system'].includes(own))) return [];
-  return [invalidValue('involvedObject.namespace', involved, 'does not match event.namespace')];
-}
-
 const NOTE_BYTES_MAX = 1024;
 const TEXT_BYTES_MAX = 128;
 
-function createErrors(object: JsonObject): FieldError[] {
-  const errors = namespaceErrors(toCore(object));
-  if (object['eventTime'] === null || object['eventTime'] === undefined) {
-    errors.push(requiredValue('eventTime'));
+/** Both arguments in the form of core/v1, whose names a real server uses here for both groups. */
+function eventErrors(event: JsonObject, previous: JsonObject | undefined, reporter: string): FieldError[] {
+  const involved = text(objectField(event, 'involvedObject'), 'namespace');
+  const own = text(metadataOf(event), 'namespace');
+  const isElsewhere = involved !== own && !(involved === '' && own === 'default');
+  const errors = isElsewhere
+    ? [invalidValue('involvedObject.namespace', involved, 'does not match event.namespace')]
+    : [];
+  if (previous || typeof event['eventTime'] !== 'string') return errors;
+  // The fields of new-style Events, which have a time in microseconds.
+  const values = { [reporter]: 'reportingComponent', reportingInstance: '', action: '', reason: '' };
+  for (const [field, name] of Object.entries(values)) {
+    const value = text(event, name || field);
+    if (value === '') errors.push(requiredValue(field));
+    if (Buffer.byteLength(value) > TEXT_BYTES_MAX) errors.push(tooLong(field, TEXT_BYTES_MAX));
   }
-  for (const field of ['reportingController', 'reportingInstance', 'action', 'reason']) {
-    if (text(object, field) === '') errors.push(requiredValue(field));
-    if (Buffer.byteLength(text(object, field)) > TEXT_BYTES_MAX) errors.push(tooLong(field, TEXT_BYTES_MAX));
-  }
-  if (Buffer.byteLength(text(object, 'note')) > NOTE_BYTES_MAX) errors.push(tooLong('note', NOTE_BYTES_MAX));
-  const type = text(object, 'type');
-  if (type !== 'Normal' && type !== 'Warning') {
-    errors.push(unsupportedValue('type', type, ['Normal', 'Warning']));
+  if (Buffer.byteLength(text(event, 'message')) > NOTE_BYTES_MAX) {
+    errors.push(tooLong('message', NOTE_BYTES_MAX));
   }
   return errors;
 }
 
-const FIXED = ['reason', 'note', 'type', 'action', 'reportingController', 'reportingInstance'];
+const FIXED = ['reason', 'message', 'type', 'action', 'reportingComponent', 'reportingInstance'];
 
-/** Only the series of an Event may grow. */
-function updateErrors(next: JsonObject, previous: JsonObject): FieldError[] {
-  return FIXED.filter((field) => text(next, field) !== text(previous, field)).map((field) =>
-    invalidValue(field, text(next, field), 'field is immutable'),
-  );
+function groupEventErrors(event: JsonObject, previous: JsonObject | undefined): FieldError[] {
+  const errors = eventErrors(event, previous, 'reportingController');
+  if (previous) {
+    const changed = FIXED.filter((field) => text(event, field) !== text(previous, field));
+    return [
+      ...errors,
+      ...changed.map((field) => invalidValue(field, text(event, field), 'field is immutable')),
+    ];
+  }
+  if (typeof event['eventTime'] !== 'string') errors.push(requiredValue('eventTime'));
+  const type = text(event, 'type');
+  if (type !== 'Normal' && type !== 'Warning') {
+    errors.push(invalidValue('type', '', `has invalid value: ${type}`));
+  }
+  return errors;
 }
 
 function columnsOf(asCore: (object: JsonObject) => JsonObject): ResourceDefinition['columns'] {
   const column = (
     name: string,
     description: string,
-    value: (core: JsonObject, nowMs: number) => string,
+    value: (core: JsonObject, nowMs: number) => string | number,
     priority = 0,
   ): ResourceDefinition['columns'][number] =>
     textColumn(name, description, (object, nowMs) => value(asCore(object), nowMs), priority);
@@ -165,7 +172,7 @@ function columnsOf(asCore: (object: JsonObject) => JsonObject): ResourceDefiniti
     column('Source', 'Who says so.', sourceText, 1),
     column('Message', 'A sentence for people.', (core) => text(core, 'message').trim()),
     column('First Seen', 'When it happened first.', (core, nowMs) => ageText(firstSeen(core), nowMs), 1),
-    column('Count', 'How often.', (core) => String(countOf(core)), 1),
+    column('Count', 'How often.', countOf, 1),
     {
       ...column('Name', 'The name of the Event.', (core) => text(metadataOf(core), 'name'), 1),
       format: 'name',

@@ -13,7 +13,7 @@ import { defineResource, type ResourceDefinition } from '../resource-definition.
 import type { TypeTable } from '../schema/notation.ts';
 import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../table.ts';
 import { labelErrors, listField, objectField, objectList, text } from '../validation/metadata.ts';
-import { dns1035Problem, labelProblem } from '../validation/names.ts';
+import { labelProblem } from '../validation/names.ts';
 import { portNumberErrors } from './endpoints.ts';
 
 export function services(types: TypeTable): ResourceDefinition {
@@ -24,7 +24,7 @@ export function services(types: TypeTable): ResourceDefinition {
     shortNames: ['svc'],
     categories: ['all'],
     schema,
-    checkName: dns1035Problem,
+    checkName: labelProblem,
     hasStatus: true,
     allowsCreateOnUpdate: true,
     returnsDeleted: true,
@@ -66,8 +66,10 @@ function allocate(spec: JsonObject): void {
   if (text(spec, 'type') === 'ExternalName') return;
   const clusterIp = text(spec, 'clusterIP');
   if (clusterIp !== '' && listField(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [clusterIp];
-  if (listField(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = ['IPv4'];
-  spec['ipFamilyPolicy'] ??= 'SingleStack';
+  // Somebody else writes the addresses of a headless Service without a selector: of both families.
+  const isOpen = clusterIp === 'None' && Object.keys(objectField(spec, 'selector')).length === 0;
+  if (listField(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = isOpen ? ['IPv4', 'IPv6'] : ['IPv4'];
+  spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack';
 }
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -107,6 +109,9 @@ function portErrors(
   if (name !== '' && names.has(name)) errors.push(duplicateValue(`${path}.name`, name));
   names.add(name);
   errors.push(...portNumberErrors(port['port'], `${path}.port`));
+  if (typeof port['targetPort'] === 'number') {
+    errors.push(...portNumberErrors(port['targetPort'], `${path}.targetPort`));
+  }
   const protocol = text(port, 'protocol');
   if (!PROTOCOLS.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS));
   return errors;

@@ -98,7 +98,7 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
   if (field.mergeKey === '') {
     const kept = [...before, ...change.items].filter((item) => !includes(change.removed, item));
     const merged = kept.filter((item, index) => kept.findIndex((other) => jsonEquals(other, item)) === index);
-    return change.order ? ordered(merged, change.order, jsonEquals) : merged;
+    return ordered(merged, { before, order: change.order ?? change.items }, jsonEquals);
   }
   const isSame = (a: JsonValue, b: JsonValue): boolean => isSameItem(a, b, field.mergeKey);
   let result = [...before];
@@ -119,24 +119,31 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
       result[at] = mergeObject(items, isJsonObject(existing) ? existing : {}, item);
     }
   }
-  return change.order ? ordered(result, change.order, isSame) : result;
+  return ordered(result, { before, order: change.order ?? change.items }, isSame);
 }
 
-/** `items` in the order that the patch asks for; those it does not name keep their place after what they followed. */
+/**
+ * The items that the patch speaks of in its order, the others in theirs, each of these before the first of those that it preceded
+ * until now.
+ */
 function ordered(
   items: JsonArray,
-  order: JsonArray,
+  { before, order }: { before: JsonArray; order: JsonArray },
   isSame: (a: JsonValue, b: JsonValue) => boolean,
 ): JsonArray {
-  const rank = (item: JsonValue): number => order.findIndex((other) => isSame(item, other));
-  const named = items.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b));
-  const others = items.filter((item) => rank(item) < 0);
-  const result = [...named];
-  for (const other of others) {
-    const follows = items.slice(0, items.indexOf(other)).findLast((item) => result.includes(item));
-    result.splice(follows === undefined ? 0 : result.indexOf(follows) + 1, 0, other);
+  const rankIn = (list: JsonArray, item: JsonValue): number => list.findIndex((other) => isSame(item, other));
+  const named = items
+    .filter((item) => rankIn(order, item) >= 0)
+    .sort((a, b) => rankIn(order, a) - rankIn(order, b));
+  const others = items.filter((item) => rankIn(order, item) < 0);
+  const result: JsonArray = [];
+  for (;;) {
+    const [next, other] = [named[0], others[0]];
+    if (next === undefined || other === undefined) return [...result, ...named, ...others];
+    const [nextRank, otherRank] = [rankIn(before, next), rankIn(before, other)];
+    const isOtherFirst = nextRank >= 0 && otherRank >= 0 && otherRank < nextRank;
+    result.push((isOtherFirst ? others.shift() : named.shift()) ?? null);
   }
-  return result;
 }
 
 /** `{"$patch": "replace"}` alone in a list: the list is replaced by the other items. */

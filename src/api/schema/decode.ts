@@ -213,9 +213,11 @@ function time(precision: 'time' | 'microtime', input: JsonValue, at: Place): str
   const text = canonicalTime(input, precision);
   if (text !== undefined) return text;
   const layout = precision === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
-  throw new DecodeError(
-    `parsing time ${JSON.stringify(input)} as "${layout}": cannot parse ${JSON.stringify(input)} as "2006"`,
-  );
+  const isFraction = canonicalTime(input, 'time') !== undefined;
+  const rest = isFraction
+    ? `${JSON.stringify(input.slice(19))} as ".000000"`
+    : `${JSON.stringify(input)} as "2006"`;
+  throw new DecodeError(`parsing time ${JSON.stringify(input)} as "${layout}": cannot parse ${rest}`);
 }
 
 function quantity(input: JsonValue, at: Place): string {

@@ -10,7 +10,8 @@ export function canonicalTime(text: string, precision: 'time' | 'microtime'): st
   if (Number.isNaN(millis)) return undefined;
   const seconds = new Date(millis).toISOString().slice(0, 19);
   if (precision === 'time') return `${seconds}Z`;
-  return `${seconds}${(match[7] ?? '.').padEnd(7, '0').slice(0, 7)}Z`;
+  // Six digits, no more and no fewer: what a real server takes.
+  return match[7]?.length === 7 ? `${seconds}${match[7]}Z` : undefined;
 }
 
 /** `now` as the server writes it into a field. */

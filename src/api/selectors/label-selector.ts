@@ -125,7 +125,7 @@ class Parser {
     for (;;) {
       const token = this.#next();
       if (token === ')') return values.length === 0 ? [''] : values;
-      if (token === '') throw problem("found '', expected: ',', or ')'");
+      if (token === '') throw problem("found '', expected: ',' or ')'");
       if (token !== ',') values.push(checked(key, token));
     }
   }

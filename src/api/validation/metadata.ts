@@ -1,6 +1,6 @@
 /** What every kind's metadata must be, on create and on update. */
 
-import { jsonEquals, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../lib/json.ts';
 import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
 import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from './names.ts';
 
@@ -9,6 +9,7 @@ const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 export interface MetadataRules {
   readonly checkName: NameCheck;
   readonly isNamespaced: boolean;
+  readonly needsQualifiedFinalizers: boolean;
 }
 
 /** Metadata of a decoded object. */
@@ -43,6 +44,7 @@ export function validateMetadata(metadata: JsonObject, rules: MetadataRules): Fi
     ...annotationErrors(objectField(metadata, 'annotations')),
     ...ownerErrors(objectList(metadata, 'ownerReferences')),
     ...finalizerErrors(listField(metadata, 'finalizers')),
+    ...(rules.needsQualifiedFinalizers ? unqualifiedErrors(listField(metadata, 'finalizers')) : []),
   ];
 }
 
@@ -102,7 +104,7 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
     }
     for (const part of ['kind', 'name', 'uid']) {
       if (text(owner, part) === '') {
-        errors.push(invalidValue(`${field}.${part}`, '', `${part} must not be empty`));
+        errors.push(invalidValue(`${field}.${part}`, '', 'must not be empty'));
       }
     }
   }
@@ -131,6 +133,17 @@ function finalizerErrors(finalizers: JsonArray): FieldError[] {
   return errors;
 }
 
+const KNOWN_FINALIZERS = ['foregroundDeletion', 'kubernetes', 'orphan'];
+
+function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
+  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
+  return finalizers.flatMap((finalizer, index) => {
+    const isQualified = typeof finalizer === 'string' && finalizer.includes('/');
+    if (isQualified || KNOWN_FINALIZERS.includes(String(finalizer))) return [];
+    return [invalidValue(`metadata.finalizers[${index}]`, finalizer, detail)];
+  });
+}
+
 /** Fields of the metadata that a client may not change. Server-kept ones have been put back before. */
 export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
@@ -140,10 +153,8 @@ export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): 
     }
   }
   if (!jsonEquals(next['deletionTimestamp'], previous['deletionTimestamp'])) {
-    errors.push({
-      ...invalidValue('metadata.deletionTimestamp', '', ''),
-      message: `Invalid value: ${goTime(next['deletionTimestamp'])}: field is immutable`,
-    });
+    const value = next['deletionTimestamp'] ?? null;
+    errors.push(invalidValue('metadata.deletionTimestamp', value, 'field is immutable'));
   }
   if (!jsonEquals(next['deletionGracePeriodSeconds'], previous['deletionGracePeriodSeconds'])) {
     const value = next['deletionGracePeriodSeconds'] ?? null;
@@ -162,11 +173,6 @@ export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): 
 
 function goStrings(values: JsonArray): string {
   return `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
-}
-
-function goTime(value: JsonValue | undefined): string {
-  if (typeof value !== 'string') return 'null';
-  return `${value.replace('T', ' ').replace('Z', '')} +0000 UTC`;
 }
 
 /** uids that more than one owner reference carries: the later ones are dropped, with a warning. */

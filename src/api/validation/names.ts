@@ -4,13 +4,11 @@ const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;
 const QUALIFIED_NAME = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL_VALUE = '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?';
-const DNS_1035_LABEL = '[a-z]([-a-z0-9]*[a-z0-9])?';
 
 const isDnsLabel = new RegExp(`^${DNS_LABEL}$`);
 const isDnsSubdomain = new RegExp(`^${DNS_SUBDOMAIN}$`);
 const isQualifiedName = new RegExp(`^${QUALIFIED_NAME}$`);
 const isLabelValue = new RegExp(`^${LABEL_VALUE}$`);
-const isDns1035Label = new RegExp(`^${DNS_1035_LABEL}$`);
 
 export type NameCheck = (name: string) => string | undefined;
 
@@ -36,16 +34,6 @@ export function labelProblem(name: string): string | undefined {
   );
 }
 
-/** Names of Services start with a letter. */
-export function dns1035Problem(name: string): string | undefined {
-  if (name.length > 63) return tooManyCharacters(63);
-  if (isDns1035Label.test(name)) return undefined;
-  return (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
-    `alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${DNS_1035_LABEL}')`
-  );
-}
-
 /** A name may be a path segment: all that a server asks where a kind has no rule of its own. */
 export function pathSegmentProblem(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`;
@@ -59,7 +47,7 @@ export function labelKeyProblem(key: string): string | undefined {
   const name = parts.at(-1) ?? '';
   if (parts.length > 2) {
     return (
-      `a qualified name ${mustConsist()} with an optional DNS subdomain prefix and '/' ` +
+      `a valid label key ${mustConsist()} with an optional DNS subdomain prefix and '/' ` +
       "(e.g. 'example.com/MyName')"
     );
   }

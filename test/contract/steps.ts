@@ -1,0 +1,8 @@
+/** What the embedded server must answer exactly as a kube-apiserver does. The order matters: a step sees what the earlier ones did. */
+
+import { ENDPOINTS_STEPS } from './endpoints-steps.ts';
+import { KIND_STEPS } from './kind-steps.ts';
+import { PATCH_STEPS } from './patch-steps.ts';
+import type { Step } from './transcript.ts';
+
+export const STEPS: readonly Step[] = [...ENDPOINTS_STEPS, ...PATCH_STEPS, ...KIND_STEPS];

@@ -1,0 +1,176 @@
+/** What a watch must be like, on any API server. */
+
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { RawClient, type RawAnswer, type ServerAddress } from './raw-client.ts';
+
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+
+/** Registers the tests; `connect` is called once, before the first of them. */
+export function watchContract(name: string, connect: () => Promise<ServerAddress>): void {
+  describe(`watches of ${name}`, () => {
+    let ground: Ground;
+
+    beforeAll(async () => {
+      ground = new Ground(new RawClient(await connect()));
+      await ground.open();
+    });
+
+    afterAll(() => ground.close());
+
+    test('begin after the resourceVersion of a list and tell of everything in order', async () => {
+      const { version, path } = await ground.list();
+      await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
+      expect(watch.status).toBe(200);
+      expect(watch.headers.get('content-type')).toBe('application/json');
+      await ground.create('w1', { finalizers: ['a.b/c'] });
+      await ground.patch('w1', { labels: { a: 'b' } });
+      await ground.remove('w1');
+      await ground.patch('w1', { finalizers: null });
+      const events = [await watch.next(), await watch.next(), await watch.next(), await watch.next()];
+      expect(events.map((event) => event?.type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED']);
+      const versions = events.map((event) => Number(metadata(event?.object)['resourceVersion']));
+      expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+      expect(new Set(versions).size).toBe(4);
+      expect(events[0]?.object).toMatchObject({ kind: 'Endpoints', apiVersion: 'v1' });
+      expect(metadata(events[2]?.object)).toHaveProperty('deletionTimestamp');
+    });
+
+    test('without a resourceVersion begin with what is there', async () => {
+      await ground.create('there');
+      const { path } = await ground.list();
+      await using watch = await ground.client.watch(`${path}?watch=true&fieldSelector=metadata.name%3Dthere`);
+      expect(await watch.summary(1)).toEqual(['ADDED there']);
+      await ground.patch('there', { labels: { x: 'y' } });
+      expect(await watch.summary(1)).toEqual(['MODIFIED there']);
+    });
+
+    test('with a selector show objects that begin to match and hide those that cease to', async () => {
+      await ground.create('sel', { labels: { team: 'a' } });
+      const { version, path } = await ground.list();
+      const query = `watch=1&resourceVersion=${version}&labelSelector=team%3Da`;
+      await using watch = await ground.client.watch(`${path}?${query}`);
+      const left = await ground.patch('sel', { labels: { team: 'b' } });
+      const gone = await watch.next();
+      expect(gone?.type).toBe('DELETED');
+      expect(metadata(gone?.object)['labels']).toEqual({ team: 'a' });
+      expect(metadata(gone?.object)['resourceVersion']).toBe(metadata(left.json)['resourceVersion']);
+      await ground.patch('sel', { labels: { team: 'a' } });
+      expect(await watch.summary(1)).toEqual(['ADDED sel']);
+      await ground.remove('sel');
+      expect(await watch.summary(1)).toEqual(['DELETED sel']);
+    });
+
+    test('end after timeoutSeconds, with a bookmark before when bookmarks are allowed', async () => {
+      const { version, path } = await ground.list();
+      const query = `watch=1&resourceVersion=${version}&timeoutSeconds=1`;
+      await using plain = await ground.client.watch(`${path}?${query}`);
+      expect(await plain.next()).toBeUndefined();
+    });
+
+    test('can stream the present first and say when that was all', async () => {
+      await ground.create('initial');
+      const { path } = await ground.list();
+      const query =
+        'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dinitial';
+      await using watch = await ground.client.watch(`${path}?${query}`);
+      expect(await watch.summary(1)).toEqual(['ADDED initial']);
+      const bookmark = await watch.next();
+      expect(bookmark?.type).toBe('BOOKMARK');
+      expect(metadata(bookmark?.object)['annotations']).toEqual({ 'k8s.io/initial-events-end': 'true' });
+      expect(Number(metadata(bookmark?.object)['resourceVersion'])).toBeGreaterThan(0);
+      await ground.patch('initial', { labels: { x: 'y' } });
+      expect(await watch.summary(1)).toEqual(['MODIFIED initial']);
+    });
+
+    test('as Tables name their columns once', async () => {
+      await ground.create('table');
+      const { path } = await ground.list();
+      await using watch = await ground.client.watch(
+        `${path}?watch=1&fieldSelector=metadata.name%3Dtable`,
+        TABLE,
+      );
+      const first = await watch.next();
+      expect(first?.object).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
+      expect(first?.object['columnDefinitions']).toHaveLength(3);
+      expect(first?.object['rows']).toHaveLength(1);
+      await ground.patch('table', { labels: { x: 'y' } });
+      expect((await watch.next())?.object['columnDefinitions']).toBeNull();
+    });
+
+    test('from a resourceVersion that is no number are refused', async () => {
+      const { path } = await ground.list();
+      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1&resourceVersion=x` });
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(answer.json?.['kind']).toBe('Status');
+    });
+
+    test('of one namespace do not see the others', async () => {
+      const { version, path } = await ground.list();
+      await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
+      await using everywhere = await ground.client.watch(
+        `/api/v1/endpoints?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dhere`,
+      );
+      await ground.create('elsewhere', {}, 'default');
+      await ground.remove('elsewhere', 'default');
+      await ground.create('here');
+      expect(await watch.summary(1)).toEqual(['ADDED here']);
+      expect(await everywhere.summary(1)).toEqual(['ADDED here']);
+    });
+  });
+}
+
+/** A namespace of its own. */
+class Ground {
+  readonly client: RawClient;
+  readonly #namespace = `watch-${randomBytes(4).toString('hex')}`;
+
+  constructor(client: RawClient) {
+    this.client = client;
+  }
+
+  async open(): Promise<void> {
+    await this.#send('POST', '/api/v1/namespaces', { metadata: { name: this.#namespace } });
+  }
+
+  async close(): Promise<void> {
+    await this.#send('DELETE', `/api/v1/namespaces/${this.#namespace}`);
+    await this.client[Symbol.asyncDispose]();
+  }
+
+  async list(): Promise<{ version: string; path: string }> {
+    const path = this.#path();
+    const { json } = await this.#send('GET', path);
+    return { version: String(metadata(json)['resourceVersion']), path };
+  }
+
+  create(name: string, more: JsonObject = {}, namespace = this.#namespace): Promise<RawAnswer> {
+    return this.#send('POST', this.#path(namespace), { metadata: { name, ...more } });
+  }
+
+  patch(name: string, change: JsonObject): Promise<RawAnswer> {
+    return this.#send('PATCH', `${this.#path()}/${name}`, { metadata: change });
+  }
+
+  remove(name: string, namespace = this.#namespace): Promise<RawAnswer> {
+    return this.#send('DELETE', `${this.#path(namespace)}/${name}`);
+  }
+
+  #path(namespace = this.#namespace): string {
+    return `/api/v1/namespaces/${namespace}/endpoints`;
+  }
+
+  async #send(method: string, path: string, body?: JsonObject): Promise<RawAnswer> {
+    const headers = method === 'PATCH' ? MERGE : {};
+    const request = { method, path, headers, ...(body ? { body } : {}) };
+    const answer = await this.client.send(request);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return answer;
+  }
+}
+
+function metadata(object: JsonObject | null | undefined): JsonObject {
+  return (object?.['metadata'] ?? {}) as JsonObject; // every object of an API server has it
+}

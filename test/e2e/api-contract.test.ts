@@ -1,0 +1,30 @@
+/**
+ * A real kube-apiserver still answers as recorded, so that the embedded one is measured against the truth.
+ * `UPDATE_GOLDEN=1` records anew.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, inject, test } from 'vitest';
+import { golden, writeGolden } from '../contract/golden.ts';
+import { RawClient, type ServerAddress } from '../contract/raw-client.ts';
+import { STEPS } from '../contract/steps.ts';
+import { record } from '../contract/transcript.ts';
+import { watchContract } from '../contract/watch-contract.ts';
+
+function realServer(): ServerAddress {
+  // The virtual one: no controllers run there that would change what is asked for.
+  const { url, token, caFile } = inject('clusters').virtual;
+  return { url, token, ca: readFileSync(caFile, 'utf8') };
+}
+
+describe('a kube-apiserver', () => {
+  test('gives the answers that are recorded', async () => {
+    await using client = new RawClient(realServer());
+    const transcript = await record(client, STEPS, `contract-${randomBytes(4).toString('hex')}`);
+    if (process.env['UPDATE_GOLDEN']) writeGolden(transcript);
+    expect(transcript).toEqual(golden());
+  });
+});
+
+watchContract('a kube-apiserver', async () => realServer());
