@@ -16,7 +16,15 @@ import { ApiProxy } from './api-proxy.ts';
 import { TestCluster } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
 import { eventually, type WaitOptions } from './eventually.ts';
-import { expectedCopy, hostNameOf, MARKER, viewOf, type CopyView, type Placement } from './expected-copy.ts';
+import {
+  expectedCopy,
+  hostNameOf,
+  MANAGED,
+  MARKER,
+  viewOf,
+  type CopyView,
+  type Placement,
+} from './expected-copy.ts';
 import { freePorts } from './free-ports.ts';
 import { endpoints, subset } from './objects.ts';
 import { WriteLog } from './write-log.ts';
@@ -209,25 +217,39 @@ export class World implements AsyncDisposable, Placement {
     return this.virtual.get('Endpoints', ...pair(key));
   }
 
-  /** Waits until the copy is exactly what the rules make of the virtual object as it is now. */
-  async whenCopied(key: string, options?: WaitOptions): Promise<KubeObject> {
+  /**
+   * Waits until the copy is exactly what the rules make of the virtual object as it is now. `anyOrigin`: some annotations may have
+   * come from the host, so that which of them are managed depends on what happened.
+   */
+  async whenCopied(key: string, options: WaitOptions & { anyOrigin?: boolean } = {}): Promise<KubeObject> {
+    const { anyOrigin = false } = options;
     try {
       const { copy } = await eventually(
-        () => this.#compare(key),
+        () => this.#compare(key, anyOrigin),
         ({ seen, wanted }) => JSON.stringify(sorted(seen)) === JSON.stringify(sorted(wanted)),
         options,
       );
       return copy;
     } catch {
-      const { seen, wanted, copy } = await this.#compare(key);
+      const { seen, wanted, copy } = await this.#compare(key, anyOrigin);
       deepStrictEqual(seen, wanted); // throws with a readable difference
       return copy;
     }
   }
 
-  async #compare(key: string): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
+  async #compare(
+    key: string,
+    anyOrigin: boolean,
+  ): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
     const [copy, virtual] = await Promise.all([this.getCopy(key), this.getVirtual(key)]);
-    return { copy, seen: viewOf(copy), wanted: expectedCopy(virtual, this) };
+    const [seen, wanted] = [viewOf(copy), expectedCopy(virtual, this)];
+    if (anyOrigin) {
+      const there = virtual.metadata.annotations ?? {};
+      const managed = seen.annotations[MANAGED]?.split('\n') ?? [];
+      if (managed.every((name) => Object.hasOwn(there, name)))
+        for (const view of [seen, wanted]) delete view.annotations[MANAGED];
+    }
+    return { copy, seen, wanted };
   }
 
   /** Every host object in this world's namespace that carries the marker, fences left out. */
