@@ -73,6 +73,8 @@ export class ListWatch {
   readonly #delay: ReconnectDelay;
   #phase: ListWatchCondition['phase'] = 'stopped';
   #lastError: string | undefined;
+  /** Of the last attempt that was followed by a wait. */
+  #lastOutcome: Outcome | undefined;
   #heardAtMs: number | undefined;
   #pageSize: number;
   #version = '';
@@ -115,7 +117,10 @@ export class ListWatch {
 
   async #wait(phase: Phase, end: AttemptEnd, signal: AbortSignal): Promise<void> {
     const { logger, clock, resource } = this.#options;
-    const delayMs = Math.round(this.#delay.next(end.retryAfterMs));
+    // Once; a server that says so again and again is given more and more time.
+    const isShort = end.outcome === 'expired' && this.#lastOutcome !== 'expired';
+    this.#lastOutcome = end.outcome;
+    const delayMs = Math.round(this.#delay.next({ retryAfterMs: end.retryAfterMs, isShort }));
     this.#lastError = end.error?.message ?? end.outcome;
     const fields = {
       resource: resource.plural,
