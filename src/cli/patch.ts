@@ -140,6 +140,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
   await using sandbox = await createSandbox({
     programs: compiled.programs,
     vcluster: { name: config.name, namespace: hostNamespace, config: config.vclusterConfig },
+    namespaces: mode,
     limits: config.sandbox,
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
