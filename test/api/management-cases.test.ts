@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
+import { textAt } from '../cases.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { accessKeyTable } from './access-key-kind.ts';
 import { startMachinery } from './machinery.ts';
@@ -110,7 +111,7 @@ describe('worked cases of any kind', () => {
     const run = new Run(machinery.client);
     for (const step of item.given ?? []) await run.send(step);
     const answer = await run.send(item.request);
-    check(answer, item, run);
+    expect(differences(answer, item, run)).toEqual([]);
     for (const [what, status] of Object.entries(item.ours ? {} : (item.after ?? {}))) {
       const name = what.split(' ')[1] ?? '';
       const path = `/apis/management.platform.sh/v1/ownedaccesskeys/${name}`;
@@ -123,6 +124,8 @@ describe('worked cases of any kind', () => {
 class Run {
   readonly #client: RawClient;
   version = '';
+  /** What it was before the last request. */
+  previous = '';
 
   constructor(client: RawClient) {
     this.#client = client;
@@ -148,8 +151,6 @@ class Run {
     if (typeof version === 'string' && answer.json?.['kind'] === 'OwnedAccessKey') this.version = version;
     return answer;
   }
-
-  previous = '';
 }
 
 function bodyOf({ body, bodyRaw, bodyGen }: CaseRequest): string | undefined {
@@ -162,48 +163,78 @@ function bodyOf({ body, bodyRaw, bodyGen }: CaseRequest): string | undefined {
   return body === undefined ? undefined : JSON.stringify(body);
 }
 
-function check(answer: RawAnswer, { expect: observed, ours }: Case, run: Run): void {
+type Differences = string[];
+
+/** What is not as the case wants it. */
+function differences(answer: RawAnswer, { expect: observed, ours }: Case, run: Run): Differences {
   const expected: Expected = { ...observed, ...ours };
-  expect(answer.status, answer.text).toBe(expected.status);
   const body = answer.json ?? {};
-  if (expected.kind !== undefined && answer.status < 300) expect(body['kind']).toBe(expected.kind);
-  if (expected.statusField !== undefined) expect(body['status']).toBe(expected.statusField);
-  if (answer.status >= 400) expect(body['kind']).toBe('Status');
-  if (expected.reason) expect(body['reason']).toBe(expected.reason);
+  const found: Differences = [];
+  const same = (what: string, actual: unknown, wanted: unknown): void => {
+    if (wanted !== undefined && actual !== wanted) {
+      found.push(`${what}: ${JSON.stringify(actual)} is not ${JSON.stringify(wanted)}`);
+    }
+  };
+  same('status', answer.status, expected.status);
+  same('kind', body['kind'], answer.status >= 400 ? 'Status' : expected.kind);
+  same('status of the Status', body['status'], expected.statusField);
+  if (expected.reason) same('reason', body['reason'], expected.reason);
   // Where ours differs on purpose, its own words are not those that were observed.
-  if (ours === undefined) checkWords(body, expected);
-  for (const [name, value] of Object.entries(ours ? {} : (expected.headers ?? {}))) {
-    expect(answer.headers.get(name)).toBe(value);
-  }
-  if (expected.bodyText !== undefined) expect(answer.text.slice(0, 60)).toBe(expected.bodyText.slice(0, 60));
-  if (ours === undefined) checkFields(body, expected.fields ?? {}, run);
+  if (ours) return found;
+  same('message', body['message'], expected.message);
+  if (!new RegExp(expected.messageRegex ?? '').test(textAt(body, 'message'))) found.push('message');
+  for (const [name, value] of Object.entries(expected.headers ?? {}))
+    same(name, answer.headers.get(name), value);
+  same('text', expected.bodyText && answer.text.slice(0, 60), expected.bodyText?.slice(0, 60));
+  return [...found, ...wrongDetails(body, expected), ...wrongFields(body, expected.fields ?? {}, run)];
 }
 
-function checkWords(body: JsonObject, expected: Expected): void {
-  if (expected.message !== undefined) expect(body['message']).toBe(expected.message);
-  if (expected.messageRegex !== undefined) expect(body['message']).toMatch(new RegExp(expected.messageRegex));
-  if (expected.details !== undefined) expect(body['details']).toMatchObject(expected.details);
-  if (expected.causes !== undefined) {
-    const { causes } = body['details'] as { causes: JsonObject[] }; // a Status with causes
-    expect(causes.map(({ reason, field }) => ({ reason, field }))).toEqual(
-      expected.causes.map(({ reason, field }) => ({ reason, field: field === '' ? undefined : field })),
+function wrongDetails(
+  body: JsonObject,
+  { details: wanted = {}, causes: wantedCauses }: Expected,
+): Differences {
+  const details = isJsonObject(body['details']) ? body['details'] : {};
+  const found = Object.keys(wanted)
+    .filter((name) => !jsonEquals(details[name], wanted[name]))
+    .map((name) => `details.${name}: ${JSON.stringify(details[name])}`);
+  if (!wantedCauses) return found;
+  const summary = (causes: readonly JsonObject[]): string[] =>
+    causes.map(({ reason, field }) => `${JSON.stringify(reason)} ${JSON.stringify(field ?? '')}`).toSorted();
+  const causes = Array.isArray(details['causes']) ? details['causes'].filter(isJsonObject) : [];
+  const [is, should] = [summary(causes), summary(wantedCauses)];
+  return jsonEquals(is, should) ? found : [...found, `causes: ${is.join()} are not ${should.join()}`];
+}
+
+function wrongFields(body: JsonObject, fields: Record<string, JsonValue>, run: Run): Differences {
+  return Object.entries(fields)
+    .filter(([path, expected]) => !isAsExpected(valueAt(body, path), expected, run))
+    .map(
+      ([path, expected]) =>
+        `${path}: ${JSON.stringify(valueAt(body, path))} is not ${JSON.stringify(expected)}`,
     );
-  }
 }
 
-function checkFields(body: JsonObject, fields: Record<string, JsonValue>, run: Run): void {
-  for (const [path, expected] of Object.entries(fields)) {
-    const actual = valueAt(body, path);
-    if (expected === 'absent') expect(actual, path).toBeUndefined();
-    else if (expected === 'same as $rv') expect(actual, path).toBe(run.previous);
-    else if (expected === 'greater than $rv')
-      expect(Number(actual), path).toBeGreaterThan(Number(run.previous));
-    else if (expected === 'PartialObjectMetadata of meta.k8s.io/v1') {
-      expect(actual, path).toMatchObject({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' });
-    } else if (expected === 'null') expect(actual, path).toBeNull();
-    else if (isJsonObject(expected) && typeof expected['regex'] === 'string') {
-      expect(actual, path).toMatch(new RegExp(expected['regex']));
-    } else expect(jsonEquals(actual, expected), `${path}: ${JSON.stringify(actual)}`).toBe(true);
+function isAsExpected(actual: JsonValue | undefined, expected: JsonValue, run: Run): boolean {
+  if (isJsonObject(expected) && typeof expected['regex'] === 'string') {
+    return typeof actual === 'string' && new RegExp(expected['regex']).test(actual);
+  }
+  switch (expected) {
+    case 'absent':
+      return actual === undefined;
+    case 'null':
+      return actual === null;
+    case 'same as $rv':
+      return actual === run.previous;
+    case 'greater than $rv':
+      return Number(actual) > Number(run.previous);
+    case 'PartialObjectMetadata of meta.k8s.io/v1':
+      return (
+        isJsonObject(actual) &&
+        actual['kind'] === 'PartialObjectMetadata' &&
+        actual['apiVersion'] === 'meta.k8s.io/v1'
+      );
+    default:
+      return jsonEquals(actual, expected);
   }
 }
 
