@@ -175,7 +175,7 @@ function conflictText(conflicts: readonly { entry: Entry; paths: readonly string
     return `1 conflict: conflict with ${managerText(first.entry)}: ${first.paths[0] ?? ''}`;
   }
   const groups = conflicts.map(({ entry, paths }) => {
-    const lines = [...paths].sort().map((path) => `- ${path}`);
+    const lines = paths.map((path) => `- ${path}`);
     return `conflicts with ${managerText(entry)}:\n${lines.join('\n')}`;
   });
   return `${count} conflicts: ${groups.join('\n')}`;
