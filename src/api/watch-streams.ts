@@ -50,7 +50,9 @@ export class WatchStreams {
         this.#watches.delete(watch);
         watch.close();
       });
-      await watch.start();
+      // The client may have gone before anybody listened for that.
+      if (response.destroyed) watch.close();
+      else await watch.start();
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       const { code, headers, body } = statusAnswer(error);
