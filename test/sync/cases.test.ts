@@ -96,16 +96,8 @@ describe('worked cases of the engine', () => {
   test('ep-04: what the host controller left is taken over, with the same result (in place, not deleted first)', async () => {
     const { input, expected } = caseOf('ep-04');
     const state = (side: string): KubeObject[] =>
-      (input[side] as unknown as JsonObject[]).map(({ kind, name, namespace, annotations, ...rest }) =>
-        object(
-          String(kind),
-          {
-            name: String(name),
-            namespace: String(namespace),
-            ...(annotations ? { annotations: annotations as never } : {}),
-          },
-          rest,
-        ),
+      (input[side] as unknown as StatedObject[]).map(({ kind, name, namespace, annotations, ...rest }) =>
+        object(kind, { name, namespace, ...(annotations ? { annotations } : {}) }, rest as JsonObject),
       );
     const [rendered] = await renderToHost(
       { virtual: state('virtualState'), host: state('hostState').map(withEmptyAnnotations) },
@@ -160,6 +152,14 @@ describe('worked cases of the engine', () => {
     expect(isOptedOut(object('Endpoints', { labels: controlled }))).toBe(true);
   });
 });
+
+/** How the cases write an object down. */
+interface StatedObject {
+  kind: string;
+  name: string;
+  namespace: string;
+  annotations?: Record<string, string>;
+}
 
 /** An object of which more than the name is known. */
 function withEmptyAnnotations(one: KubeObject): KubeObject {
