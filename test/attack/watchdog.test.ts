@@ -82,10 +82,13 @@ test('a program that three inputs stop is not run for a while; other programs ar
   for (const value of ['a?', 'b?', 'c?']) {
     expect(outcomeOf(await room.ask(bad, [value]), 0)).toMatchObject({ error: 'timeout' });
   }
-  const started = performance.now();
-  const refused = outcomeOf(await room.ask(bad, ['fine']), 0);
-  expect(performance.now() - started).toBeLessThan(10);
-  expect(said(refused)).toMatch(/^killed: .*quarantined until/);
+  // At once, in the same turn.
+  const context = { hostObject: null, virtualObject: null };
+  const refused = room.sandbox.evaluate(
+    { program: bad.id, context, values: ['fine'], paths: undefined },
+    () => undefined,
+  );
+  expect(refused && said(outcomeOf(refused, 0))).toMatch(/^killed: .*quarantined until/);
   expect(outcomeOf(await room.ask(good, ['fine']), 0)).toEqual({ value: 'fine' });
   expect(room.log.filter(({ level }) => level === 'warn').length).toBeGreaterThan(2);
 });

@@ -1,11 +1,10 @@
+/* oxlint-disable unicorn/no-thenable -- the name is the contract's, and it holds plain data */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-/** A member of lines and answers; plain data, although the name is what promises have. */
-const NEXT: string = 'then';
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 let folder = '';
@@ -78,7 +77,7 @@ describe('lines', () => {
       { id: 4, expression: '[valueExists, context.vcluster.name, context.path]', context, path: 'p' },
       { id: 5, expression: 'Object.keys(value)', valueJson: '{"__proto__":1}' },
       { id: 6, expression: 'undefined' },
-      { id: 7, expression: '(x = 1)', [NEXT]: { expression: 'typeof x + value', value: 'v' } },
+      { id: 7, expression: '(x = 1)', then: { expression: 'typeof x + value', value: 'v' } },
       { id: 8, expression: 'context.vcluster.name', context: { vcluster: { name: 'b' } } },
       { id: 9, expression: 'value + "\u2028"', value: '\u2028' },
       { id: { any: 'id' }, expression: 'value.b', value: { b: null } },
@@ -90,7 +89,7 @@ describe('lines', () => {
       { id: 4, value: [false, 'a', 'p'] },
       { id: 5, value: ['__proto__'] },
       { id: 6, undefined: true },
-      { id: 7, error: { kind: 'runtime', line: 1 }, [NEXT]: { value: 'undefinedv' } },
+      { id: 7, error: { kind: 'runtime', line: 1 }, then: { value: 'undefinedv' } },
       { id: 8, value: 'b' },
       { id: 9, value: '\u2028\u2028' },
       { id: { any: 'id' }, value: null },
@@ -105,7 +104,7 @@ describe('lines', () => {
       { id: 4 },
       { id: 5, expression: '1', valueJson: '{' },
       { id: 6, expression: '1', context: 7 },
-      { id: 7, expression: '1', [NEXT]: 8 },
+      { id: 7, expression: '1', then: 8 },
       { id: 8, expression: 'vlaue' },
     );
     expect(answers).toMatchObject([
@@ -114,7 +113,7 @@ describe('lines', () => {
       { id: 4, error: { kind: 'syntax', message: 'line 4: `expression` is not a string' } },
       { id: 5, error: { kind: 'syntax' } },
       { id: 6, error: { kind: 'syntax', message: 'line 6: `context` is not an object' } },
-      { id: 7, value: 1, [NEXT]: { error: { kind: 'syntax', message: 'line 7: `then` is not an object' } } },
+      { id: 7, value: 1, then: { error: { kind: 'syntax', message: 'line 7: `then` is not an object' } } },
       { id: 8, error: { kind: 'forbidden', line: 1, column: 1 } },
     ]);
   });

@@ -59,8 +59,8 @@ describe('what an expression is', () => {
     ['vlaue', 'forbidden', '`vlaue` is not available here; did you mean `value`?', 1, 1],
     ['Value', 'forbidden', '`Value` is not available here; did you mean `value`?', 1, 1],
     ['x.y', 'forbidden', '`x` is not available here; in scope are value, valueExists and context', 1, 1],
-    ['value["constructor"]', 'forbidden', 'the member `constructor` is not allowed in an expression', 1, 1],
-    ['value[`__proto__`]', 'forbidden', 'the member `__proto__` is not allowed in an expression', 1, 1],
+    ['value["constructor"]', 'forbidden', 'the member `constructor` is not allowed in an expression', 1, 7],
+    ['value[`__proto__`]', 'forbidden', 'the member `__proto__` is not allowed in an expression', 1, 7],
     [
       '({ constructor: c }) => c',
       'forbidden',
