@@ -9,6 +9,7 @@ import type { CheckResult } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
+import { measuredPipeline } from '../patch/measured-pipeline.ts';
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from '../sync/engine.ts';
 import { createTranslation } from '../sync/translation.ts';
@@ -38,9 +39,11 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const owner = await clusters.resolveOwner(config);
   const compiled = compilePatches(config.sync.endpoints.patches);
   const sandbox = await sandboxFor(options, compiled);
+  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup: () => undefined });
   const engine = createEngine({
     ...options,
-    ...createTranslation({ config, compiled, evaluator: sandbox, lookup: () => undefined }),
+    ...translation,
+    pipeline: measuredPipeline(translation.pipeline, options.clock, options.metrics.sync),
     owner,
     clients: clusters,
     metrics: engineMetrics(options),
