@@ -3,9 +3,10 @@
  * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
  */
 
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { NamespaceMode, SandboxLimits } from '../config/types.ts';
 import type { NamingFrame, SetupFrame } from './protocol.ts';
@@ -34,6 +35,7 @@ const REALM_FILES = [
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
 const SHARE_MS_MAX = 20;
+const STRIP_TIMEOUT_MS = 30_000;
 
 export function readGuestSource(
   vcluster: VclusterContext,
@@ -44,13 +46,14 @@ export function readGuestSource(
   const { name, namespace, config } = vcluster;
   // V8 has room for some thirty characters.
   const collectorName = `gc${randomBytes(12).toString('hex')}`;
+  const [main = '', ...realm] = readScripts(['main', ...REALM_FILES]);
   return {
-    main: readScript('main'),
+    main,
     addon,
     setup: {
       addon,
       collectorName,
-      realm: realmSource(),
+      realm: realmSource(realm),
       settings: {
         collectorName,
         shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
@@ -66,29 +69,38 @@ export function readGuestSource(
 }
 
 /** A script whose value is `installRealm`. */
-export function realmSource(): string {
-  const files = REALM_FILES.map((file) => readScript(`${file}`));
+function realmSource(files: readonly string[]): string {
   return `(() => {\n"use strict";\n${files.join('\n')}\nreturn installRealm;\n})()`;
 }
 
-/** A file of the guest without types, imports and `export`: the files are one script. */
-function readScript(file: string): string {
+/** Files of the guest without types, imports and `export`: the files are one script. */
+function readScripts(files: readonly string[]): string[] {
   // A built package has .js files beside this one.
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const text = readFileSync(new URL(`./guest/${file}.${extension}`, import.meta.url), 'utf8');
-  const plain = extension === 'ts' ? stripTypes(text) : text;
-  return plain.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, '');
+  const texts = files.map((file) =>
+    readFileSync(new URL(`./guest/${file}.${extension}`, import.meta.url), 'utf8'),
+  );
+  const plain = extension === 'ts' ? stripTypes(texts) : texts;
+  return plain.map((text) => text.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, ''));
 }
 
-/** As Node does for every file of this program, but here it says that the function is experimental, which is no news to the user. */
-function stripTypes(text: string): string {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = () => undefined;
-  try {
-    return stripTypeScriptTypes(text, { mode: 'strip' });
-  } finally {
-    process.emitWarning = emitWarning;
-  }
+const STRIP = `
+const { readFileSync } = require('node:fs');
+const { stripTypeScriptTypes } = require('node:module');
+const texts = JSON.parse(readFileSync(0, 'utf8'));
+process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
+`;
+
+/** As Node does for every file of this program, but in a process that ends: the stripper would stay in this one with its 17 MiB. */
+function stripTypes(texts: readonly string[]): string[] {
+  const output = execFileSync(process.execPath, ['--no-warnings', '-e', STRIP], {
+    input: JSON.stringify(texts),
+    encoding: 'utf8',
+    env: {},
+    maxBuffer: 16 * MIB,
+    timeout: STRIP_TIMEOUT_MS,
+  });
+  return JSON.parse(output) as string[]; // what the script above writes
 }
 
 /** Finds the prebuilt addon for this Node as isolated-vm itself does. */
