@@ -1,5 +1,6 @@
 /** The composition root of the daemon: makes every part, hands each its ports, and ends them in order. */
 
+import type { ObservableInformer } from './cluster/informer.ts';
 import type { EventRecorder } from './cluster/types.ts';
 import { diffConfig, withLiveChanges } from './config/diff.ts';
 import type { Config } from './config/types.ts';
@@ -10,6 +11,7 @@ import type { Random } from './lib/random.ts';
 import { startHealthServer, type CheckResult, type Checks, type HealthServer } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
+import type { ReferencedKind } from './sync/references/referenced-kind.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -82,9 +84,10 @@ class SyncDaemon implements Daemon {
     logger.info({ version, isDryRun, http: this.#health.url, name: config.name }, 'starting');
     this.#clusters = await connectClusters({ ...this.#options, metrics: this.#metrics });
     this.#config = this.#located(config);
-    await this.#clusters.checkRights(this.#config);
+    const references = await this.#clusters.resolveReferences(this.#config);
+    await this.#clusters.checkRights(this.#config, references);
     this.#recorder = this.#clusters.createRecorder();
-    this.#generation = await this.#start(this.#config);
+    this.#generation = await this.#start(this.#config, references);
   }
 
   async reload(config: Config): Promise<void> {
@@ -96,9 +99,10 @@ class SyncDaemon implements Daemon {
     this.#metrics.sync.reloaded('ok');
     if (live.length === 0) return;
     const next = withLiveChanges(this.#config, config);
-    await this.#clusters?.checkRights(next);
+    const references = (await this.#clusters?.resolveReferences(next)) ?? [];
+    await this.#clusters?.checkRights(next, references);
     await this.#generation?.stop();
-    this.#generation = await this.#start(next);
+    this.#generation = await this.#start(next, references);
     this.#config = next;
     logger.info({ paths: live }, 'configuration reloaded');
   }
@@ -121,7 +125,10 @@ class SyncDaemon implements Daemon {
     return { ...config, host: { ...config.host, namespace } };
   }
 
-  async #start(config: Config): Promise<Generation | undefined> {
+  async #start(
+    config: Config,
+    references: readonly ReferencedKind[],
+  ): Promise<Generation | undefined> {
     if (!config.sync.endpoints.enabled || this.#clusters === undefined || this.#recorder === undefined) {
       this.#options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
       return undefined;
@@ -129,6 +136,7 @@ class SyncDaemon implements Daemon {
     return startGeneration({
       ...this.#options,
       config,
+      references,
       clusters: this.#clusters,
       recorder: this.#recorder,
       metrics: this.#metrics,
@@ -141,6 +149,7 @@ class SyncDaemon implements Daemon {
       'virtual-endpoints': () => this.#cacheCheck(0),
       'virtual-services': () => this.#cacheCheck(1),
       'host-endpoints': () => this.#cacheCheck(2),
+      references: () => this.#referencesCheck(),
       workers: () =>
         ok(!this.#isSyncing || this.#generation?.engine.isWorking === true, 'workers wait for the caches'),
       sandbox: () => this.#generation?.sandboxCheck() ?? { isOk: true, detail: 'not needed' },
@@ -155,9 +164,20 @@ class SyncDaemon implements Daemon {
     return this.#config.sync.endpoints.enabled;
   }
 
+  /** Every cache of a kind that a patch names. */
+  #referencesCheck(): CheckResult {
+    const informers = this.#generation?.referenceInformers ?? [];
+    if (!this.#isSyncing || informers.length === 0) return { isOk: true, detail: 'not needed' };
+    const checks = informers.map((informer) => this.#informerCheck(informer));
+    return checks.find(({ isOk }) => !isOk) ?? { isOk: true, detail: `${informers.length} caches` };
+  }
+
   #cacheCheck(index: number): CheckResult {
     if (!this.#isSyncing) return { isOk: true, detail: 'not needed' };
-    const informer = this.#generation?.engine.informers[index];
+    return this.#informerCheck(this.#generation?.engine.informers[index]);
+  }
+
+  #informerCheck(informer: ObservableInformer | undefined): CheckResult {
     if (informer === undefined) return { isOk: false, detail: 'not started' };
     const { lastError } = informer.condition;
     const why = lastError === undefined ? '' : `, last error: ${lastError}`;

@@ -13,7 +13,7 @@ import { createPatchPipeline } from '../patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../patch/types.ts';
 import { plainText } from '../sandbox/frame.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
-import { allowedKinds } from '../sync/reference-kinds.ts';
+import { kindPolicy } from '../sync/reference-kinds.ts';
 import { OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
 import { createLabelTranslator } from '../translate/labels.ts';
 import { createNameTranslator } from '../translate/name-translator.ts';
@@ -151,7 +151,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
     references: {
       names,
       lookup: () => undefined,
-      isKindAllowed: allowedKinds(config.sync),
+      isKindAllowed: kindPolicy(config.sync).isAllowed,
       skipPodTargetRefs: false,
     },
   });

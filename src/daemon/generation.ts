@@ -1,5 +1,6 @@
 /** Everything that one configuration makes: names, compiled patches, sandbox, engine. A reload ends one generation and starts another. */
 
+import type { ObservableInformer } from '../cluster/informer.ts';
 import type { EventRecorder } from '../cluster/types.ts';
 import type { Config } from '../config/types.ts';
 import type { Clusters } from './clusters.ts';
@@ -11,10 +12,15 @@ import type { Metrics } from '../observe/metrics.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from '../sync/engine.ts';
-import { createTranslation } from '../sync/translation.ts';
+import type { ReferenceMetrics } from '../sync/references/environment.ts';
+import type { ReferencedKind } from '../sync/references/referenced-kind.ts';
+import { References } from '../sync/references/references.ts';
+import { createTranslation, createTranslators } from '../sync/translation.ts';
 
 export interface GenerationOptions {
   readonly config: Config;
+  /** What the patches name. */
+  readonly references: readonly ReferencedKind[];
   readonly clusters: Clusters;
   readonly recorder: EventRecorder;
   readonly isDryRun: boolean;
@@ -26,6 +32,8 @@ export interface GenerationOptions {
 
 export interface Generation {
   readonly engine: Engine;
+  /** Those of the kinds that patches name; a kind that only data lead to never keeps the daemon from being ready. */
+  readonly referenceInformers: readonly ObservableInformer[];
   sandboxCheck(): CheckResult;
   stop(): Promise<void>;
 }
@@ -35,9 +43,20 @@ export async function startGeneration(options: GenerationOptions): Promise<Gener
   const owner = await clusters.resolveOwner(config);
   const compiled = compilePatches(config.sync.endpoints.patches);
   const sandbox = await sandboxFor(options, compiled);
+  const environment = {
+    ...options,
+    ...createTranslators(config),
+    discoveries: clusters.discoveries,
+    owner,
+    clients: clusters,
+    metrics: referenceMetrics(options),
+  };
+  const references = new References(environment, options.references);
+  const referenceInformers = references.informers;
   const engine = createEngine({
     ...options,
-    ...createTranslation({ config, compiled, evaluator: sandbox, lookup: () => undefined }),
+    ...createTranslation({ config, compiled, evaluator: sandbox, lookup: references.lookup }),
+    references,
     owner,
     clients: clusters,
     metrics: engineMetrics(options),
@@ -47,6 +66,7 @@ export async function startGeneration(options: GenerationOptions): Promise<Gener
     .catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error'));
   return {
     engine,
+    referenceInformers,
     sandboxCheck: () => ({
       isOk: true,
       detail: sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`,
@@ -84,6 +104,22 @@ function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
     controller: {
       ...metrics.controller('endpoints', config.workers),
       blocked: sync.blocked,
+      latency: sync.latency,
+    },
+    writes: sync,
+    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
+  };
+}
+
+/** Blocked references are counted apart from blocked Endpoints. */
+function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetrics {
+  const { sync } = metrics;
+  return {
+    queue: metrics.queue('references'),
+    controller: {
+      ...metrics.controller('references', config.workers),
+      blocked: (reason, count) =>
+        sync.blocked(reason.startsWith('Reference') ? reason : `Reference${reason}`, count),
       latency: sync.latency,
     },
     writes: sync,
