@@ -5,13 +5,15 @@ import type { EventRecorder } from './cluster/types.ts';
 import { diffConfig, withLiveChanges } from './config/diff.ts';
 import type { Config } from './config/types.ts';
 import { connectClusters, type Clusters } from './daemon/clusters.ts';
-import { startGeneration, type Generation } from './daemon/generation.ts';
+import { createGeneration, type Generation } from './daemon/generation.ts';
+import { TerminalError } from './kube/errors.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/random.ts';
 import { startHealthServer, type CheckResult, type Checks, type HealthServer } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import type { ReferencedKind } from './sync/references/referenced-kind.ts';
+import { checkNamespaceMappings } from './translate/namespace-mapping-checks.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -81,13 +83,15 @@ class SyncDaemon implements Daemon {
       metrics: this.#metrics,
       logger,
     });
+    this.#metrics.leads(config.name, false);
     logger.info({ version, isDryRun, http: this.#health.url, name: config.name }, 'starting');
     this.#clusters = await connectClusters({ ...this.#options, metrics: this.#metrics });
     this.#config = this.#located(config);
     const references = await this.#clusters.resolveReferences(this.#config);
     await this.#clusters.checkRights(this.#config, references);
     this.#recorder = this.#clusters.createRecorder();
-    this.#generation = await this.#start(this.#config, references);
+    this.#generation = await this.#prepare(this.#config, references);
+    this.#generation?.start();
   }
 
   async reload(config: Config): Promise<void> {
@@ -96,15 +100,20 @@ class SyncDaemon implements Daemon {
     const { live, restart } = diffConfig(this.#config, this.#located(config));
     if (restart.length > 0)
       logger.warn({ paths: restart }, 'configuration changed where a restart is needed');
+    if (live.length > 0) await this.#replace(withLiveChanges(this.#config, config));
     this.#metrics.sync.reloaded('ok');
-    if (live.length === 0) return;
-    const next = withLiveChanges(this.#config, config);
-    const references = (await this.#clusters?.resolveReferences(next)) ?? [];
-    await this.#clusters?.checkRights(next, references);
+    if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
+  }
+
+  /** What runs goes on until everything that can fail about its successor has succeeded. */
+  async #replace(config: Config): Promise<void> {
+    const references = (await this.#clusters?.resolveReferences(config)) ?? [];
+    await this.#clusters?.checkRights(config, references);
+    const next = await this.#prepare(config, references);
     await this.#generation?.stop();
-    this.#generation = await this.#start(next, references);
-    this.#config = next;
-    logger.info({ paths: live }, 'configuration reloaded');
+    next?.start();
+    this.#generation = next;
+    this.#config = config;
   }
 
   reloadFailed(): void {
@@ -122,18 +131,16 @@ class SyncDaemon implements Daemon {
   /** The configuration with the host namespace filled in, where it is the context's own. */
   #located(config: Config): Config {
     const namespace = config.host.namespace || (this.#clusters?.hostNamespace ?? '');
+    checkMappings(config, namespace);
     return { ...config, host: { ...config.host, namespace } };
   }
 
-  async #start(
-    config: Config,
-    references: readonly ReferencedKind[],
-  ): Promise<Generation | undefined> {
+  async #prepare(config: Config, references: readonly ReferencedKind[]): Promise<Generation | undefined> {
     if (!config.sync.endpoints.enabled || this.#clusters === undefined || this.#recorder === undefined) {
       this.#options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
       return undefined;
     }
-    return startGeneration({
+    return createGeneration({
       ...this.#options,
       config,
       references,
@@ -155,7 +162,7 @@ class SyncDaemon implements Daemon {
       sandbox: () => this.#generation?.sandboxCheck() ?? { isOk: true, detail: 'not needed' },
       configuration: () =>
         this.#isConfigInvalid
-          ? { isOk: true, detail: 'the file is invalid, the last valid one is in force' }
+          ? { isOk: true, detail: 'the file was not taken over, the configuration before it is in force' }
           : { isOk: true },
     };
   }
@@ -188,6 +195,13 @@ class SyncDaemon implements Daemon {
       detail: `${informer.size} objects, ${staleness}${why}`,
     };
   }
+}
+
+/** Once more with the host namespace, which may not have been known when the file was read. */
+function checkMappings({ name, sync }: Config, hostNamespace: string): void {
+  if (sync.namespaces.kind !== 'mappings') return;
+  const problems = checkNamespaceMappings(sync.namespaces.byName, name, hostNamespace);
+  if (problems.length > 0) throw new TerminalError(problems.map(({ message }) => message).join('\n'));
 }
 
 function ok(isOk: boolean, detail: string): CheckResult {

@@ -53,6 +53,8 @@ export async function listen(options: ApiServerOptions, where: ListenOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 2048 },
+    // A URL that is none leads nowhere.
+    frameworkErrors: (_error, _request, reply) => send(reply, statusAnswer(noSuchResource())),
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -78,8 +80,8 @@ export async function listen(options: ApiServerOptions, where: ListenOptions = {
 }
 
 async function serve(options: ApiServerOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const url = new URL(request.raw.url ?? '/', 'http://localhost');
-  const path = parseResourcePath(url.pathname);
+  const url = parseTarget(request.raw.url ?? '/');
+  const path = parseResourcePath(url.path);
   const fault = options.interceptor?.(intercepted(request, url, path));
   if (fault && !(await passes(options, fault, reply))) return;
   const answer = await answerTo(options, { request, url, path }).catch((error: unknown) =>
@@ -92,7 +94,7 @@ async function serve(options: ApiServerOptions, request: FastifyRequest, reply: 
   }
   if ('definition' in answer) {
     reply.hijack();
-    await options.watches.stream(reply.raw, url.searchParams, answer);
+    await options.watches.stream(reply.raw, url.query, answer);
     return;
   }
   send(reply, answer);
@@ -134,9 +136,22 @@ function reasonOf(status: number): string {
   }
 }
 
+/** The target of a request line. */
+interface Target {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Total on any text: `new URL` throws on some. */
+function parseTarget(target: string): Target {
+  const at = target.indexOf('?');
+  const path = at < 0 ? target : target.slice(0, at);
+  return { path, query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)) };
+}
+
 interface Incoming {
   readonly request: FastifyRequest;
-  readonly url: URL;
+  readonly url: Target;
   readonly path: ResourcePath | undefined;
 }
 
@@ -150,8 +165,8 @@ async function answerTo(
   if (!path) {
     const answer = options.meta.handle({
       method,
-      path: url.pathname,
-      query: url.searchParams,
+      path: url.path,
+      query: url.query,
       accept: headers.accept,
       ifNoneMatch: headers['if-none-match'],
     });
@@ -162,7 +177,7 @@ async function answerTo(
   return options.resources.handle({
     method,
     path,
-    query: url.searchParams,
+    query: url.query,
     accept: headers.accept,
     userAgent: headers['user-agent'] ?? '',
     user,
@@ -174,12 +189,16 @@ function bytesOf(request: FastifyRequest): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
-function intercepted(request: FastifyRequest, url: URL, path: ResourcePath | undefined): InterceptedRequest {
+function intercepted(
+  request: FastifyRequest,
+  url: Target,
+  path: ResourcePath | undefined,
+): InterceptedRequest {
   const { group = '', resource = '', subresource = '', namespace = '', name = '' } = path ?? {};
   return {
     method: request.method,
     url: request.raw.url ?? '/',
-    verb: (path && verbOf(request.method, path, url.searchParams)) ?? '',
+    verb: (path && verbOf(request.method, path, url.query)) ?? '',
     group,
     resource,
     subresource,

@@ -6,19 +6,14 @@ import { systemRandom, type Random } from '../lib/random.ts';
 import { silentLogger, type Logger } from '../observe/logger.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/types.ts';
-import { listen, type ListeningServer } from './api-server.ts';
 import { allowEverything, type Authorizer } from './authorizer.ts';
 import type { Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './kinds/cluster-admission.ts';
-import { MetaHandler } from './meta-handler.ts';
-import { ObjectDeleter } from './object-deletion.ts';
-import { ObjectRegistry } from './object-registry.ts';
-import { ObjectViews } from './object-view.ts';
+import type { ObjectRegistry } from './object-registry.ts';
 import type { DefinitionTable } from './resource-definition.ts';
-import { ResourceHandler } from './resource-handler.ts';
 import { decodeObject } from './schema/decode.ts';
-import { WatchStreams } from './watch-streams.ts';
+import { startServer } from './start-server.ts';
 
 export interface EmbeddedClusterOptions {
   /** In the kubeconfig and in logs. */
@@ -63,46 +58,37 @@ const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
 const USER = 'admin';
 
 export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
-  const clock = options.clock ?? systemClock;
-  const random = options.random ?? systemRandom;
   const logger = (options.logger ?? silentLogger).child({ cluster: options.name });
   const authorizer = options.authorizer ?? allowEverything;
   const { historyLimit, bookmarkIntervalMs } = options;
   const store = new MemoryStore(historyLimit === undefined ? {} : { historyLimit });
   const table = builtInKinds(authorizer);
-  const admission = new ClusterAdmission({ store, table, logger });
-  const registry = new ObjectRegistry({ store, clock, random, admission });
-  const deleter = new ObjectDeleter(registry);
-  admission.use(deleter);
-  await bootstrap(registry, table);
-  const views = new ObjectViews();
-  const meta = new MetaHandler(table, VERSION);
-  const intervals = bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs };
   let interceptor = options.interceptor;
-  const server = await listen(
-    {
-      meta,
-      resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
-      watches: new WatchStreams({ store, clock, random, views, ...intervals }),
-      authenticate: authenticatorFor(options),
-      interceptor: (request) => interceptor?.(request),
-      clock,
-      logger,
-    },
-    { port: options.port ?? 0 },
-  );
-  meta.address = server.address;
+  const server = await startServer({
+    table,
+    store,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    logger,
+    authorizer,
+    authenticate: authenticatorFor(options),
+    version: VERSION,
+    admission: (deleter) => new ClusterAdmission({ store, table, logger, deleter }),
+    bootstrap: (registry) => bootstrap(registry, table),
+    interceptor: (request) => interceptor?.(request),
+    ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
+    listen: { port: options.port ?? 0 },
+  });
   return {
     name: options.name,
     url: `http://${server.address}`,
-    kubeconfig: kubeconfigText(options.name, server, options.token),
+    kubeconfig: kubeconfigText(options.name, server.address, options.token),
     store,
     intercept: (next) => (interceptor = next),
     disconnect: () => server.disconnect(),
     expireHistory: async () => store.compact(await store.revision()),
     [Symbol.asyncDispose]: async () => {
-      deleter.close();
-      await server.close();
+      await server[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },
   };
@@ -120,13 +106,13 @@ function authenticatorFor({
 }
 
 /** JSON is YAML, and a name cannot break out of a JSON string. */
-function kubeconfigText(name: string, server: ListeningServer, token: string | undefined): string {
+function kubeconfigText(name: string, address: string, token: string | undefined): string {
   const user = token === undefined ? {} : { token };
   const lines = [
     'apiVersion: v1',
     'kind: Config',
     `current-context: ${JSON.stringify(name)}`,
-    `clusters: [${JSON.stringify({ name, cluster: { server: `http://${server.address}` } })}]`,
+    `clusters: [${JSON.stringify({ name, cluster: { server: `http://${address}` } })}]`,
     `users: [${JSON.stringify({ name, user })}]`,
     `contexts: [${JSON.stringify({ name, context: { cluster: name, user: name, namespace: 'default' } })}]`,
   ];

@@ -47,12 +47,25 @@ const ALIASES_MAX = 100;
 /** JSON.parse with Go's words for a text that is none. */
 export function parseJsonText(text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue; // JSON.parse yields JSON
+    return shallow(JSON.parse(text) as JsonValue); // JSON.parse yields JSON
   } catch (cause) {
+    if (cause instanceof DecodeError) throw cause;
     throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
       cause,
     });
   }
+}
+
+/** Deeper than any object; everything after this may walk a value by recursion. */
+const DEPTH_MAX = 200;
+
+function shallow(value: JsonValue): JsonValue {
+  let level: JsonValue[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) throw new DecodeError('exceeded max depth');
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  }
+  return value;
 }
 
 /** The error stands at the end of the text: more was to come. */
@@ -95,7 +108,12 @@ export function parseYaml(kind: string, text: string): JsonValue {
   if (!document || document.errors.length > 0) {
     throw unrecognized(kind, document?.errors[0]?.message.split('\n')[0] ?? 'the document is empty');
   }
-  return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: ALIASES_MAX }) ?? null)) as JsonValue; // through JSON: no dates, no undefined
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
+    return parseJsonText(JSON.stringify(value ?? null)); // through JSON: no dates, no undefined
+  } catch (error) {
+    throw unrecognized(kind, error instanceof Error ? error.message : 'it cannot be read');
+  }
 }
 
 function parseProtobuf(definition: ResourceDefinition, bytes: Buffer): JsonValue {

@@ -140,10 +140,12 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
   await using sandbox = await createSandbox({
     programs: compiled.programs,
     vcluster: { name: config.name, namespace: hostNamespace, config: config.vclusterConfig },
+    namespaces: mode,
     limits: config.sandbox,
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
   });
+  const policy = kindPolicy(config.sync);
   const pipeline = createPatchPipeline({
     compiled,
     evaluator: sandbox,
@@ -151,7 +153,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
     references: {
       names,
       lookup: () => undefined,
-      isKindAllowed: kindPolicy(config.sync).isAllowed,
+      isKindAllowed: (apiVersion, kind) => policy.isAllowed(apiVersion, kind),
       skipPodTargetRefs: false,
     },
   });

@@ -2,6 +2,7 @@
 
 import type { Daemon } from '../app.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import { ConfigError } from '../kube/errors.ts';
 import type { Logger } from '../observe/logger.ts';
 
 export interface StopSignals {
@@ -32,7 +33,7 @@ export function keepAlive(): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Loads the file again and hands it to the daemon; an invalid one is said and changes nothing. */
+/** Loads the file again and hands it to the daemon; one that is invalid, or lacks a right, is said and changes nothing. */
 export async function reloadFrom(
   load: () => Promise<LoadedConfig>,
   daemon: Daemon,
@@ -43,6 +44,7 @@ export async function reloadFrom(
     await daemon.reload(config);
   } catch (error) {
     daemon.reloadFailed();
-    logger.error({ err: error }, 'configuration file is invalid, the running configuration stays in force');
+    const what = error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not taken over';
+    logger.error({ err: error }, `${what}, the running configuration stays in force`);
   }
 }

@@ -1,10 +1,11 @@
 /** One API server, spoken to in raw JSON. */
 
-import { apiVersionOf, type KubeObject, type NamespacedName, type Resource } from '../kube/object.ts';
+import type { KubeObject, NamespacedName, Resource } from '../kube/object.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { sleep, type Clock } from '../lib/clock.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { ServerAccess } from './access.ts';
+import { asList, asObject } from './answers.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
 import { responseError } from './response-error.ts';
@@ -228,40 +229,4 @@ function patienceMs(error: unknown): number | undefined {
 
 function fieldManagerQuery({ fieldManager }: WriteOptions): string {
   return fieldManager === undefined ? '' : queryString({ fieldManager });
-}
-
-function asObject(value: JsonValue): KubeObject {
-  if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
-    throw new MalformedAnswerError(`the answer is not a Kubernetes object: ${excerptOf(value)}`);
-  }
-  return value as unknown as KubeObject; // it has metadata, and the rest is raw JSON
-}
-
-/** Items of a list come without their type; it is added, so that they equal the same objects from a watch. */
-function asList(value: JsonValue, resource: Resource): ObjectList {
-  const metadata = isJsonObject(value) ? value['metadata'] : undefined;
-  const items = isJsonObject(value) ? (value['items'] ?? []) : undefined;
-  if (!isJsonObject(metadata) || !Array.isArray(items)) {
-    throw new MalformedAnswerError(`the answer is not a list of ${resource.plural}: ${excerptOf(value)}`);
-  }
-  const apiVersion = apiVersionOf(resource);
-  const objects = items.map((item) => {
-    const object = asObject(item);
-    object.apiVersion ??= apiVersion;
-    object.kind ??= resource.kind;
-    return object;
-  });
-  return {
-    resourceVersion: text(metadata['resourceVersion']),
-    continueToken: text(metadata['continue']),
-    items: objects,
-  };
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function excerptOf(value: JsonValue): string {
-  return JSON.stringify(value).slice(0, 80);
 }

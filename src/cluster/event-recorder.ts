@@ -17,6 +17,7 @@ import {
   seriesKey,
   type EventSeries,
 } from './event-series.ts';
+import { verdictOf } from './event-verdict.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { ClusterClient, EventRecorder, RecordedEvent } from './types.ts';
 
@@ -282,16 +283,4 @@ class AggregatingRecorder implements EventRecorder {
   #pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#options.clock.monotonicMs() + ms);
   }
-}
-
-/** `drop`: this Event can never be sent; `refused`: none can at the moment; `retry`: it may work later. */
-function verdictOf(error: unknown): 'drop' | 'refused' | 'retry' {
-  if (!(error instanceof StatusError)) return 'retry';
-  const { code, status } = error;
-  const isNamespaceGone =
-    status.details?.kind === 'namespaces' ||
-    status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
-  if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
-  if (code === 401 || code === 403 || code === 404 || code === 405) return 'refused';
-  return 'retry';
 }

@@ -1,12 +1,13 @@
 /** Keeps a sink in step with one resource of an API server, whatever the network does. The rules are in transitions.ts. */
 
 import type { KubeObject, Resource } from '../kube/object.ts';
-import { sleep, type Clock, type Timer } from '../lib/clock.ts';
+import { sleep, type Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
-import { outcomeOf, RewoundError, SilenceError, SinkError, type AttemptEnd } from './outcome.ts';
+import { outcomeOf, RewoundError, SinkError, type AttemptEnd } from './outcome.ts';
 import { HEALTHY_MS, ReconnectDelay } from './reconnect-delay.ts';
 import { isOlder } from './resource-version.ts';
+import { guardSilence } from './silence.ts';
 import { allTransitions, TRANSITIONS, type Outcome, type Phase, type Transition } from './transitions.ts';
 import { MalformedAnswerError, type ObjectList, type WatchClient, type WatchEventType } from './types.ts';
 
@@ -73,6 +74,8 @@ export class ListWatch {
   readonly #delay: ReconnectDelay;
   #phase: ListWatchCondition['phase'] = 'stopped';
   #lastError: string | undefined;
+  /** Of the last attempt that was followed by a wait. */
+  #lastOutcome: Outcome | undefined;
   #heardAtMs: number | undefined;
   #pageSize: number;
   #version = '';
@@ -115,7 +118,10 @@ export class ListWatch {
 
   async #wait(phase: Phase, end: AttemptEnd, signal: AbortSignal): Promise<void> {
     const { logger, clock, resource } = this.#options;
-    const delayMs = Math.round(this.#delay.next(end.retryAfterMs));
+    // Once; a server that says so again and again is given more and more time.
+    const isShort = end.outcome === 'expired' && this.#lastOutcome !== 'expired';
+    this.#lastOutcome = end.outcome;
+    const delayMs = Math.round(this.#delay.next({ retryAfterMs: end.retryAfterMs, isShort }));
     this.#lastError = end.error?.message ?? end.outcome;
     const fields = {
       resource: resource.plural,
@@ -179,10 +185,10 @@ export class ListWatch {
   }
 
   async #watch(signal: AbortSignal): Promise<AttemptEnd> {
-    const { client, resource, random, clock } = this.#options;
+    const { client, resource, random, clock, silenceLimitMs = SILENCE_LIMIT_MS } = this.#options;
     const seconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN + 1));
     let startedAtMs: number | undefined;
-    using silence = this.#guardSilence();
+    using silence = guardSilence(clock, silenceLimitMs, () => this.#heardAtMs);
     try {
       await client.watch(
         resource,
@@ -229,23 +235,6 @@ export class ListWatch {
     } catch (cause) {
       throw new SinkError('taking news into the cache failed', { cause });
     }
-  }
-
-  /** Aborts when nothing is heard for too long. One timer, armed again when it fires: an event costs a clock reading. */
-  #guardSilence(): Disposable & { readonly signal: AbortSignal } {
-    const { clock, silenceLimitMs = SILENCE_LIMIT_MS } = this.#options;
-    const controller = new AbortController();
-    const beganMs = clock.monotonicMs();
-    let timer: Timer;
-    const arm = (delayMs: number): void => {
-      timer = clock.schedule(delayMs, () => {
-        const silentMs = clock.monotonicMs() - Math.max(beganMs, this.#heardAtMs ?? 0);
-        if (silentMs < silenceLimitMs) arm(silenceLimitMs - silentMs);
-        else controller.abort(new SilenceError(`nothing was heard for ${Math.round(silentMs)} ms`));
-      });
-    };
-    arm(silenceLimitMs);
-    return { signal: controller.signal, [Symbol.dispose]: () => timer.cancel() };
   }
 
   #heard(): void {

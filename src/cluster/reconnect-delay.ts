@@ -22,11 +22,18 @@ export class ReconnectDelay {
     return this.#failures;
   }
 
-  /** The next wait, milliseconds. With a `Retry-After` it is that long at least, and jitter comes on top, so that not all return at once. */
-  next(retryAfterMs = 0): number {
-    const cap = Math.min(RECONNECT_BASE_MS * 2 ** Math.min(this.#failures, 16), RECONNECT_MAX_MS);
+  /**
+   * The next wait, milliseconds. With a `Retry-After` it is that long at least, and jitter comes on top, so that not all return at once.
+   * `isShort`: the server is well and has only forgotten where we were, so there is nothing to be patient with.
+   */
+  next({
+    retryAfterMs = 0,
+    isShort = false,
+  }: { retryAfterMs?: number | undefined; isShort?: boolean } = {}): number {
+    const exponent = isShort ? 0 : Math.min(this.#failures, 16);
+    const capMs = Math.min(RECONNECT_BASE_MS * 2 ** exponent, RECONNECT_MAX_MS);
     this.#failures += 1;
-    return Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) + this.#random() * cap;
+    return Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) + this.#random() * capMs;
   }
 
   reset(): void {

@@ -34,11 +34,14 @@ export interface Generation {
   readonly engine: Engine;
   /** Those of the kinds that patches name; a kind that only data lead to never keeps the daemon from being ready. */
   readonly referenceInformers: readonly ObservableInformer[];
+  /** Starts to sync. */
+  start(): void;
   sandboxCheck(): CheckResult;
   stop(): Promise<void>;
 }
 
-export async function startGeneration(options: GenerationOptions): Promise<Generation> {
+/** Prepares everything that can fail, so that the generation before may run until this one can take over. */
+export async function createGeneration(options: GenerationOptions): Promise<Generation> {
   const { config, clusters, logger } = options;
   const owner = await clusters.resolveOwner(config);
   const compiled = compilePatches(config.sync.endpoints.patches);
@@ -61,15 +64,19 @@ export async function startGeneration(options: GenerationOptions): Promise<Gener
     clients: clusters,
     metrics: engineMetrics(options),
   });
-  const running = engine
-    .run()
-    .catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error'));
+  let running: Promise<void> | undefined;
   return {
     engine,
     referenceInformers,
+    start() {
+      running ??= engine
+        .run()
+        .catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error'));
+    },
     sandboxCheck: () => ({
       isOk: true,
-      detail: sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`,
+      detail:
+        sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`,
     }),
     async stop() {
       await engine.stop();

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { TerminalError } from '../kube/errors.ts';
 import type { Logger } from './logger.ts';
 
 /** What one check says at the moment. */
@@ -33,7 +34,7 @@ export interface HealthServer extends AsyncDisposable {
 const REQUEST_TIMEOUT_MS = 5000;
 const CONNECTIONS_MAX = 64;
 
-/** Listens. Rejects when the address is taken or not ours. */
+/** Listens. Rejects with a `TerminalError` when the address is taken or not ours. */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   // Importing node:http by name evaluates all that it exports, fetch included: 5 MiB that this does not need.
   const { createServer } = process.getBuiltinModule('node:http');
@@ -48,9 +49,12 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   server.maxConnections = CONNECTIONS_MAX;
   const { host, port } = splitAddress(options.bindAddress);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => {
+      const message = `cannot listen on http.bindAddress ${options.bindAddress}: ${error.message}; choose a free address`;
+      reject(new TerminalError(message, { cause: error }));
+    });
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       resolve();
     });
   });

@@ -1,6 +1,6 @@
 /** Patches as configured, compiled: paths to walkers, expressions to programs, and which entries may run side by side. */
 
-import { parsePath, printSegments, type Segment } from './path.ts';
+import { parsePath, type Segment } from './path.ts';
 import { isProtected } from './protect.ts';
 import { compileReference, type CompiledReference } from './reference.ts';
 import { compileWalker, IDENTITY_KEYS, type PathWalker } from './walk.ts';
@@ -139,10 +139,4 @@ function touchesProtected(segments: readonly Segment[]): boolean {
 function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolean {
   if (segment === undefined || segment.kind === 'index') return false;
   return segment.kind === 'wildcard' || keys.includes(segment.key);
-}
-
-/** The spelling that two equal paths share, for messages and for finding duplicates. */
-export function canonicalPath(path: string): string | undefined {
-  const parsed = parsePath(path);
-  return parsed.ok ? printSegments(parsed.segments) : undefined;
 }

@@ -54,17 +54,6 @@ export function joinStep(prefix: string, step: string | number): string {
   return prefix === '' ? printed : `${prefix}.${printed}`;
 }
 
-/** The configured form of parsed segments: what two spellings of one path have in common. */
-export function printSegments(segments: readonly Segment[]): string {
-  return segments
-    .map((segment) => {
-      if (segment.kind === 'wildcard') return '[*]';
-      return segment.kind === 'index' ? `[${segment.index}]` : `.${printKey(segment.key)}`;
-    })
-    .join('')
-    .replace(/^\./, '');
-}
-
 /** `"` and `\` are escaped inside quotes; a key that needs no quotes is printed as it is. */
 function printKey(key: string): string {
   if (PLAIN.test(key)) return key;

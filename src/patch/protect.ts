@@ -1,6 +1,7 @@
 /** What no patch may change: an object's identity, and the bookkeeping that says whose copy it is. */
 
-import { IDENTITY_KEYS, withMember } from './walk.ts';
+import { withMember } from './copy.ts';
+import { IDENTITY_KEYS } from './walk.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { ConcretePath } from '../translate/types.ts';

@@ -3,8 +3,10 @@
  * that puts results in their place. Nothing is changed in place; what a patch does not touch is shared with the input.
  */
 
-import { isForbiddenKey, joinStep, type Segment } from './path.ts';
-import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { Segment } from './path.ts';
+import { EndStep, KeyStep, type Step } from './step.ts';
+import { WildcardStep, type WildcardRule } from './wildcard-step.ts';
+import type { JsonValue } from '../lib/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
 /** The matches of one path in one object, in the order in which results are expected. */
@@ -53,22 +55,6 @@ export function compileWalker(segments: readonly Segment[], protectedKeys: Prote
 /** Where in a Kubernetes object a wildcard stands: there are keys it must not match at some places. */
 type Place = 'root' | 'metadata' | 'annotations' | 'labels' | 'elsewhere';
 
-interface Cursor {
-  readonly results: readonly (JsonValue | undefined)[];
-  next: number;
-}
-
-type PathMatches = { readonly values: JsonValue[]; readonly paths: string[] };
-
-/** One segment and, behind it, the rest of the path. `replace` and `overlay` answer undefined to be deleted by their parent. */
-interface Step {
-  collect(node: JsonValue, values: JsonValue[]): void;
-  collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void;
-  locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void;
-  replace(node: JsonValue, cursor: Cursor): JsonValue | undefined;
-  overlay(node: JsonValue, other: JsonValue | undefined): JsonValue | undefined;
-}
-
 function compileStep(segments: readonly Segment[], at: number, place: Place, keys: ProtectedKeys): Step {
   const segment = segments[at];
   if (segment === undefined) return new EndStep();
@@ -90,14 +76,6 @@ function placeBelow(place: Place, key: string): Place {
   if (place === 'root') return key === 'metadata' ? 'metadata' : 'elsewhere';
   if (place === 'metadata' && (key === 'annotations' || key === 'labels')) return key;
   return 'elsewhere';
-}
-
-/** The step for the member of this key; undefined: the wildcard does not match it. */
-interface WildcardRule {
-  /** For elements, and for every key where no key is special. */
-  readonly usual: Step;
-  /** Undefined where only prototype keys are special. */
-  readonly stepFor: ((key: string) => Step | undefined) | undefined;
 }
 
 /** Metadata that identifies an object: no patch may target it. */
@@ -129,241 +107,4 @@ function wildcardRule(place: Place, keys: ProtectedKeys, below: (key: string) =>
     default:
       return place satisfies never;
   }
-}
-
-/** Behind the last segment: the matched value itself. */
-class EndStep implements Step {
-  collect(node: JsonValue, values: JsonValue[]): void {
-    values.push(node);
-  }
-
-  collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
-    matches.values.push(node);
-    matches.paths.push(prefix);
-  }
-
-  locate(_node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {
-    found.push(prefix);
-  }
-
-  replace(_node: JsonValue, cursor: Cursor): JsonValue | undefined {
-    return cursor.results[cursor.next++] ?? undefined;
-  }
-
-  overlay(_node: JsonValue, other: JsonValue | undefined): JsonValue | undefined {
-    return other;
-  }
-}
-
-/** A key of an object, an index of an array, or a plain number, which is both. */
-class KeyStep implements Step {
-  readonly #key: string | undefined;
-  readonly #index: number | undefined;
-  readonly #next: Step;
-  readonly #isLast: boolean;
-  /** Such as `toString`: reading it would find Object.prototype's. */
-  readonly #isInherited: boolean;
-
-  constructor(key: string | undefined, index: number | undefined, next: Step, isLast: boolean) {
-    this.#key = key;
-    this.#index = index;
-    this.#next = next;
-    this.#isLast = isLast;
-    this.#isInherited = key !== undefined && key in Object.prototype;
-  }
-
-  collect(node: JsonValue, values: JsonValue[]): void {
-    const child = this.#child(node);
-    if (child !== undefined) this.#next.collect(child, values);
-  }
-
-  collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
-    const child = this.#child(node);
-    if (child !== undefined) this.#next.collectPaths(child, joinStep(prefix, this.#stepIn(node)), matches);
-  }
-
-  locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {
-    const child = this.#child(node);
-    if (child !== undefined) this.#next.locate(child, [...prefix, this.#stepIn(node)], found);
-  }
-
-  replace(node: JsonValue, cursor: Cursor): JsonValue {
-    const child = this.#child(node);
-    if (child === undefined) return node;
-    const result = this.#next.replace(child, cursor);
-    return result === child ? node : this.#with(node, result);
-  }
-
-  overlay(node: JsonValue, other: JsonValue | undefined): JsonValue {
-    const child = this.#child(node);
-    const theirs = other === undefined ? undefined : this.#child(other);
-    if (child === undefined) {
-      return this.#isLast && theirs !== undefined && this.#canAdd(node) ? this.#with(node, theirs) : node;
-    }
-    const result = this.#next.overlay(child, theirs);
-    return result === child ? node : this.#with(node, result);
-  }
-
-  /** Undefined: not there. JSON has no undefined, so reading is enough but for what every object inherits. */
-  #child(node: JsonValue): JsonValue | undefined {
-    if (typeof node !== 'object' || node === null) return undefined;
-    if (Array.isArray(node)) return this.#index === undefined ? undefined : node[this.#index];
-    if (this.#key === undefined) return undefined;
-    if (this.#isInherited && !Object.hasOwn(node, this.#key)) return undefined;
-    return node[this.#key];
-  }
-
-  #stepIn(node: JsonValue): string | number {
-    return Array.isArray(node) ? (this.#index ?? 0) : (this.#key ?? '');
-  }
-
-  /** A member can always be added to an object, an element only at the end of an array. */
-  #canAdd(node: JsonValue): boolean {
-    if (typeof node !== 'object' || node === null) return false;
-    return Array.isArray(node) ? this.#index === node.length : this.#key !== undefined;
-  }
-
-  #with(node: JsonValue, result: JsonValue | undefined): JsonValue {
-    if (Array.isArray(node)) {
-      const copy = node.slice();
-      if (result === undefined) copy.splice(this.#index ?? 0, 1);
-      else copy[this.#index ?? 0] = result;
-      return copy;
-    }
-    return withMember(node as JsonObject, this.#key ?? '', result); // only reached when it has children
-  }
-}
-
-/** Every element of an array, every member of an object. */
-class WildcardStep implements Step {
-  readonly #usual: Step;
-  readonly #stepFor: ((key: string) => Step | undefined) | undefined;
-  readonly #isLast: boolean;
-
-  constructor(rule: WildcardRule, isLast: boolean) {
-    this.#usual = rule.usual;
-    this.#stepFor = rule.stepFor;
-    this.#isLast = isLast;
-  }
-
-  collect(node: JsonValue, values: JsonValue[]): void {
-    if (typeof node !== 'object' || node === null) return;
-    if (Array.isArray(node)) {
-      for (const element of node) this.#usual.collect(element, values);
-      return;
-    }
-    for (const key of Object.keys(node)) this.#step(key)?.collect(node[key] ?? null, values);
-  }
-
-  collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void {
-    if (typeof node !== 'object' || node === null) return;
-    if (Array.isArray(node)) {
-      const dotted = prefix === '' ? '' : `${prefix}.`;
-      for (const [index, element] of node.entries()) {
-        this.#usual.collectPaths(element, dotted + index, matches);
-      }
-      return;
-    }
-    for (const key of Object.keys(node)) {
-      this.#step(key)?.collectPaths(node[key] ?? null, joinStep(prefix, key), matches);
-    }
-  }
-
-  locate(node: JsonValue, prefix: ConcretePath, found: ConcretePath[]): void {
-    if (typeof node !== 'object' || node === null) return;
-    if (Array.isArray(node)) {
-      for (const [index, element] of node.entries()) this.#usual.locate(element, [...prefix, index], found);
-      return;
-    }
-    for (const key of Object.keys(node)) this.#step(key)?.locate(node[key] ?? null, [...prefix, key], found);
-  }
-
-  replace(node: JsonValue, cursor: Cursor): JsonValue {
-    if (typeof node !== 'object' || node === null) return node;
-    if (Array.isArray(node)) return mapElements(node, (element) => this.#usual.replace(element, cursor));
-    return mapMembers(node, (key, member) => {
-      const step = this.#step(key);
-      return step === undefined ? member : step.replace(member, cursor);
-    });
-  }
-
-  overlay(node: JsonValue, other: JsonValue | undefined): JsonValue {
-    if (typeof node !== 'object' || node === null) return node;
-    if (Array.isArray(node)) {
-      const theirs = Array.isArray(other) ? other : [];
-      if (this.#isLast) return theirs.slice();
-      return mapElements(node, (element, index) => this.#usual.overlay(element, theirs[index]));
-    }
-    const theirs = isObject(other) ? other : {};
-    const mapped = mapMembers(node, (key, member) => {
-      const step = this.#step(key);
-      return step === undefined ? member : step.overlay(member, own(theirs, key));
-    });
-    return this.#isLast ? this.#withAdded(mapped, theirs) : mapped;
-  }
-
-  /** Members that only the other side has. */
-  #withAdded(node: JsonObject, theirs: JsonObject): JsonObject {
-    const added = Object.keys(theirs).filter((key) => !Object.hasOwn(node, key) && this.#step(key));
-    if (added.length === 0) return node;
-    const copy = { ...node };
-    for (const key of added) setOwn(copy, key, theirs[key] ?? null);
-    return copy;
-  }
-
-  #step(key: string): Step | undefined {
-    if (isForbiddenKey(key)) return undefined;
-    return this.#stepFor === undefined ? this.#usual : this.#stepFor(key);
-  }
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function own(object: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-/** A copy with this member set, or without it. Spreading keeps an own `__proto__` as plain data. */
-export function withMember(object: JsonObject, key: string, value: JsonValue | undefined): JsonObject {
-  if (value === undefined) {
-    const { [key]: _removed, ...rest } = object;
-    return rest;
-  }
-  const copy = { ...object };
-  setOwn(copy, key, value);
-  return copy;
-}
-
-/** Maps every element; undefined removes it; the same array when nothing changed. */
-function mapElements(
-  array: JsonArray,
-  map: (element: JsonValue, index: number) => JsonValue | undefined,
-): JsonArray {
-  let copy: JsonArray | undefined;
-  for (let index = 0; index < array.length; index++) {
-    const element = array[index] ?? null;
-    const mapped = map(element, index);
-    if (copy === undefined && mapped !== element) copy = array.slice(0, index);
-    if (copy !== undefined && mapped !== undefined) copy.push(mapped);
-  }
-  return copy ?? array;
-}
-
-/** Maps every member; undefined removes it; the same object when nothing changed. */
-function mapMembers(
-  object: JsonObject,
-  map: (key: string, member: JsonValue) => JsonValue | undefined,
-): JsonObject {
-  let copy: JsonObject | undefined;
-  for (const key of Object.keys(object)) {
-    const member = object[key] ?? null;
-    const mapped = map(key, member);
-    if (mapped === member) continue;
-    copy ??= { ...object };
-    if (mapped === undefined) delete copy[key];
-    else setOwn(copy, key, mapped);
-  }
-  return copy ?? object;
 }

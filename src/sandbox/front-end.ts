@@ -56,7 +56,15 @@ function compile(expression: string, id: ProgramId, check: typeof forbiddenProbl
   );
   return {
     ok: true,
-    program: { id, expression, source, reads, constant: constantOf(parsed), mappings: toText },
+    program: {
+      id,
+      expression,
+      source,
+      reads,
+      usesContext: members === undefined,
+      constant: constantOf(parsed),
+      mappings: toText,
+    },
   };
 }
 

@@ -104,12 +104,22 @@ const PRINTER = {
 } as unknown as Generator; // one printer of many is replaced
 
 function readsBack(source: string, body: readonly SyntaxNode[]): boolean {
-  const program: unknown = parse(source, { ecmaVersion: 2025, sourceType: 'script' });
-  if (!isNode(program)) return false;
+  const program = parseOrUndefined(source);
+  if (program === undefined) return false;
   const bodies = [...visit([program])].filter(({ node }) => node.type === 'FunctionExpression');
   const inner = bodies[1]?.node['body'];
   const statements = isNode(inner) ? childrenOf(inner).map((child) => child.node) : [];
   return statements.length === body.length && statements.every((node, i) => sameTree(node, body[i]));
+}
+
+function parseOrUndefined(source: string): SyntaxNode | undefined {
+  try {
+    const program: unknown = parse(source, { ecmaVersion: 2025, sourceType: 'module' });
+    return isNode(program) ? program : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 const POSITION_MEMBERS: ReadonlySet<string> = new Set(['start', 'end', 'loc', 'range', 'raw', 'directive']);
@@ -127,5 +137,5 @@ function isSameLeaf(a: unknown, b: unknown): boolean {
   if (Object.is(a, b) || (a ?? undefined) === (b ?? undefined)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   // Regular expressions and cooked template text.
-  return JSON.stringify(a) === JSON.stringify(b) && String(a) === String(b);
+  return JSON.stringify(a) === JSON.stringify(b);
 }

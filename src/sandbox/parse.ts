@@ -1,6 +1,6 @@
 /** Text to syntax tree: one expression, or statements whose last one is an expression; strict mode, with limits. */
 
-import { parse, type Options } from 'acorn';
+import { parse, tokTypes, type Options } from 'acorn';
 import { isNode, visit, type SyntaxNode } from './syntax-tree.ts';
 
 /** What was written, apart from what surrounds it: the value of `result` is the expression's value. */
@@ -26,7 +26,9 @@ export type ParseOutcome =
 /** Limits that no expression a person writes comes near. */
 const BYTES_MAX = 16 * 1024;
 const NODES_MAX = 10_000;
-const DEPTH_MAX = 200;
+const DEPTH_MAX = 500;
+/** The parser compiles each, which may take a third of a millisecond. */
+const REGEXPS_MAX = 100;
 const HEAD = '(\n';
 
 export function parseExpression(text: string): ParseOutcome {
@@ -71,11 +73,16 @@ function parseStatements(text: string, asExpression: ParseProblem): ParseOutcome
   return { ok: true, parsed: { statements: program.body.slice(0, -1), result, shift: 0 } };
 }
 
+class TooManyRegexps extends Error {
+  override readonly name = 'TooManyRegexps';
+}
+
 type TextOutcome =
   | { readonly ok: true; readonly body: readonly SyntaxNode[] }
   | { readonly ok: false; readonly problem: ParseProblem };
 
 function parseText(source: string, text: string, shift: number): TextOutcome {
+  let regexps = 0;
   const options: Options = {
     ecmaVersion: 2025,
     // Modules are strict and know no HTML comments.
@@ -84,6 +91,11 @@ function parseText(source: string, text: string, shift: number): TextOutcome {
     allowReturnOutsideFunction: false,
     allowHashBang: false,
     locations: true,
+    onToken: (token) => {
+      if (token.type !== tokTypes.regexp) return;
+      regexps += 1;
+      if (regexps > REGEXPS_MAX) throw new TooManyRegexps();
+    },
   };
   const place = (offset: number): number => Math.min(Math.max(offset - shift, 0), text.length);
   try {
@@ -91,6 +103,9 @@ function parseText(source: string, text: string, shift: number): TextOutcome {
     const body = isNode(program) && Array.isArray(program['body']) ? program['body'].filter(isNode) : [];
     return { ok: true, body };
   } catch (error) {
+    if (error instanceof TooManyRegexps) {
+      return forbidden(`the expression has more than ${REGEXPS_MAX} regular expressions`, 0);
+    }
     if (error instanceof RangeError) return forbidden('the expression is nested too deeply', 0);
     if (!(error instanceof SyntaxError)) throw error;
     const at = 'pos' in error && typeof error.pos === 'number' ? error.pos : 0;

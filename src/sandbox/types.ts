@@ -16,6 +16,8 @@ export interface Program {
   readonly source: string;
   /** Which parts of `context` it reads. */
   readonly reads: ReadSet;
+  /** It uses `context` in some way that needs the object itself, not only its members. */
+  readonly usesContext: boolean;
   /** The value, where the expression is a literal: it needs no sandbox. */
   readonly constant: { readonly value: JsonPrimitive } | undefined;
   /** From places in `source` to places in `expression`. */

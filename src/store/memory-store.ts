@@ -39,7 +39,8 @@ export class MemoryStore implements Store {
   readonly #log: StoreEvent[] = [];
   readonly #watchers = new Set<Watcher>();
   readonly #historyLimit: number;
-  #revision = 0;
+  /** An empty store is at revision 1, as etcd is: 0 means "any" to clients. */
+  #revision = 1;
   /** Events up to this revision are gone. */
   #compacted = 0;
   #isClosed = false;

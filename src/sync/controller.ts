@@ -32,7 +32,7 @@ export interface ControllerOptions {
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
   /** Tells the user what went wrong with a key. */
-  warn(key: ObjectKey, warning: NonNullable<Outcome['warning']>): void;
+  readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Makes the missing host namespace of a key; undefined: that is not our task. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
   readonly clock: Clock;

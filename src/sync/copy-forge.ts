@@ -5,12 +5,7 @@
 
 import { ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
-import type {
-  ObjectReference,
-  PatchedObject,
-  PatchPipeline,
-  TranslatedReference,
-} from '../patch/types.ts';
+import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS, REFERENCED_KINDS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { detectChanges, resolveChanges, type MergeInput } from '../translate/merge.ts';

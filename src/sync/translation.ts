@@ -40,7 +40,9 @@ export function createTranslators(config: Config): Pick<Translation, 'names' | '
 export function createTranslation({ config, compiled, evaluator, lookup }: TranslationOptions): Translation {
   const { sync } = config;
   const { names, labels } = createTranslators(config);
-  const references = { names, lookup, isKindAllowed: kindPolicy(sync).isAllowed, skipPodTargetRefs: true };
+  const policy = kindPolicy(sync);
+  const isKindAllowed = (apiVersion: string, kind: string): boolean => policy.isAllowed(apiVersion, kind);
+  const references = { names, lookup, isKindAllowed, skipPodTargetRefs: true };
   const pipeline = createPatchPipeline({
     compiled,
     evaluator,

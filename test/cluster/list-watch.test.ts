@@ -68,6 +68,17 @@ describe('back-off', () => {
     }
   });
 
+  test('a server that has forgotten where we were is not made to wait for its outage, unless it forgets again', async () => {
+    await using ground = await prepare();
+    const away = Array.from({ length: 4 }, () => refuse(500, 'InternalError'));
+    ground.server.on('list', list(10, []), list(20, []), list(30, []));
+    ground.server.on('watch', ...away, refuse(410, 'Gone'), refuse(410, 'Gone'), watch());
+    ground.start();
+    const delays: number[] = [];
+    for (let i = 0; i < 6; i++) delays.push(await overcome(ground));
+    expect(delays).toEqual([400, 800, 1600, 3200, 400, 12_800]);
+  });
+
   test('a Retry-After of years is cut to two minutes', async () => {
     await using ground = await prepare();
     ground.server.on('list', refuse(503, 'ServiceUnavailable', { 'retry-after': '99999999' }));

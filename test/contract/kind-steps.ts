@@ -1,20 +1,19 @@
 /** What is particular to a kind, and the end of a namespace. */
 
-import { APPLY, EP, TABLE, MERGE_PATCH, STRATEGIC, endpoints, step } from './step.ts';
+import { APPLY, EP, TABLE, MERGE_PATCH, STRATEGIC, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';
 
 const SVC = '/api/v1/namespaces/{ns}/services';
 const ALLOCATED = 'no cluster IP is allocated here';
 
 const KINDS: Step[] = [
-  step(
+  send.POST(
     'service',
-    'POST',
     SVC,
     { metadata: { name: 'web' }, spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } },
     { differs: ALLOCATED },
   ),
-  step('service-headless', 'POST', SVC, {
+  send.POST('service-headless', SVC, {
     metadata: { name: 'headless' },
     spec: {
       clusterIP: 'None',
@@ -24,15 +23,14 @@ const KINDS: Step[] = [
       ],
     },
   }),
-  step('service-invalid', 'POST', SVC, {
+  send.POST('service-invalid', SVC, {
     metadata: { name: 'x' },
     spec: { ports: [{ port: 0 }, { port: 80 }], type: 'Nope', sessionAffinity: 'Maybe' },
   }),
-  step('service-no-ports', 'POST', SVC, { metadata: { name: 'x' }, spec: {} }),
-  step('service-bad-name', 'POST', SVC, { metadata: { name: '1x' }, spec: { clusterIP: 'None' } }),
-  step(
+  send.POST('service-no-ports', SVC, { metadata: { name: 'x' }, spec: {} }),
+  send.POST('service-bad-name', SVC, { metadata: { name: '1x' }, spec: { clusterIP: 'None' } }),
+  send.PATCH(
     'service-strategic',
-    'PATCH',
     `${SVC}/headless`,
     {
       spec: {
@@ -44,9 +42,8 @@ const KINDS: Step[] = [
     },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'service-strategic-order',
-    'PATCH',
     `${SVC}/headless`,
     {
       spec: {
@@ -56,9 +53,8 @@ const KINDS: Step[] = [
     },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'service-apply',
-    'PATCH',
     `${SVC}/headless?fieldManager=m`,
     {
       apiVersion: 'v1',
@@ -68,9 +64,8 @@ const KINDS: Step[] = [
     },
     { headers: APPLY },
   ),
-  step(
+  send.PUT(
     'service-status',
-    'PUT',
     `${SVC}/headless/status`,
     {
       metadata: { name: 'headless' },
@@ -79,15 +74,14 @@ const KINDS: Step[] = [
     },
     { differs: 'a kube-apiserver keeps the ingress of LoadBalancer Services only', ourStatus: 200 },
   ),
-  step('service-endpoints', 'POST', EP, endpoints('headless')),
-  step('secret-kept', 'POST', '/api/v1/namespaces/{ns}/secrets', {
+  send.POST('service-endpoints', EP, endpoints('headless')),
+  send.POST('secret-kept', '/api/v1/namespaces/{ns}/secrets', {
     metadata: { name: 'kept' },
     data: { b: 'Yg==', c: 'Yg==' },
     type: 'a/b',
   }),
-  step(
+  send.POST(
     'pod-kept',
-    'POST',
     '/api/v1/namespaces/{ns}/pods',
     {
       metadata: { name: 'kept' },
@@ -101,9 +95,8 @@ const KINDS: Step[] = [
     },
     { differs: 'admission adds tolerations and a priority' },
   ),
-  step(
+  send.PATCH(
     'pod-status',
-    'PATCH',
     '/api/v1/namespaces/{ns}/pods/kept/status',
     {
       status: {
@@ -125,8 +118,8 @@ const KINDS: Step[] = [
     },
     { headers: STRATEGIC, differs: 'as for the creation' },
   ),
-  step('service-web-delete', 'DELETE', `${SVC}/web`, undefined, { differs: ALLOCATED }),
-  step('service-kept', 'POST', SVC, {
+  send.DELETE('service-web-delete', `${SVC}/web`, undefined, { differs: ALLOCATED }),
+  send.POST('service-kept', SVC, {
     metadata: { name: 'kept' },
     spec: {
       clusterIP: 'None',
@@ -137,15 +130,14 @@ const KINDS: Step[] = [
       ],
     },
   }),
-  step('service-external', 'POST', SVC, {
+  send.POST('service-external', SVC, {
     metadata: { name: 'ext' },
     spec: { type: 'ExternalName', externalName: 'example.com' },
   }),
-  step('service-delete', 'DELETE', `${SVC}/headless`, undefined, { differs: 'as for the status before' }),
-  step('service-endpoints-gone', 'GET', `${EP}/headless`),
-  step(
+  send.DELETE('service-delete', `${SVC}/headless`, undefined, { differs: 'as for the status before' }),
+  send.GET('service-endpoints-gone', `${EP}/headless`),
+  send.POST(
     'pod',
-    'POST',
     '/api/v1/namespaces/{ns}/pods',
     {
       metadata: { name: 'p' },
@@ -153,88 +145,78 @@ const KINDS: Step[] = [
     },
     { differs: 'admission adds tolerations and a priority' },
   ),
-  step('pod-invalid', 'POST', '/api/v1/namespaces/{ns}/pods', { metadata: { name: 'x' }, spec: {} }),
-  step('pod-delete', 'DELETE', '/api/v1/namespaces/{ns}/pods/p', undefined, {
+  send.POST('pod-invalid', '/api/v1/namespaces/{ns}/pods', { metadata: { name: 'x' }, spec: {} }),
+  send.DELETE('pod-delete', '/api/v1/namespaces/{ns}/pods/p', undefined, {
     differs: 'as for the creation',
   }),
-  step('secret', 'POST', '/api/v1/namespaces/{ns}/secrets', {
+  send.POST('secret', '/api/v1/namespaces/{ns}/secrets', {
     metadata: { name: 's' },
     data: { b: 'Yg==' },
     stringData: { a: 'ä' },
   }),
-  step('secret-bad-base64', 'POST', '/api/v1/namespaces/{ns}/secrets', {
+  send.POST('secret-bad-base64', '/api/v1/namespaces/{ns}/secrets', {
     metadata: { name: 'x' },
     data: { b: '%%%' },
   }),
-  step('secret-bad-key', 'POST', '/api/v1/namespaces/{ns}/secrets', {
+  send.POST('secret-bad-key', '/api/v1/namespaces/{ns}/secrets', {
     metadata: { name: 'x' },
     data: { 'a b': 'Yg==' },
   }),
-  step(
-    'secret-type',
-    'PATCH',
-    '/api/v1/namespaces/{ns}/secrets/s',
-    { type: 'other' },
-    { headers: MERGE_PATCH },
-  ),
-  step(
+  send.PATCH('secret-type', '/api/v1/namespaces/{ns}/secrets/s', { type: 'other' }, { headers: MERGE_PATCH }),
+  send.PATCH(
     'secret-string-patch',
-    'PATCH',
     '/api/v1/namespaces/{ns}/secrets/s',
     { stringData: { a: 'new' } },
     { headers: MERGE_PATCH },
   ),
-  step('secret-delete', 'DELETE', '/api/v1/namespaces/{ns}/secrets/s'),
-  step('configmap', 'POST', '/api/v1/namespaces/{ns}/configmaps', {
+  send.DELETE('secret-delete', '/api/v1/namespaces/{ns}/secrets/s'),
+  send.POST('configmap', '/api/v1/namespaces/{ns}/configmaps', {
     metadata: { name: 'c' },
     data: { a: 'b' },
     binaryData: { c: 'Yg==' },
     immutable: true,
   }),
-  step(
+  send.PATCH(
     'configmap-immutable',
-    'PATCH',
     '/api/v1/namespaces/{ns}/configmaps/c',
     { data: { a: 'c' } },
     { headers: MERGE_PATCH },
   ),
-  step('slice', 'POST', '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices', {
+  send.POST('slice', '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices', {
     metadata: { name: 'e', labels: { 'kubernetes.io/service-name': 'x' } },
     addressType: 'IPv4',
     endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
     ports: [{ port: 80 }],
   }),
-  step('slice-bare', 'POST', '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices', {
+  send.POST('slice-bare', '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices', {
     metadata: { name: 'bare' },
     addressType: 'IPv6',
   }),
-  step(
+  send.PATCH(
     'slice-type',
-    'PATCH',
     '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices/bare',
     { addressType: 'IPv4' },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'slice-change',
-    'PATCH',
     '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices/bare',
     { ports: [{ port: 1 }] },
     { headers: MERGE_PATCH },
   ),
-  step('lease', 'POST', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
+  send.POST('lease', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
     metadata: { name: 'l2' },
     spec: { holderIdentity: '', leaseTransitions: 0, acquireTime: '2026-01-01T00:00:00Z' },
   }),
-  step('lease-micro', 'POST', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
+  send.POST('lease-micro', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
     metadata: { name: 'l4' },
     spec: { holderIdentity: '', leaseTransitions: 0, acquireTime: '2026-01-01T02:00:00.000000+02:00' },
   }),
-  step('lease-invalid', 'POST', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
+  send.POST('lease-invalid', '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases', {
     metadata: { name: 'l3' },
     spec: { leaseDurationSeconds: 0, leaseTransitions: -1 },
   }),
-  step('event', 'POST', '/api/v1/namespaces/{ns}/events', {
+  send.POST('event', '/api/v1/namespaces/{ns}/events', {
     metadata: { name: 'e1' },
     involvedObject: { kind: 'Endpoints', name: 'a', namespace: '{ns}' },
     reason: 'R',
@@ -244,12 +226,12 @@ const KINDS: Step[] = [
     count: 3,
     source: { component: 'c' },
   }),
-  step('event-other-namespace', 'POST', '/api/v1/namespaces/{ns}/events', {
+  send.POST('event-other-namespace', '/api/v1/namespaces/{ns}/events', {
     metadata: { name: 'e2' },
     involvedObject: { namespace: 'other' },
   }),
-  step('event-as-group', 'GET', '/apis/events.k8s.io/v1/namespaces/{ns}/events/e1'),
-  step('group-event', 'POST', '/apis/events.k8s.io/v1/namespaces/{ns}/events', {
+  send.GET('event-as-group', '/apis/events.k8s.io/v1/namespaces/{ns}/events/e1'),
+  send.POST('group-event', '/apis/events.k8s.io/v1/namespaces/{ns}/events', {
     metadata: { name: 'e3' },
     eventTime: '2026-01-01T00:00:00.000001Z',
     reportingController: 'c.d',
@@ -260,32 +242,29 @@ const KINDS: Step[] = [
     type: 'Warning',
     regarding: { kind: 'Endpoints', name: 'a', namespace: '{ns}' },
   }),
-  step('group-event-as-core', 'GET', '/api/v1/namespaces/{ns}/events/e3'),
-  step('group-event-invalid', 'POST', '/apis/events.k8s.io/v1/namespaces/{ns}/events', {
+  send.GET('group-event-as-core', '/api/v1/namespaces/{ns}/events/e3'),
+  send.POST('group-event-invalid', '/apis/events.k8s.io/v1/namespaces/{ns}/events', {
     metadata: { name: 'e4' },
     regarding: { namespace: '{ns}' },
   }),
-  step(
+  send.PATCH(
     'group-event-series',
-    'PATCH',
     '/apis/events.k8s.io/v1/namespaces/{ns}/events/e3',
     { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'group-event-changed',
-    'PATCH',
     '/apis/events.k8s.io/v1/namespaces/{ns}/events/e3',
     { note: 'other' },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.GET(
     'events-of',
-    'GET',
     '/api/v1/namespaces/{ns}/events?fieldSelector=involvedObject.name%3Da,involvedObject.kind%3DEndpoints,reason%3DR,type%3DWarning',
   ),
   ...['services', 'secrets', 'configmaps', 'events?fieldSelector=reason%3DR', 'pods'].map((plural) =>
-    step(`${plural.split('?')[0]}-table`, 'GET', `/api/v1/namespaces/{ns}/${plural}`, undefined, {
+    send.GET(`${plural.split('?')[0]}-table`, `/api/v1/namespaces/{ns}/${plural}`, undefined, {
       headers: TABLE,
     }),
   ),
@@ -293,37 +272,34 @@ const KINDS: Step[] = [
     'discovery.k8s.io/v1/namespaces/{ns}/endpointslices',
     'coordination.k8s.io/v1/namespaces/{ns}/leases',
     'events.k8s.io/v1/namespaces/{ns}/events?fieldSelector=reason%3DR',
-  ].map((path) => step(`${path.split('/')[0]}-table`, 'GET', `/apis/${path}`, undefined, { headers: TABLE })),
-  step('namespace-table', 'GET', '/api/v1/namespaces/{ns}', undefined, { headers: TABLE }),
-  step(
+  ].map((path) => send.GET(`${path.split('/')[0]}-table`, `/apis/${path}`, undefined, { headers: TABLE })),
+  send.GET('namespace-table', '/api/v1/namespaces/{ns}', undefined, { headers: TABLE }),
+  send.POST(
     'review',
-    'POST',
     '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     { spec: { resourceAttributes: { verb: 'get', resource: 'endpoints', namespace: '{ns}' } } },
     { differs: 'no managers are written on what is not stored' },
   ),
-  step(
+  send.POST(
     'review-empty',
-    'POST',
     '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     { spec: {} },
     { differs: 'the wording of a kube-apiserver prints a Go struct' },
   ),
-  step('review-get', 'GET', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'),
-  step('namespace-default', 'DELETE', '/api/v1/namespaces/default'),
-  step('namespace-invalid', 'POST', '/api/v1/namespaces', { metadata: { name: 'A.b' } }),
-  step(
+  send.GET('review-get', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'),
+  send.DELETE('namespace-default', '/api/v1/namespaces/default'),
+  send.POST('namespace-invalid', '/api/v1/namespaces', { metadata: { name: 'A.b' } }),
+  send.PATCH(
     'namespace-label',
-    'PATCH',
     '/api/v1/namespaces/{ns}',
     { metadata: { labels: { 'kubernetes.io/metadata.name': 'x', y: 'z' } } },
     { headers: MERGE_PATCH },
   ),
-  step('namespace-hold', 'POST', '/api/v1/namespaces/{ns}/configmaps', {
+  send.POST('namespace-hold', '/api/v1/namespaces/{ns}/configmaps', {
     metadata: { name: 'held', finalizers: ['a.b/c'] },
   }),
-  step('namespace-delete', 'DELETE', '/api/v1/namespaces/{ns}'),
-  step('namespace-terminating', 'POST', EP, endpoints('late')),
+  send.DELETE('namespace-delete', '/api/v1/namespaces/{ns}'),
+  send.POST('namespace-terminating', EP, endpoints('late')),
 ];
 
 export const KIND_STEPS: readonly Step[] = [...KINDS];

@@ -1,23 +1,16 @@
 /** Endpoints patched, applied and deleted; they need what the steps before them made. */
 
-import { APPLY, EP, JSON_PATCH, MERGE_PATCH, STRATEGIC, SUBSETS, endpoints, step } from './step.ts';
+import { APPLY, EP, JSON_PATCH, MERGE_PATCH, STRATEGIC, SUBSETS, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';
 
 const PATCH: Step[] = [
-  step(
-    'json-add-annotation',
-    'PATCH',
-    `${EP}/a`,
-    [{ op: 'add', path: '/metadata/annotations/x', value: 'y' }],
-    {
-      headers: JSON_PATCH,
-      differs: 'we make the map of annotations, a kube-apiserver refuses',
-      ourStatus: 200,
-    },
-  ),
-  step(
+  send.PATCH('json-add-annotation', `${EP}/a`, [{ op: 'add', path: '/metadata/annotations/x', value: 'y' }], {
+    headers: JSON_PATCH,
+    differs: 'we make the map of annotations, a kube-apiserver refuses',
+    ourStatus: 200,
+  }),
+  send.PATCH(
     'json-test',
-    'PATCH',
     `${EP}/a`,
     [
       { op: 'test', path: '/metadata/name', value: 'a' },
@@ -25,112 +18,99 @@ const PATCH: Step[] = [
     ],
     { headers: JSON_PATCH, differs: 'an annotation more, by the step before' },
   ),
-  step('json-test-fails', 'PATCH', `${EP}/a`, [{ op: 'test', path: '/metadata/name', value: 'b' }], {
+  send.PATCH('json-test-fails', `${EP}/a`, [{ op: 'test', path: '/metadata/name', value: 'b' }], {
     headers: JSON_PATCH,
   }),
-  step('json-remove-missing', 'PATCH', `${EP}/a`, [{ op: 'remove', path: '/bogus' }], {
+  send.PATCH('json-remove-missing', `${EP}/a`, [{ op: 'remove', path: '/bogus' }], {
     headers: JSON_PATCH,
   }),
-  step('json-bad-op', 'PATCH', `${EP}/a`, [{ op: 'frob', path: '/x', value: 1 }], { headers: JSON_PATCH }),
-  step('json-no-array', 'PATCH', `${EP}/a`, { a: 1 }, { headers: JSON_PATCH }),
-  step('json-malformed', 'PATCH', `${EP}/a`, '[{', { headers: JSON_PATCH }),
-  step('json-rename', 'PATCH', `${EP}/a`, [{ op: 'replace', path: '/metadata/name', value: 'z' }], {
+  send.PATCH('json-bad-op', `${EP}/a`, [{ op: 'frob', path: '/x', value: 1 }], { headers: JSON_PATCH }),
+  send.PATCH('json-no-array', `${EP}/a`, { a: 1 }, { headers: JSON_PATCH }),
+  send.PATCH('json-malformed', `${EP}/a`, '[{', { headers: JSON_PATCH }),
+  send.PATCH('json-rename', `${EP}/a`, [{ op: 'replace', path: '/metadata/name', value: 'z' }], {
     headers: JSON_PATCH,
   }),
-  step('json-missing', 'PATCH', `${EP}/nope`, [], { headers: JSON_PATCH }),
-  step(
+  send.PATCH('json-missing', `${EP}/nope`, [], { headers: JSON_PATCH }),
+  send.PATCH(
     'merge',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { labels: { a: 'b', c: 'd' }, annotations: { k: 'v' } }, subsets: SUBSETS },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'merge-remove',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { labels: { a: null }, annotations: null } },
     { headers: MERGE_PATCH },
   ),
-  step('merge-noop', 'PATCH', `${EP}/yaml`, { metadata: { labels: { c: 'd' } } }, { headers: MERGE_PATCH }),
-  step(
+  send.PATCH('merge-noop', `${EP}/yaml`, { metadata: { labels: { c: 'd' } } }, { headers: MERGE_PATCH }),
+  send.PATCH(
     'merge-guarded',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { resourceVersion: '{rv:merge}', labels: { c: 'e' } } },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'merge-uid',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { uid: '11111111-1111-4111-8111-111111111111' } },
     { headers: MERGE_PATCH, differs: 'a kube-apiserver names the same cause twice' },
   ),
-  step('merge-array', 'PATCH', `${EP}/yaml`, [], { headers: MERGE_PATCH }),
-  step('merge-malformed', 'PATCH', `${EP}/yaml`, '{"a":', { headers: MERGE_PATCH }),
-  step(
+  send.PATCH('merge-array', `${EP}/yaml`, [], { headers: MERGE_PATCH }),
+  send.PATCH('merge-malformed', `${EP}/yaml`, '{"a":', { headers: MERGE_PATCH }),
+  send.PATCH(
     'merge-invalid',
-    'PATCH',
     `${EP}/yaml`,
     { subsets: [{ addresses: [{ ip: 'x' }] }] },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'merge-wrong-type',
-    'PATCH',
     `${EP}/yaml`,
     { subsets: 'x' },
     { headers: MERGE_PATCH, differs: 'we do not print the object: it may hold a secret' },
   ),
-  step('merge-unknown', 'PATCH', `${EP}/yaml?dryRun=All`, { bogus: 1 }, { headers: MERGE_PATCH }),
-  step(
+  send.PATCH('merge-unknown', `${EP}/yaml?dryRun=All`, { bogus: 1 }, { headers: MERGE_PATCH }),
+  send.PATCH(
     'merge-unknown-strict',
-    'PATCH',
     `${EP}/yaml?fieldValidation=Strict`,
     { bogus: 1 },
     { headers: MERGE_PATCH, differs: 'we do not print the object' },
   ),
-  step('merge-force', 'PATCH', `${EP}/yaml?force=true`, {}, { headers: MERGE_PATCH }),
-  step(
+  send.PATCH('merge-force', `${EP}/yaml?force=true`, {}, { headers: MERGE_PATCH }),
+  send.PATCH(
     'merge-kind',
-    'PATCH',
     `${EP}/yaml`,
     { kind: 'Pod' },
     { headers: MERGE_PATCH, differs: 'we do not print the object' },
   ),
-  step('patch-as-json', 'PATCH', `${EP}/yaml`, {}, { headers: { 'content-type': 'application/json' } }),
-  step(
+  send.PATCH('patch-as-json', `${EP}/yaml`, {}, { headers: { 'content-type': 'application/json' } }),
+  send.PATCH(
     'strategic-labels',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { labels: { c: 'f' }, finalizers: ['a.b/c'] } },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-finalizer',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { finalizers: ['a.b/d'] } },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-delete-finalizer',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { '$deleteFromPrimitiveList/finalizers': ['a.b/c', 'a.b/d'] } },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-subsets',
-    'PATCH',
     `${EP}/yaml`,
     { subsets: [{ addresses: [{ ip: '10.9.9.9' }] }] },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-owners',
-    'PATCH',
     `${EP}/yaml`,
     {
       metadata: {
@@ -142,9 +122,8 @@ const PATCH: Step[] = [
     },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-owner-merge',
-    'PATCH',
     `${EP}/yaml`,
     {
       metadata: {
@@ -156,9 +135,8 @@ const PATCH: Step[] = [
     },
     { headers: STRATEGIC },
   ),
-  step(
+  send.PATCH(
     'strategic-replace',
-    'PATCH',
     `${EP}/yaml`,
     { metadata: { labels: { $patch: 'replace', only: 'this' }, ownerReferences: [{ $patch: 'replace' }] } },
     { headers: STRATEGIC },
@@ -166,138 +144,114 @@ const PATCH: Step[] = [
 ];
 
 const APPLIES: Step[] = [
-  step(
+  send.PATCH(
     'apply-create',
-    'PATCH',
     `${EP}/ssa?fieldManager=m1`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { a: '1', b: '2' } }, subsets: SUBSETS }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-noop',
-    'PATCH',
     `${EP}/ssa?fieldManager=m1`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { a: '1', b: '2' } }, subsets: SUBSETS }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-shared',
-    'PATCH',
     `${EP}/ssa?fieldManager=m2`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { a: '1' } } }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-conflict',
-    'PATCH',
     `${EP}/ssa?fieldManager=m3`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { a: '9' } } }),
     { headers: APPLY },
   ),
-  step('apply-conflict-subsets', 'PATCH', `${EP}/ssa?fieldManager=m3`, endpoints('ssa', { subsets: [] }), {
+  send.PATCH('apply-conflict-subsets', `${EP}/ssa?fieldManager=m3`, endpoints('ssa', { subsets: [] }), {
     headers: APPLY,
   }),
-  step(
+  send.PATCH(
     'apply-force',
-    'PATCH',
     `${EP}/ssa?fieldManager=m3&force=true`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { a: '9' } } }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-remove',
-    'PATCH',
     `${EP}/ssa?fieldManager=m1`,
     endpoints('ssa', { metadata: { name: 'ssa', labels: { c: '3' } } }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-over-update',
-    'PATCH',
     `${EP}/made?fieldManager=m1`,
     endpoints('made', { metadata: { name: 'made', labels: { x: 'q' } } }),
     { headers: APPLY },
   ),
-  step('apply-no-manager', 'PATCH', `${EP}/ssa`, endpoints('ssa'), { headers: APPLY }),
-  step(
-    'apply-no-kind',
-    'PATCH',
-    `${EP}/ssa?fieldManager=m`,
-    { metadata: { name: 'ssa' } },
-    { headers: APPLY },
-  ),
-  step(
+  send.PATCH('apply-no-manager', `${EP}/ssa`, endpoints('ssa'), { headers: APPLY }),
+  send.PATCH('apply-no-kind', `${EP}/ssa?fieldManager=m`, { metadata: { name: 'ssa' } }, { headers: APPLY }),
+  send.PATCH(
     'apply-managers',
-    'PATCH',
     `${EP}/ssa?fieldManager=m`,
     endpoints('ssa', { metadata: { name: 'ssa', managedFields: [{ manager: 'x' }] } }),
     { headers: APPLY },
   ),
-  step('apply-other-name', 'PATCH', `${EP}/ssa?fieldManager=m`, endpoints('other'), { headers: APPLY }),
-  step(
+  send.PATCH('apply-other-name', `${EP}/ssa?fieldManager=m`, endpoints('other'), { headers: APPLY }),
+  send.PATCH(
     'apply-stale',
-    'PATCH',
     `${EP}/ssa?fieldManager=m`,
     endpoints('ssa', { metadata: { name: 'ssa', resourceVersion: '1' } }),
     { headers: APPLY },
   ),
-  step(
+  send.PATCH(
     'apply-uid-missing',
-    'PATCH',
     `${EP}/no?fieldManager=m`,
     endpoints('no', { metadata: { name: 'no', uid: '11111111-1111-4111-8111-111111111111' } }),
     { headers: APPLY },
   ),
-  step('apply-unknown', 'PATCH', `${EP}/no?fieldManager=m&dryRun=All`, endpoints('no', { bogus: 1 }), {
+  send.PATCH('apply-unknown', `${EP}/no?fieldManager=m&dryRun=All`, endpoints('no', { bogus: 1 }), {
     headers: APPLY,
     differs: 'a kube-apiserver fails with 500 where we drop the field with a warning',
     ourStatus: 201,
   }),
-  step('apply-dry-run', 'PATCH', `${EP}/no?fieldManager=m&dryRun=All`, endpoints('no'), { headers: APPLY }),
-  step('update-takes-over', 'PUT', `${EP}/ssa?fieldManager=u1`, {
+  send.PATCH('apply-dry-run', `${EP}/no?fieldManager=m&dryRun=All`, endpoints('no'), { headers: APPLY }),
+  send.PUT('update-takes-over', `${EP}/ssa?fieldManager=u1`, {
     metadata: { name: 'ssa', labels: { c: '4' } },
     subsets: SUBSETS,
   }),
 ];
 
 const DELETE: Step[] = [
-  step('delete-wrong-uid', 'DELETE', `${EP}/a`, { preconditions: { uid: 'x' } }),
-  step('delete-wrong-version', 'DELETE', `${EP}/a`, { preconditions: { resourceVersion: '1' } }),
-  step('delete-right', 'DELETE', `${EP}/made`, { preconditions: { uid: '{uid:put-creates}' } }),
-  step('delete-missing', 'DELETE', `${EP}/made`),
-  step('delete-dry-run', 'DELETE', `${EP}/a?dryRun=All`),
-  step('delete-bad-policy', 'DELETE', `${EP}/a`, { propagationPolicy: 'Nope' }),
-  step('delete-malformed', 'DELETE', `${EP}/a`, '{', { differs: 'a kube-apiserver answers 500' }),
-  step('finalizer', 'POST', EP, { metadata: { name: 'held', finalizers: ['a.b/c'] } }),
-  step('delete-held', 'DELETE', `${EP}/held`),
-  step('delete-held-again', 'DELETE', `${EP}/held`),
-  step('recreate-held', 'POST', EP, endpoints('held')),
-  step(
+  send.DELETE('delete-wrong-uid', `${EP}/a`, { preconditions: { uid: 'x' } }),
+  send.DELETE('delete-wrong-version', `${EP}/a`, { preconditions: { resourceVersion: '1' } }),
+  send.DELETE('delete-right', `${EP}/made`, { preconditions: { uid: '{uid:put-creates}' } }),
+  send.DELETE('delete-missing', `${EP}/made`),
+  send.DELETE('delete-dry-run', `${EP}/a?dryRun=All`),
+  send.DELETE('delete-bad-policy', `${EP}/a`, { propagationPolicy: 'Nope' }),
+  send.DELETE('delete-malformed', `${EP}/a`, '{', { differs: 'a kube-apiserver answers 500' }),
+  send.POST('finalizer', EP, { metadata: { name: 'held', finalizers: ['a.b/c'] } }),
+  send.DELETE('delete-held', `${EP}/held`),
+  send.DELETE('delete-held-again', `${EP}/held`),
+  send.POST('recreate-held', EP, endpoints('held')),
+  send.PATCH(
     'update-held',
-    'PATCH',
     `${EP}/held`,
     { metadata: { labels: { still: 'here' } } },
     { headers: MERGE_PATCH },
   ),
-  step(
+  send.PATCH(
     'finalizer-added',
-    'PATCH',
     `${EP}/held`,
     { metadata: { finalizers: ['a.b/c', 'a.b/d'] } },
     { headers: MERGE_PATCH, differs: 'a kube-apiserver names the same cause twice' },
   ),
-  step(
-    'finalizer-removed',
-    'PATCH',
-    `${EP}/held`,
-    { metadata: { finalizers: null } },
-    { headers: MERGE_PATCH },
-  ),
-  step('held-gone', 'GET', `${EP}/held`),
-  step('delete-foreground', 'DELETE', `${EP}/nulls`, { propagationPolicy: 'Foreground' }),
-  step('delete-collection', 'DELETE', `${EP}?labelSelector=only%3Dthis`),
-  step('after-collection', 'GET', `${EP}?labelSelector=only%3Dthis`),
-  step('delete-status', 'DELETE', '/api/v1/namespaces/{ns}/services/s/status'),
+  send.PATCH('finalizer-removed', `${EP}/held`, { metadata: { finalizers: null } }, { headers: MERGE_PATCH }),
+  send.GET('held-gone', `${EP}/held`),
+  send.DELETE('delete-foreground', `${EP}/nulls`, { propagationPolicy: 'Foreground' }),
+  send.DELETE('delete-collection', `${EP}?labelSelector=only%3Dthis`),
+  send.GET('after-collection', `${EP}?labelSelector=only%3Dthis`),
+  send.DELETE('delete-status', '/api/v1/namespaces/{ns}/services/s/status'),
 ];
 
 export const PATCH_STEPS: readonly Step[] = [...PATCH, ...APPLIES, ...DELETE];

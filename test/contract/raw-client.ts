@@ -77,7 +77,7 @@ export class RawWatch implements AsyncDisposable {
   readonly status: number;
   readonly headers: Headers;
   readonly #abort: AbortController;
-  readonly #lines: AsyncGenerator<string>;
+  readonly #lines: AsyncGenerator<string, void>;
 
   constructor(response: Response, abort: AbortController) {
     this.status = response.status;
@@ -88,8 +88,8 @@ export class RawWatch implements AsyncDisposable {
 
   /** The next event, or undefined when the server has ended the stream. */
   async next(): Promise<RawEvent | undefined> {
-    const { done, value } = await this.#lines.next();
-    return done ? undefined : (JSON.parse(value) as RawEvent); // one event a line
+    const line: IteratorResult<string, void> = await this.#lines.next();
+    return line.done ? undefined : (JSON.parse(line.value) as RawEvent); // one event a line
   }
 
   /** The next `count` events as `TYPE name`, or `TYPE` where there is no name. */
@@ -106,16 +106,16 @@ export class RawWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#abort.abort();
-    await this.#lines.return(undefined).catch(() => undefined);
+    await this.#lines.return().catch(() => undefined);
   }
 }
 
-async function* linesOf(response: Response): AsyncGenerator<string> {
+async function* linesOf(response: Response): AsyncGenerator<string, void> {
   let pending = '';
   const decoder = new TextDecoder();
   try {
     for await (const chunk of response.body ?? []) {
-      pending += decoder.decode(chunk, { stream: true });
+      pending += decoder.decode(chunk as Uint8Array, { stream: true }); // a body is bytes
       const lines = pending.split('\n');
       pending = lines.pop() ?? '';
       yield* lines;

@@ -13,21 +13,26 @@ export const PARTIAL = { accept: 'application/json;as=PartialObjectMetadata;v=v1
 
 type Options = Pick<Step, 'differs' | 'ourStatus'> & { headers?: Readonly<Record<string, string>> };
 
-export function step(
-  id: string,
-  method: string,
-  path: string,
-  body?: JsonValue,
-  options: Options = {},
-): Step {
-  const { headers, differs, ourStatus } = options;
-  return {
+type Sender = (id: string, path: string, body?: JsonValue, options?: Options) => Step;
+
+function sender(method: string): Sender {
+  return (id, path, body, { headers, differs, ourStatus } = {}) => ({
     id,
     request: { method, path, ...(body === undefined ? {} : { body }), ...(headers ? { headers } : {}) },
     ...(differs === undefined ? {} : { differs }),
     ...(ourStatus === undefined ? {} : { ourStatus }),
-  };
+  });
 }
+
+/** A step by its method. */
+export const send = {
+  GET: sender('GET'),
+  POST: sender('POST'),
+  PUT: sender('PUT'),
+  PATCH: sender('PATCH'),
+  DELETE: sender('DELETE'),
+  OPTIONS: sender('OPTIONS'),
+};
 
 /** Everything that an address and a port can have. */
 export const SUBSETS: JsonValue = [

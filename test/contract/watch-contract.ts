@@ -143,7 +143,7 @@ class Ground {
   async list(): Promise<{ version: string; path: string }> {
     const path = this.#path();
     const { json } = await this.#send('GET', path);
-    return { version: String(metadata(json)['resourceVersion']), path };
+    return { version: versionOf(json), path };
   }
 
   create(name: string, more: JsonObject = {}, namespace = this.#namespace): Promise<RawAnswer> {
@@ -169,6 +169,11 @@ class Ground {
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
     return answer;
   }
+}
+
+function versionOf(object: JsonObject | null | undefined): string {
+  const { resourceVersion } = metadata(object);
+  return typeof resourceVersion === 'string' ? resourceVersion : '';
 }
 
 function metadata(object: JsonObject | null | undefined): JsonObject {

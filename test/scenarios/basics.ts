@@ -29,6 +29,7 @@ export function basicScenarios(newWorld: NewWorld): void {
       });
       await world.whenCopy(key, (copy) => ipsOf(copy).includes('10.1.0.9'));
       await world.whenCopied(key);
+      expect(await world.eventsOn(key, 'Synced')).toHaveLength(1);
 
       await world.virtual.delete('Endpoints', ...pair(key));
       await world.whenNoCopy(key);

@@ -9,6 +9,7 @@ import type { JsonValue } from '../../src/lib/json.ts';
 import { subsetsOf, type Address } from './objects.ts';
 
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
+export const MANAGED = 'vcluster.loft.sh/managed-annotations';
 export const MARKER = 'vcluster.loft.sh/managed-by';
 
 /** What two copies are compared by: all that a user can see, without what the API server sets and our private record. */
@@ -48,7 +49,7 @@ export function expectedCopy(virtual: KubeObject, place: Placement): CopyView {
       'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints',
       'vcluster.loft.sh/object-host-name': hostNameOf(place, namespace, name),
       'vcluster.loft.sh/object-host-namespace': place.hostNamespace,
-      ...(managed === '' ? {} : { 'vcluster.loft.sh/managed-annotations': managed }),
+      ...(managed === '' ? {} : { [MANAGED]: managed }),
     },
     subsets: raw(
       subsetsOf(virtual).map((subset) => ({

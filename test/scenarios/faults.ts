@@ -248,7 +248,7 @@ async function expectRight(world: World): Promise<void> {
     ]);
     const spec = virtualService?.['spec'] as { selector?: object } | undefined; // a Service
     if (virtual !== undefined && spec?.selector === undefined)
-      await world.whenCopied(key, { timeoutMs: 30_000 });
+      await world.whenCopied(key, { timeoutMs: 30_000, anyOrigin: true });
     else await world.whenNoCopy(key, { timeoutMs: 30_000 });
   }
   const expected = new Set(KEYS.map((key) => world.hostName(key)));

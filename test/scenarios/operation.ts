@@ -110,6 +110,30 @@ export function operationScenarios(newWorld: NewWorld): void {
       await world.whenCopied('default/peace');
     });
 
+    test('twice at the same time, as two leaders for a moment: they agree and come to rest', async () => {
+      await using world = await newWorld();
+      const daemons = [await world.startDaemon(), await world.startDaemon()] as const;
+      const keys = Array.from({ length: 20 }, (_, i) => `default/t-${i}`);
+      for (const key of keys)
+        await world.virtual.create('Endpoints', endpoints(key, { annotations: { a: '1' } }));
+      for (const [i, key] of keys.entries()) {
+        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.4.0.${i + 1}`)] });
+        await world.whenCopy(key, () => true);
+        await world.host.merge('Endpoints', world.hostKey(key), { metadata: { annotations: { h: `${i}` } } });
+      }
+      for (const daemon of daemons) await world.settle(daemon);
+      for (const [i, key] of keys.entries()) {
+        await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['h'] === `${i}`);
+        await world.whenCopied(key, { anyOrigin: true });
+      }
+      for (const daemon of daemons) await world.settle(daemon);
+      const logs = [await world.log('host'), await world.log('virtual')];
+      for (const daemon of daemons) await world.settle(daemon);
+      expect(logs.flatMap((log) => world.writesIn(log))).toEqual([]);
+      for (const key of keys) await world.virtual.delete('Endpoints', ...pair(key));
+      for (const key of keys) await world.whenNoCopy(key);
+    });
+
     test('in a dry run writes nothing and logs what it would write', async () => {
       await using world = await newWorld();
       const before = await world.startDaemon();
@@ -190,6 +214,33 @@ function reloadScenarios(newWorld: NewWorld): void {
       await rewrite(daemon, (config) => ({ ...config, ...patched() }));
       await noteIs('STILL');
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+
+    test('can switch syncing off and on, and move what is synced to other namespaces', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      const key = 'team-a/moves';
+      const target = `${world.hostNamespace}-a`;
+      await world.virtualNamespace('team-a');
+      await world.hostNamespaceNamed(target);
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+
+      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { endpoints: { enabled: false } } } }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => /reloaded/i.test(text),
+      );
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.12')] });
+      await rewrite(daemon, (config) => ({ ...config, sync: {} }));
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.12');
+
+      const byName = { 'team-a': target };
+      const namespaces = { enabled: true, mappings: { byName } };
+      await rewrite(daemon, (config) => ({ ...config, sync: { toHost: { namespaces } } }));
+      const moved = await world.host.when('Endpoints', [target, 'moves'], (copy) => copy !== undefined);
+      expect(ipsOf(moved)).toEqual(['10.1.0.12']);
+      await world.whenNoCopy(key);
     });
   });
 }

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/lib/json.ts';
 import { safeConcat } from './expected-copy.ts';
+import { eventually } from './eventually.ts';
 import { endpoints, subset, subsetsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld } from './world.ts';
@@ -266,8 +267,12 @@ function failingPatchScenarios(newWorld: NewWorld): void {
         expect(messages[0]).toContain('patches[1]');
         expect(messages[1]).toContain('patches[2]');
         await world.whenCopy(`${ns}/by-${count - 1}`, (copy) => note(copy, 'hangs') === `v${count - 1}!`);
-        const copies = await world.copies();
-        expect(copies.filter(({ metadata }) => metadata.name.startsWith('by-'))).toHaveLength(count);
+        const copies = await eventually(
+          async () => (await world.copies()).filter(({ metadata }) => metadata.name.startsWith('by-')),
+          (found) => found.length === count,
+          { what: 'all bystanders' },
+        );
+        expect(copies).toHaveLength(count);
         expect(performance.now() - startedMs).toBeLessThan(50_000);
       },
     );

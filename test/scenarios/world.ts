@@ -16,7 +16,15 @@ import { ApiProxy } from './api-proxy.ts';
 import { TestCluster } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
 import { eventually, type WaitOptions } from './eventually.ts';
-import { expectedCopy, hostNameOf, MARKER, viewOf, type CopyView, type Placement } from './expected-copy.ts';
+import {
+  expectedCopy,
+  hostNameOf,
+  MANAGED,
+  MARKER,
+  viewOf,
+  type CopyView,
+  type Placement,
+} from './expected-copy.ts';
 import { freePorts } from './free-ports.ts';
 import { endpoints, subset } from './objects.ts';
 import { WriteLog } from './write-log.ts';
@@ -71,7 +79,7 @@ export class World implements AsyncDisposable, Placement {
   readonly directory: string;
   readonly #guardian: Guardian;
   readonly #stack = new AsyncDisposableStack();
-  readonly #namespaces = { virtual: new Set<string>(), host: new Set<string>() };
+  readonly #hostNamespaces = new Set<string>();
   #files = 0;
 
   private constructor(ground: Ground, vcluster: string, hostNamespace: string) {
@@ -87,25 +95,24 @@ export class World implements AsyncDisposable, Placement {
   static async open(ground: Ground, options: WorldOptions = {}): Promise<World> {
     const id = randomBytes(3).toString('hex');
     const world = new World(ground, options.vcluster ?? `vc${id}`, `host-${id}`);
+    if (ground.kind === 'real') await world.#emptyVirtual();
     await world.virtualNamespace('default');
     await world.hostNamespaceNamed(world.hostNamespace);
     return world;
   }
 
-  /** Makes sure that the namespace is there; it is emptied at the end. */
   async virtualNamespace(name: string): Promise<void> {
-    this.#namespaces.virtual.add(name);
     await this.virtual.ensureNamespace(name);
   }
 
   async hostNamespaceNamed(name: string): Promise<void> {
-    this.#namespaces.host.add(name);
+    this.#hostNamespaces.add(name);
     await this.host.ensureNamespace(name);
   }
 
   /** A host namespace that the daemon may make: it goes with this world. */
   claimHostNamespace(name: string): void {
-    this.#namespaces.host.add(name);
+    this.#hostNamespaces.add(name);
   }
 
   /** A file of this world; it goes with it. */
@@ -209,25 +216,39 @@ export class World implements AsyncDisposable, Placement {
     return this.virtual.get('Endpoints', ...pair(key));
   }
 
-  /** Waits until the copy is exactly what the rules make of the virtual object as it is now. */
-  async whenCopied(key: string, options?: WaitOptions): Promise<KubeObject> {
+  /**
+   * Waits until the copy is exactly what the rules make of the virtual object as it is now. `anyOrigin`: some annotations may have
+   * come from the host, so that which of them are managed depends on what happened.
+   */
+  async whenCopied(key: string, options: WaitOptions & { anyOrigin?: boolean } = {}): Promise<KubeObject> {
+    const { anyOrigin = false } = options;
     try {
       const { copy } = await eventually(
-        () => this.#compare(key),
+        () => this.#compare(key, anyOrigin),
         ({ seen, wanted }) => JSON.stringify(sorted(seen)) === JSON.stringify(sorted(wanted)),
         options,
       );
       return copy;
     } catch {
-      const { seen, wanted, copy } = await this.#compare(key);
+      const { seen, wanted, copy } = await this.#compare(key, anyOrigin);
       deepStrictEqual(seen, wanted); // throws with a readable difference
       return copy;
     }
   }
 
-  async #compare(key: string): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
+  async #compare(
+    key: string,
+    anyOrigin: boolean,
+  ): Promise<{ copy: KubeObject; seen: CopyView; wanted: CopyView }> {
     const [copy, virtual] = await Promise.all([this.getCopy(key), this.getVirtual(key)]);
-    return { copy, seen: viewOf(copy), wanted: expectedCopy(virtual, this) };
+    const [seen, wanted] = [viewOf(copy), expectedCopy(virtual, this)];
+    if (anyOrigin) {
+      const there = virtual.metadata.annotations ?? {};
+      const managed = seen.annotations[MANAGED]?.split('\n') ?? [];
+      if (managed.every((name) => Object.hasOwn(there, name)))
+        for (const view of [seen, wanted]) delete view.annotations[MANAGED];
+    }
+    return { copy, seen, wanted };
   }
 
   /** Every host object in this world's namespace that carries the marker, fences left out. */
@@ -314,19 +335,26 @@ export class World implements AsyncDisposable, Placement {
   /** Leaves nothing behind in clusters that others use after us. */
   async #empty(): Promise<void> {
     if (this.ground.kind === 'embedded') return;
-    for (const namespace of this.#namespaces.virtual) {
-      for (const object of await this.virtual.list('Endpoints', namespace)) {
-        if (Array.isArray(object.metadata['finalizers']))
-          await this.virtual.merge('Endpoints', [namespace, object.metadata.name], {
-            metadata: { finalizers: null },
-          });
-      }
-      await this.virtual.deleteAll('Endpoints', namespace);
-      await this.virtual.deleteAll('Event', namespace);
-      for (const { metadata } of await this.virtual.list('Service', namespace))
-        if (metadata.name !== 'kubernetes') await this.virtual.delete('Service', namespace, metadata.name);
+    await this.#emptyVirtual();
+    for (const namespace of this.#hostNamespaces) await this.host.delete('Namespace', '', namespace);
+  }
+
+  /** A daemon syncs the whole virtual cluster, so whatever somebody left there would be in our world too. */
+  async #emptyVirtual(): Promise<void> {
+    const [left, services] = [
+      await this.virtual.list('Endpoints', ''),
+      await this.virtual.list('Service', ''),
+    ];
+    for (const { metadata } of left) {
+      if (!Array.isArray(metadata['finalizers'])) continue;
+      const place: [string, string] = [metadata.namespace ?? '', metadata.name];
+      await this.virtual.merge('Endpoints', place, { metadata: { finalizers: null } });
     }
-    for (const namespace of this.#namespaces.host) await this.host.delete('Namespace', '', namespace);
+    for (const namespace of new Set(left.map(({ metadata }) => metadata.namespace ?? '')))
+      await this.virtual.deleteAll('Endpoints', namespace);
+    for (const { metadata } of services)
+      if (metadata.name !== 'kubernetes')
+        await this.virtual.delete('Service', metadata.namespace ?? '', metadata.name);
   }
 }
 

@@ -19,19 +19,15 @@ export interface ClusterAdmissionOptions {
   readonly store: Store;
   readonly table: DefinitionTable;
   readonly logger: Logger;
+  /** The deleter works through this admission, so it comes later. */
+  deleter(): ObjectDeleter;
 }
 
 export class ClusterAdmission implements Admission {
   readonly #options: ClusterAdmissionOptions;
-  #deleter: ObjectDeleter | undefined;
 
   constructor(options: ClusterAdmissionOptions) {
     this.#options = options;
-  }
-
-  /** The deleter works through this admission, so it comes after it. */
-  use(deleter: ObjectDeleter): void {
-    this.#deleter = deleter;
   }
 
   async beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {
@@ -89,7 +85,7 @@ export class ClusterAdmission implements Admission {
       propagationPolicy: '' as const,
     };
     try {
-      await this.#deleter?.delete({ definition, namespace, name }, options);
+      await this.#options.deleter().delete({ definition, namespace, name }, options);
     } catch (error) {
       if (!(error instanceof StatusError) || error.code !== 404) throw error;
     }

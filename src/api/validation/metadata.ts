@@ -138,8 +138,8 @@ const KNOWN_FINALIZERS = ['foregroundDeletion', 'kubernetes', 'orphan'];
 function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
   const detail = 'name is neither a standard finalizer name nor is it fully qualified';
   return finalizers.flatMap((finalizer, index) => {
-    const isQualified = typeof finalizer === 'string' && finalizer.includes('/');
-    if (isQualified || KNOWN_FINALIZERS.includes(String(finalizer))) return [];
+    if (typeof finalizer !== 'string') return [];
+    if (finalizer.includes('/') || KNOWN_FINALIZERS.includes(finalizer)) return [];
     return [invalidValue(`metadata.finalizers[${index}]`, finalizer, detail)];
   });
 }

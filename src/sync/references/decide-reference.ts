@@ -76,8 +76,7 @@ function decideSource(
 ): ReferenceDecision {
   const refusal = refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal;
   // The name is rewritten all the same: left as it is, somebody on the host would follow it to the object.
-  if (refusal !== undefined)
-    return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
+  if (refusal !== undefined) return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
   const { namespace = '', name } = source.metadata;
   return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
 }

@@ -33,7 +33,10 @@ export function forgeHostImport(
   options: ImportForgeOptions,
 ): KubeObject {
   const { target, host } = place;
-  const { metadata } = forgeHostObject({ metadata: virtual.metadata }, { ...options, kind: kind.host, target });
+  const { metadata } = forgeHostObject(
+    { metadata: virtual.metadata },
+    { ...options, kind: kind.host, target },
+  );
   const content = contentOf(virtual);
   if (host !== undefined && Object.hasOwn(host, 'status')) content['status'] = host['status'];
   const desired: KubeObject = {

@@ -87,7 +87,9 @@ export class Importer {
     switch (decision.action) {
       case 'paused':
         this.#options.tellProblem(id, undefined);
-        return isReferenced ? { outcome: 'ignored', reason: 'controlled by another' } : { outcome: 'ignored' };
+        return isReferenced
+          ? { outcome: 'ignored', reason: 'controlled by another' }
+          : { outcome: 'ignored' };
       case 'none':
         return this.#withoutImport(job, decision, removed);
       case 'to-host':
@@ -109,7 +111,11 @@ export class Importer {
     return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
   }
 
-  #withoutImport({ id, seen }: Job, { problem }: ReferenceDecision, removed: ReconcileResult): ReconcileResult {
+  #withoutImport(
+    { id, seen }: Job,
+    { problem }: ReferenceDecision,
+    removed: ReconcileResult,
+  ): ReconcileResult {
     const lane: Lane = `${id}>virtual`;
     if (this.#states.has(lane) && seen.object !== undefined) this.#tellTakeover(id, seen);
     this.#states.delete(lane);
@@ -121,14 +127,20 @@ export class Importer {
 
   // Removing.
 
-  async #removeSurplus(job: Job, decision: ReferenceDecision, isReferenced: boolean): Promise<ReconcileResult> {
+  async #removeSurplus(
+    job: Job,
+    decision: ReferenceDecision,
+    isReferenced: boolean,
+  ): Promise<ReconcileResult> {
     const { id, work, seen } = job;
-    const { isDispensable, isStillWritten } = this.#options;
+    const options = this.#options;
     let result: ReconcileResult = UNCHANGED;
     for (const copy of surplusCopies(seen, decision)) {
       if (isSkipped(copy)) continue;
       const isMoving = decision.name !== undefined && keyOf(decision.name) !== hostKeyOf(copy);
-      if (isReferenced ? isMoving && isStillWritten(id, hostKeyOf(copy)) : !isDispensable(copy)) {
+      if (
+        isReferenced ? isMoving && options.isStillWritten(id, hostKeyOf(copy)) : !options.isDispensable(copy)
+      ) {
         result = { outcome: 'waiting', reason: 'still in use', waitMs: DISPENSABLE_RETRY_MS };
         continue;
       }
@@ -138,7 +150,7 @@ export class Importer {
     }
     if (seen.imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
-    if (!isReferenced && !isDispensable(seen.imported))
+    if (!isReferenced && !options.isDispensable(seen.imported))
       return { outcome: 'waiting', reason: 'still in use', waitMs: DISPENSABLE_RETRY_MS };
     await work.virtual.delete(seen.imported, isReferenced ? 'is not imported any more' : NO_PURPOSE);
     work.caches.forgetImport(seen.imported.metadata.uid ?? '');
@@ -169,7 +181,8 @@ export class Importer {
     const forged = (host: KubeObject | undefined) =>
       forgeHostImport(object, work.caches.kind, { target, host }, this.#options.forge);
     const wanted = forged(actual);
-    if (actual !== copy && !needsWrite(wanted, actual)) return this.#remember(lane, object, actual, UNCHANGED);
+    if (actual !== copy && !needsWrite(wanted, actual))
+      return this.#remember(lane, object, actual, UNCHANGED);
     if (actual !== copy && this.#isContested(lane, state, object)) return this.#leaveContested(lane);
     const reason = 'differs from the virtual object';
     const stored = await this.#guarded(job, () => work.host.replace(wanted, forged(undefined), reason));
@@ -223,7 +236,10 @@ export class Importer {
     const state = this.#states.get(lane);
     if (imported !== undefined && isInStep(state, source, imported)) return UNCHANGED;
     const { recreation, contention } = this.#options;
-    const waitMs = Math.max(imported === undefined ? recreation.virtual.waitMs(lane) : 0, contention.waitMs(lane));
+    const waitMs = Math.max(
+      imported === undefined ? recreation.virtual.waitMs(lane) : 0,
+      contention.waitMs(lane),
+    );
     if (waitMs > 0) return { outcome: 'waiting', reason: 'import was deleted or contested', waitMs };
     const { namespace = '', name, uid = '' } = source.metadata;
     const full = await work.host.read({ namespace, name }, uid);
@@ -231,15 +247,14 @@ export class Importer {
       this.#options.recheck(id);
       return { outcome: 'waiting', reason: 'source has changed', waitMs: 100 };
     }
-    return imported === undefined
-      ? this.#createImport(job, full)
-      : this.#updateImport(job, full, imported);
+    return imported === undefined ? this.#createImport(job, full) : this.#updateImport(job, full, imported);
   }
 
   /** Looked at once more with all its data, right before it would be copied. */
   #isRefused({ work }: Job, full: KubeObject): boolean {
     const { kind } = work.caches;
-    const refusal = refusalOfSource(full, kind.host, this.#options.rules) ?? refusalOfContent(full, kind.host);
+    const refusal =
+      refusalOfSource(full, kind.host, this.#options.rules) ?? refusalOfContent(full, kind.host);
     work.caches.refuse(full, refusal);
     return refusal !== undefined;
   }
@@ -262,13 +277,18 @@ export class Importer {
     }
   }
 
-  async #updateImport({ id, work, seen }: Job, full: KubeObject, imported: KubeObject): Promise<ReconcileResult> {
+  async #updateImport(
+    { id, work, seen }: Job,
+    full: KubeObject,
+    imported: KubeObject,
+  ): Promise<ReconcileResult> {
     const lane: Lane = `${id}>virtual`;
     const uid = imported.metadata.uid ?? '';
     work.caches.rememberImport(imported);
     const isCached = isWhole(work.caches.kind);
     const current = isCached ? imported : await work.virtual.read(seen.virtual, uid);
-    if (current?.metadata.uid !== uid) return { outcome: 'waiting', reason: 'import has changed', waitMs: 100 };
+    if (current?.metadata.uid !== uid)
+      return { outcome: 'waiting', reason: 'import has changed', waitMs: 100 };
     const wanted = this.#virtualImport(work, seen, full, current);
     if (!needsWrite(wanted, current)) return this.#remember(lane, full, current, UNCHANGED);
     if (this.#isContested(lane, this.#states.get(lane), full)) return this.#leaveContested(lane);

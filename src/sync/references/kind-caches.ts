@@ -154,7 +154,12 @@ function informer(
   { clients, clock, random, logger, metrics }: ReferenceEnvironment,
   { series, ...scope }: Scope,
 ): ObservableInformer {
-  const parts = { clock, random, logger, metrics: metrics.informer(cluster, { ...scope.resource, plural: series }) };
+  const parts = {
+    clock,
+    random,
+    logger,
+    metrics: metrics.informer(cluster, { ...scope.resource, plural: series }),
+  };
   return createInformer({ client: clients[cluster], ...parts, ...scope });
 }
 
@@ -194,7 +199,9 @@ function slimMetadataOf(object: KubeObject): KubeObject {
   return { metadata };
 }
 
-function kept(map: Record<string, string> | undefined, isKept: (key: string) => boolean): Record<string, string> {
+function kept(
+  map: Record<string, string> | undefined,
+  isKept: (key: string) => boolean,
+): Record<string, string> {
   return Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => isKept(key)));
 }
-

@@ -64,15 +64,12 @@ export function sourceKeyOf(
   return keyOf({ namespace: names.hostNamespace, name });
 }
 
-function sourceOf(
-  view: KindView,
-  virtual: NamespacedName,
-  names: NameTranslator,
-): KubeObject | undefined {
+function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator): KubeObject | undefined {
   const key = sourceKeyOf(view.kind, virtual, names);
   const source = key === undefined ? undefined : view.host(key);
   // Where names are kept, our own copy has the name of its original.
-  const isOwnCopy = source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
+  const isOwnCopy =
+    source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
   return isOwnCopy ? undefined : source;
 }
 

@@ -159,10 +159,7 @@ export class References {
     if (missing.length === 0) return false;
     const { clock } = this.#environment;
     const signal = this.#signal ?? new AbortController().signal;
-    await Promise.race([
-      Promise.all(missing.map((id) => this.#open(id))),
-      sleep(clock, OPENING_MS, signal),
-    ]);
+    await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
     return missing.some((id) => this.#caches(id)?.isSynced === true);
   }
 
@@ -274,7 +271,8 @@ export class References {
     const ids = new Set<ReferenceId>();
     if (cluster === 'virtual') {
       const id = referenceIdOf(caches.kind.id, parseKey(key));
-      if (this.#index.isReferenced(id) || states.some((state) => isImport(state, this.#rules.vcluster))) ids.add(id);
+      if (this.#index.isReferenced(id) || states.some((state) => isImport(state, this.#rules.vcluster)))
+        ids.add(id);
     } else {
       for (const id of this.#byHostName.get(`${caches.kind.id} ${key}`) ?? []) ids.add(id);
       for (const state of states) {
@@ -406,7 +404,11 @@ export class References {
     for (const key of this.#index.namersOf(id)) {
       const regarding = this.#side?.virtual(key);
       if (regarding === undefined) continue;
-      this.#environment.recorder.event(regarding, ENDPOINTS, { type: 'Normal', reason: 'ReferenceImported', note });
+      this.#environment.recorder.event(regarding, ENDPOINTS, {
+        type: 'Normal',
+        reason: 'ReferenceImported',
+        note,
+      });
     }
   }
 

@@ -93,7 +93,10 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
         try {
           await persistently(() => remove(cluster, kind));
         } catch (error) {
-          logger.warn({ cluster, ...kind, err: error }, 'imports of a kind that is not configured any more stay');
+          logger.warn(
+            { cluster, ...kind, err: error },
+            'imports of a kind that is not configured any more stay',
+          );
         }
       }
     },
@@ -131,7 +134,15 @@ function writerFor(
 ) {
   const cache = { observeWrite: () => undefined, observeDelete: () => undefined };
   const inFlight = createSemaphore(1);
-  return createWriter({ client: clients[cluster], resource, cache, inFlight, isDryRun, logger, metrics: metrics.writes });
+  return createWriter({
+    client: clients[cluster],
+    resource,
+    cache,
+    inFlight,
+    isDryRun,
+    logger,
+    metrics: metrics.writes,
+  });
 }
 
 /** Trying again cannot help: the kind is not served any more, or not ours to touch. */

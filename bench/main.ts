@@ -1,0 +1,28 @@
+/** `npm run bench -- NAME [options]`: tables on standard output, JSON in `bench/results/`. Without a name: what there is. */
+
+interface Benchmark {
+  readonly summary: string;
+  load(): Promise<{ run(args: readonly string[]): Promise<void> }>;
+}
+
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  patch: {
+    summary: 'patches, object in, object out, beside goja, isolated-vm and a plain function',
+    load: () => import('./patch.ts'),
+  },
+  sync: {
+    summary: 'the whole sync on real kube-apiservers, beside a bare loop',
+    load: () => import('./sync.ts'),
+  },
+};
+
+const [name = '', ...args] = process.argv.slice(2);
+const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
+if (benchmark === undefined) {
+  const list = Object.entries(BENCHMARKS).map(([known, { summary }]) => `  ${known.padEnd(8)}${summary}\n`);
+  process.stderr.write(`Which benchmark? npm run bench -- NAME\n${list.join('')}`);
+  process.exitCode = name === '' ? 0 : 2;
+} else {
+  const loaded = await benchmark.load();
+  await loaded.run(args);
+}

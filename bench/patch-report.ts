@@ -1,0 +1,59 @@
+/** The rows of the patch benchmark, and the table that people read. */
+
+import type { PeerName } from './patch-peers.ts';
+import type { Rate } from './patch-work.ts';
+
+export interface Row {
+  /** Matches per object. */
+  readonly shape: number;
+  readonly memo: boolean;
+  /** `queue full`: many objects wait for the sandbox; `single`: one at a time. */
+  readonly mode: 'queue full' | 'single';
+  readonly ours: Rate;
+  readonly peers: Readonly<Partial<Record<PeerName, Rate>>>;
+  /** Ours divided by the peer's. */
+  readonly ratio: Readonly<Partial<Record<PeerName, number>>>;
+}
+
+const TITLES: Readonly<Record<PeerName, string>> = {
+  gojaFresh: 'goja, fresh',
+  gojaReused: 'goja, reused',
+  isolatedVmNaive: 'isolated-vm, naive',
+  plainFunction: 'plain function',
+};
+
+/** Million matches a second; for each peer its own and how many times as fast ours is. */
+export function report(rows: readonly Row[], missing: Readonly<Partial<Record<PeerName, string>>>): string {
+  const peers = Object.keys(TITLES) as PeerName[];
+  const head = ['matches', 'memo', 'mode', 'objects/s', 'M matches/s', ...peers.map((peer) => TITLES[peer])];
+  const body = rows.map((row) => [
+    String(row.shape),
+    row.memo ? 'on' : 'off',
+    row.mode,
+    String(row.ours.objectsPerSecond),
+    millions(row.ours),
+    ...peers.map((peer) => {
+      const rate = row.peers[peer];
+      return rate === undefined ? 'missing' : `${millions(rate)} (${row.ratio[peer] ?? ''}x)`;
+    }),
+  ]);
+  const notes = Object.entries(missing).map(([peer, reason]) => `${peer} is missing: ${reason}`);
+  return [...table([head, ...body]), ...notes].join('\n');
+}
+
+function millions({ matchesPerSecond }: Rate): string {
+  const value = matchesPerSecond / 1e6;
+  return value.toFixed(value < 1 ? 3 : 2);
+}
+
+function table(lines: readonly (readonly string[])[]): string[] {
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,215 @@
+/**
+ * Patches, object in, object out: the pipeline of the daemon with its sandbox process, beside goja, isolated-vm and a plain function,
+ * all on the same objects and in the same run.
+ *
+ *   npm run bench -- patch [--millis 300] [--rounds 5] [--shapes 1,10,100,1000]
+ */
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { SandboxLimits } from '../src/config/types.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { silentLogger } from '../src/observe/logger.ts';
+import { compilePatches } from '../src/patch/compile.ts';
+import { createPatchPipeline } from '../src/patch/pipeline.ts';
+import type { PatchContext, PatchPipeline } from '../src/patch/types.ts';
+import { createSandbox, type Sandbox } from '../src/sandbox/sandbox.ts';
+import { createLabelTranslator } from '../src/translate/labels.ts';
+import { createNameTranslator } from '../src/translate/name-translator.ts';
+import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
+import { report, type Row } from './patch-report.ts';
+import { checkPatched, EXPRESSION, PATH, poolOf, rateOf, VCLUSTER_NAME, type Rate } from './patch-work.ts';
+
+const RESULTS = join(import.meta.dirname, 'results', 'patch.json');
+const LIMITS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * 1024 * 1024 };
+const MEMO_BYTES = 64 * 1024 * 1024;
+/** So many matches are waiting for the sandbox where its queue is full, in at most so many objects. */
+const PENDING = { matches: 32_768, objects: 1024 };
+
+interface Settings {
+  readonly millis: number;
+  readonly rounds: number;
+  readonly shapes: readonly number[];
+}
+
+export async function run(args: readonly string[]): Promise<void> {
+  const settings = settingsOf(args);
+  using peers = startPeers();
+  const rows: Row[] = [];
+  for (const matches of settings.shapes) {
+    process.stderr.write(`${matches} matches per object\n`);
+    rows.push(...(await measureShape(matches, settings, peers)));
+  }
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    node: process.version,
+    load: Number(loadavg()[0]?.toFixed(1)),
+  };
+  const date = new Date().toISOString().slice(0, 10);
+  const result = {
+    expression: EXPRESSION,
+    path: PATH,
+    date,
+    machine,
+    settings,
+    missing: peers.missing,
+    rows,
+  };
+  mkdirSync(join(RESULTS, '..'), { recursive: true });
+  writeFileSync(RESULTS, `${JSON.stringify(result, undefined, 2)}\n`);
+  process.stdout.write(`${report(rows, peers.missing)}\n`);
+}
+
+function settingsOf(args: readonly string[]): Settings {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      millis: { type: 'string', default: '300' },
+      rounds: { type: 'string', default: '5' },
+      shapes: { type: 'string', default: '1,10,100,1000' },
+    },
+  });
+  return {
+    millis: Number(values.millis),
+    rounds: Number(values.rounds),
+    shapes: values.shapes.split(',').map(Number),
+  };
+}
+
+type Mode = Row['mode'];
+
+interface Variant {
+  readonly memo: boolean;
+  readonly mode: Mode;
+}
+
+const VARIANTS: readonly Variant[] = [
+  { memo: false, mode: 'queue full' },
+  { memo: true, mode: 'queue full' },
+  { memo: false, mode: 'single' },
+  { memo: true, mode: 'single' },
+];
+
+/** Rounds take turns, so that whatever else the machine does meets everybody; the ratio is taken within a round. */
+async function measureShape(matches: number, { millis, rounds }: Settings, peers: Peers): Promise<Row[]> {
+  const ours = VARIANTS.map((): Rate[] => []);
+  const theirs = new Map<PeerName, Rate[]>(peers.names.map((name) => [name, []]));
+  await using plain = await createOurs(0);
+  await using remembering = await createOurs(MEMO_BYTES);
+  const job = createJob(matches);
+  for (let round = -1; round < rounds; round++) {
+    for (const [at, { memo, mode }] of VARIANTS.entries()) {
+      const rate = await job.measure((memo ? remembering : plain).pipeline, mode, millis);
+      // The first round is for warming up.
+      if (round >= 0) ours[at]?.push(rate);
+    }
+    for (const name of peers.names) {
+      const rate = await peers.measure(name, matches, millis);
+      if (round >= 0 && rate !== undefined) theirs.get(name)?.push(rate);
+    }
+  }
+  return VARIANTS.map(({ memo, mode }, at) => rowOf({ shape: matches, memo, mode }, ours[at] ?? [], theirs));
+}
+
+function rowOf(
+  head: Pick<Row, 'shape' | 'memo' | 'mode'>,
+  ours: readonly Rate[],
+  theirs: ReadonlyMap<PeerName, readonly Rate[]>,
+): Row {
+  const measured = [...theirs].filter(([, rates]) => rates.length > 0);
+  return {
+    ...head,
+    ours: medianRate(ours),
+    peers: Object.fromEntries(measured.map(([name, rates]) => [name, medianRate(rates)])),
+    ratio: Object.fromEntries(
+      measured.map(([name, rates]) => {
+        const ratios = ours.map(
+          (own, round) => own.objectsPerSecond / (rates[round]?.objectsPerSecond ?? Number.NaN),
+        );
+        return [name, Number(median(ratios).toPrecision(3))];
+      }),
+    ),
+  };
+}
+
+function medianRate(rates: readonly Rate[]): Rate {
+  return {
+    objectsPerSecond: Math.round(median(rates.map((rate) => rate.objectsPerSecond))),
+    matchesPerSecond: Math.round(median(rates.map((rate) => rate.matchesPerSecond))),
+  };
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+}
+
+interface Ours extends AsyncDisposable {
+  readonly pipeline: PatchPipeline;
+}
+
+async function createOurs(memoBytes: number): Promise<Ours> {
+  const compiled = compilePatches([{ path: PATH, expression: EXPRESSION }]);
+  const limits: SandboxLimits = { ...LIMITS, memoBytes };
+  const mode = { kind: 'single' } as const;
+  const hostNamespace = 'my-namespace';
+  const sandbox: Sandbox = await createSandbox({
+    programs: compiled.programs,
+    vcluster: { name: VCLUSTER_NAME, namespace: hostNamespace, config: {} },
+    limits,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const names = createNameTranslator({
+    vcluster: VCLUSTER_NAME,
+    hostNamespace,
+    mode,
+    referenceNaming: 'short',
+  });
+  const pipeline = createPatchPipeline({
+    compiled,
+    evaluator: sandbox,
+    labels: createLabelTranslator(VCLUSTER_NAME, mode),
+    references: { names, lookup: () => undefined, isKindAllowed: () => true, skipPodTargetRefs: true },
+  });
+  return { pipeline, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() };
+}
+
+interface Job {
+  measure(pipeline: PatchPipeline, mode: Mode, millis: number): Promise<Rate>;
+}
+
+function createJob(matches: number): Job {
+  const pool = poolOf(matches);
+  const contexts = pool.map((object): PatchContext => ({
+    hostObject: null,
+    virtualObject: object,
+    objectNamespace: 'default',
+  }));
+  const waiting = Math.max(8, Math.min(PENDING.objects, Math.floor(PENDING.matches / matches)));
+  return {
+    async measure(pipeline, mode, millis) {
+      const [first, context] = [pool[0], contexts[0]];
+      if (first === undefined || context === undefined) throw new Error('no objects');
+      checkPatched((await pipeline.apply('toHost', first, context)).object, matches);
+      let started = 0;
+      let done = 0;
+      let elapsedMs = 0;
+      const start = performance.now();
+      // Each keeps one object under way: as many of them as objects are pending.
+      const keepOne = async (): Promise<void> => {
+        while (elapsedMs < millis) {
+          const at = started++ % pool.length;
+          const result = pipeline.apply('toHost', pool[at] ?? first, contexts[at] ?? context);
+          if (result instanceof Promise) await result;
+          // Looking at the clock costs as much as some of what is measured.
+          if (++done % 16 === 0 || mode === 'single' || matches >= 100) elapsedMs = performance.now() - start;
+        }
+      };
+      await Promise.all(Array.from({ length: mode === 'single' ? 1 : waiting }, keepOne));
+      return rateOf(done, performance.now() - start, matches);
+    },
+  };
+}

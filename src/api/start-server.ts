@@ -1,0 +1,77 @@
+/** Puts the parts of an API server together: any kinds over any store. */
+
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Store } from '../store/types.ts';
+import { listen, type ListenOptions } from './api-server.ts';
+import type { Authorizer } from './authorizer.ts';
+import type { Interceptor } from './faults.ts';
+import { MetaHandler, type ServerVersion } from './meta-handler.ts';
+import { ObjectDeleter } from './object-deletion.ts';
+import { ObjectRegistry, type Admission } from './object-registry.ts';
+import { ObjectViews } from './object-view.ts';
+import type { DefinitionTable } from './resource-definition.ts';
+import { ResourceHandler } from './resource-handler.ts';
+import { WatchStreams } from './watch-streams.ts';
+
+export interface StartOptions {
+  readonly table: DefinitionTable;
+  /** Stays the caller's: closing the server does not close it. */
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly authorizer: Authorizer;
+  /** The user behind an `Authorization` header; undefined: 401. */
+  authenticate(authorization: string | undefined): string | undefined;
+  readonly version: ServerVersion;
+  /** Made around the deleter, through which it removes what belongs together. */
+  admission(deleter: () => ObjectDeleter): Admission;
+  /** Writes what a new store holds, before anybody can ask. */
+  bootstrap?(registry: ObjectRegistry): Promise<void>;
+  readonly interceptor?: Interceptor;
+  /** Default 1 minute. */
+  readonly bookmarkIntervalMs?: number;
+  readonly listen?: ListenOptions;
+}
+
+export interface RunningServer {
+  /** `127.0.0.1:40123` */
+  readonly address: string;
+  /** Resets every open connection; the server goes on. */
+  disconnect(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { table, store, clock, random, logger, authorizer, bookmarkIntervalMs } = options;
+  const admission = options.admission(() => deleter);
+  const registry = new ObjectRegistry({ store, clock, random, admission });
+  const deleter = new ObjectDeleter(registry);
+  await options.bootstrap?.(registry);
+  const views = new ObjectViews();
+  const meta = new MetaHandler(table, options.version);
+  const interval = bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs };
+  const server = await listen(
+    {
+      meta,
+      resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
+      watches: new WatchStreams({ store, clock, random, views, ...interval }),
+      authenticate: (authorization) => options.authenticate(authorization),
+      interceptor: options.interceptor,
+      clock,
+      logger,
+    },
+    options.listen,
+  );
+  meta.address = server.address;
+  return {
+    address: server.address,
+    disconnect: () => server.disconnect(),
+    [Symbol.asyncDispose]: async () => {
+      deleter.close();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * What runs in the child, as plain text. The child is given source and not a file, because a Node process that strips types itself is
+ * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
+ */
+
+import { readFileSync } from 'node:fs';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { dirname } from 'node:path';
+import type { NamespaceMode, SandboxLimits } from '../config/types.ts';
+import type { NamingFrame, SetupFrame } from './protocol.ts';
+import type { VclusterContext } from './types.ts';
+
+export interface GuestSource {
+  /** Source of the child's program. */
+  readonly main: string;
+  /** The one file that the child may read. */
+  readonly addon: string;
+  readonly setup: SetupFrame;
+}
+
+/** In the order in which they need each other. */
+const REALM_FILES = [
+  'allow-list',
+  'harden',
+  'plain-json',
+  'thrown',
+  'evaluator',
+  'base64',
+  'host-names',
+  'realm',
+];
+const MIB = 1024 * 1024;
+const HEAP_MIB_MIN = 16;
+const SHARE_MS_MAX = 20;
+
+export function readGuestSource(
+  vcluster: VclusterContext,
+  namespaces: NamespaceMode,
+  limits: SandboxLimits,
+): GuestSource {
+  const addon = addonPath();
+  const { name, namespace, config } = vcluster;
+  return {
+    main: readScript('main'),
+    addon,
+    setup: {
+      addon,
+      realm: realmSource(),
+      settings: {
+        shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
+        vcluster: { name, namespace, config },
+        names: namingFrame(vcluster, namespaces),
+      },
+      // The rest of what the process may take is for text on its way in and out.
+      heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
+      expressionTimeoutMs: limits.expressionTimeoutMs,
+      batchTimeoutMs: limits.batchTimeoutMs,
+    },
+  };
+}
+
+/** A script whose value is `installRealm`. */
+export function realmSource(): string {
+  const files = REALM_FILES.map((file) => readScript(`${file}`));
+  return `(() => {\n"use strict";\n${files.join('\n')}\nreturn installRealm;\n})()`;
+}
+
+/** A file of the guest without types, imports and `export`: the files are one script. */
+function readScript(file: string): string {
+  // A built package has .js files beside this one.
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const text = readFileSync(new URL(`./guest/${file}.${extension}`, import.meta.url), 'utf8');
+  const plain = extension === 'ts' ? stripTypes(text) : text;
+  return plain.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, '');
+}
+
+/** As Node does for every file of this program, but here it says that the function is experimental, which is no news to the user. */
+function stripTypes(text: string): string {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    return stripTypeScriptTypes(text, { mode: 'strip' });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** Finds the prebuilt addon for this Node as isolated-vm itself does. */
+function addonPath(): string {
+  const here = createRequire(import.meta.url);
+  const folder = dirname(here.resolve('isolated-vm/package.json'));
+  const find = createRequire(`${folder}/package.json`)('node-gyp-build') as { path(folder: string): string };
+  return find.path(folder);
+}
+
+function namingFrame({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingFrame {
+  const isMapped = mode.kind === 'mappings';
+  const entries = isMapped ? Object.entries(mode.byName) : [];
+  const resolve = (text: string): string => text.replaceAll('${name}', () => name);
+  return {
+    vcluster: name,
+    hostNamespace: namespace,
+    mode: mode.kind,
+    byName: Object.fromEntries(entries.map(([virtual, host]) => [resolve(virtual), resolve(host)])),
+    mappingsOnly: isMapped && mode.mappingsOnly,
+  };
+}

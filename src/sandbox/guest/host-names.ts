@@ -1,0 +1,105 @@
+/**
+ * `virtualToHostDNS`: the names that the daemon gives on the host, computed inside the isolate, where nothing can be asked. A test
+ * compares it with the daemon's own. Runs inside the isolate: no imports that are more than types.
+ */
+
+import type { NamingFrame } from '../protocol.ts';
+
+const NAME_BYTES_MAX = 63;
+const KEPT_BYTES = 52;
+
+export function createVirtualToHostDNS(naming: NamingFrame): (dnsName: string) => string {
+  const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+  const service = new RegExp(`^(${label})\\.(${label})\\.svc(\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`);
+  const sha256 = createSha256();
+  const digest8 = (text: string): string => sha256(text).slice(0, 8);
+  const { exact, patterns } = splitMappings(naming.byName);
+
+  /** Undefined: names are rewritten into the virtual cluster's own namespace. */
+  const hostNamespaceOf = (namespace: string): string | undefined => {
+    if (naming.mode === 'single') return undefined;
+    if (naming.mode === 'legacy-multi') {
+      return `vcluster-${digest8(namespace)}-${digest8(`${naming.hostNamespace}x${naming.vcluster}`)}`;
+    }
+    const found = patterns.find(([prefix]) => namespace.startsWith(prefix));
+    return exact.get(namespace) ?? (found && found[1] + namespace.slice(found[0].length));
+  };
+  const shorten = (full: string): string => {
+    // Labels of DNS names are ASCII: characters are bytes.
+    if (full.length <= NAME_BYTES_MAX) return full;
+    return `${full.slice(0, KEPT_BYTES)}-${sha256(full).slice(0, 10)}`.replaceAll('.-', '-');
+  };
+
+  return (dnsName: unknown): string => {
+    const text = `${dnsName as string}`;
+    // Longer than any DNS name: the pattern need not be tried on it.
+    const match = text.length > 1024 ? null : service.exec(text);
+    if (match === null) return text;
+    const [, name = '', namespace = '', domain = ''] = match;
+    const kept = hostNamespaceOf(namespace);
+    if (kept !== undefined) return `${name}.${kept}.svc${domain}`;
+    if (naming.mode === 'mappings' && naming.mappingsOnly) return text;
+    const long = shorten(`${name}-x-${namespace}-x-${naming.vcluster}`);
+    return `${long}.${naming.hostNamespace}.svc${domain}`;
+  };
+}
+
+function splitMappings(byName: Readonly<Record<string, string>>): {
+  exact: ReadonlyMap<string, string>;
+  patterns: readonly (readonly [virtualPrefix: string, hostPrefix: string])[];
+} {
+  const exact = new Map<string, string>();
+  const patterns: (readonly [string, string])[] = [];
+  for (const [from, to] of Object.entries(byName)) {
+    const isPattern = from.indexOf('*') === from.length - 1 && to.indexOf('*') === to.length - 1;
+    if (isPattern && from !== '' && to !== '') patterns.push([from.slice(0, -1), to.slice(0, -1)]);
+    else if (!from.includes('*') && !to.includes('*')) exact.set(from, to);
+  }
+  patterns.sort((a, b) => b[0].length - a[0].length);
+  return { exact, patterns };
+}
+
+/** FIPS 180-4, hexadecimal, of ASCII text. */
+export function createSha256(): (text: string) => string {
+  const primes: number[] = [];
+  for (let n = 2; primes.length < 64; n++) if (primes.every((prime) => n % prime !== 0)) primes.push(n);
+  const fraction = (root: number): number => ((root - Math.floor(root)) * 0x100000000) | 0;
+  const constants = primes.map((prime) => fraction(Math.cbrt(prime)));
+  const start = primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)));
+  const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+
+  const schedule = (blocks: readonly number[], from: number): number[] => {
+    const words = blocks.slice(from, from + 16);
+    for (let i = 16; i < 64; i++) {
+      const [a = 0, b = 0] = [words[i - 15], words[i - 2]];
+      const s0 = rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3);
+      const s1 = rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10);
+      words.push(((words[i - 16] ?? 0) + s0 + (words[i - 7] ?? 0) + s1) | 0);
+    }
+    return words;
+  };
+  const compress = (state: readonly number[], words: readonly number[]): number[] => {
+    let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+    for (let i = 0; i < 64; i++) {
+      const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+      const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (constants[i] ?? 0) + (words[i] ?? 0)) | 0;
+      const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+      const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
+    }
+    return [a, b, c, d, e, f, g, h].map((word, i) => ((state[i] ?? 0) + word) | 0);
+  };
+
+  return (text) => {
+    const blocks: number[] = [];
+    for (let i = 0; i < text.length; i++) {
+      blocks[i >> 2] = (blocks[i >> 2] ?? 0) | (text.charCodeAt(i) << (24 - (i % 4) * 8));
+    }
+    blocks[text.length >> 2] = (blocks[text.length >> 2] ?? 0) | (0x80 << (24 - (text.length % 4) * 8));
+    while (blocks.length % 16 !== 14) blocks.push(0);
+    blocks.push(0, text.length * 8);
+    let state: number[] = start;
+    for (let at = 0; at < blocks.length; at += 16) state = compress(state, schedule(blocks, at));
+    return state.map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('');
+  };
+}

@@ -1,0 +1,223 @@
+/**
+ * The child process: reads frames from standard input, lets the isolate work, writes answers to standard output, one at a time and
+ * synchronously. It holds nothing that a daemon would miss and is killed when it does not answer. Started as plain text: no imports
+ * that are more than types.
+ */
+
+import type * as IsolatedVm from 'isolated-vm';
+import type { ProgramFrame, SetupFrame } from '../protocol.ts';
+import type { Realm } from './realm.ts';
+
+type Port<K extends keyof Realm> = IsolatedVm.Reference<Realm[K]>;
+
+interface Room {
+  readonly isolate: IsolatedVm.Isolate;
+  readonly context: IsolatedVm.Context;
+  readonly define: Port<'define'>;
+  readonly forget: Port<'forget'>;
+  readonly begin: Port<'begin'>;
+  readonly resume: Port<'resume'>;
+  readonly load: Port<'load'>;
+  readonly step: Port<'step'>;
+  readonly collect: Port<'collect'>;
+}
+
+const { readSync, writeSync, write } = process.getBuiltinModule('node:fs');
+const { createRequire } = process.getBuiltinModule('node:module');
+
+const STDIN = 0;
+const STDOUT = 1;
+const STDERR = 2;
+/** Nobody ever reads from this one. */
+const LIFELINE = 3;
+const READ_BYTES = 256 * 1024;
+const NEWLINE = 10;
+const LIFELINE_BYTES = 16 * 1024 * 1024;
+/** For what is not an expression. */
+const SETUP_TIMEOUT_MS = 5000;
+
+/** Text that crosses lies outside of both heaps, where neither notices how much there is. */
+const COLLECT_CHARS = 24 * 1024 * 1024;
+
+let setup: SetupFrame | undefined;
+let ivm: typeof IsolatedVm | undefined;
+let room: Room | undefined;
+let crossedChars = 0;
+const programs = new Map<number, ProgramFrame>();
+
+holdLifeline();
+try {
+  for (const frame of frames()) handle(frame);
+} catch (error) {
+  writeSync(STDERR, `${error instanceof Error ? error.stack : 'failed'}\n`);
+}
+end();
+
+/** An orderly exit would wait for the thread that holds the lifeline, for ever. */
+function end(): never {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('still alive');
+}
+
+/**
+ * The daemon may die while the isolate is wedged, and then nothing here can notice. So a thread of its own blocks in a write that
+ * cannot finish: when the daemon's end of the pipe closes, the write raises SIGPIPE, which ends the process. Node ignores SIGPIPE;
+ * adding and removing a listener restores the default action.
+ */
+function holdLifeline(): void {
+  const listener = (): void => undefined;
+  process.on('SIGPIPE', listener);
+  process.removeListener('SIGPIPE', listener);
+  write(LIFELINE, Buffer.alloc(LIFELINE_BYTES), end);
+}
+
+/** Lines from standard input until it closes. */
+function* frames(): Generator<string> {
+  const chunk = Buffer.allocUnsafe(READ_BYTES);
+  let parts: Buffer[] = [];
+  for (;;) {
+    const count = readSync(STDIN, chunk, 0, chunk.length, null);
+    if (count === 0) return;
+    const read = chunk.subarray(0, count);
+    let from = 0;
+    for (let end = read.indexOf(NEWLINE); end !== -1; end = read.indexOf(NEWLINE, from)) {
+      const last = read.subarray(from, end);
+      const line = parts.length === 0 ? last : Buffer.concat([...parts, last]);
+      parts = [];
+      from = end + 1;
+      yield line.toString();
+    }
+    if (from < count) parts.push(Buffer.from(read.subarray(from)));
+  }
+}
+
+function send(text: string): void {
+  crossedChars += text.length;
+  const bytes = Buffer.from(`${text}\n`);
+  for (let sent = 0; sent < bytes.length;) sent += writeSync(STDOUT, bytes, sent);
+}
+
+function handle(frame: string): void {
+  const body = frame.slice(1);
+  switch (frame.charAt(0)) {
+    case 'S':
+      setup = JSON.parse(body) as SetupFrame;
+      ivm = (createRequire(setup.addon)(setup.addon) as { ivm: typeof IsolatedVm }).ivm;
+      room = openRoom();
+      send('H');
+      return;
+    case 'P': {
+      const program = JSON.parse(body) as ProgramFrame;
+      programs.set(program.id, program);
+      if (room !== undefined) define(room, program);
+      return;
+    }
+    case 'D':
+      programs.delete(Number(body));
+      room?.forget.applySync(undefined, [Number(body)]);
+      return;
+    case 'B':
+    case 'C':
+      run(body, frame.charAt(0) === 'C');
+      crossedChars += frame.length;
+      if (crossedChars > COLLECT_CHARS) collect();
+      return;
+    default:
+      throw new Error('unknown frame');
+  }
+}
+
+function collect(): void {
+  crossedChars = 0;
+  globalThis.gc?.();
+  room?.collect.applySync(undefined, []);
+}
+
+function run(batch: string, isCareful: boolean): void {
+  if (setup === undefined || room === undefined) throw new Error('no setup');
+  const { expressionTimeoutMs, batchTimeoutMs } = setup;
+  const { isolate, load, begin, resume, step } = room;
+  const started = performance.now();
+  let called = started;
+  const used = process.cpuUsage();
+  const timeout = expressionTimeoutMs;
+  try {
+    if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
+    called = performance.now();
+    let answer = isCareful
+      ? step.applySync(undefined, [], { timeout })
+      : begin.applySync(undefined, [batch], { timeout });
+    send(answer);
+    while (answer.charAt(0) === '+') {
+      called = performance.now();
+      if (called - started > batchTimeoutMs) {
+        send('L');
+        return;
+      }
+      answer = (isCareful ? step : resume).applySync(undefined, [], { timeout });
+      send(answer);
+    }
+  } catch {
+    // Inside, everything is caught, so what gets here is the isolate's own doing; its state says what, never a message.
+    if (isolate.isDisposed) {
+      send('M');
+      end();
+    }
+    isolate.dispose();
+    // Timers may be early by a tick.
+    const isLate = performance.now() - called >= timeout * 0.95;
+    // A machine that is too busy is not the expression's fault.
+    const { user, system } = process.cpuUsage(used);
+    const isStarved = (user + system) / 1000 < timeout / 2;
+    send(isLate ? (isStarved ? 'S' : 'T') : 'X');
+    room = openRoom();
+  }
+}
+
+/** A new isolate with everything that is known so far: after a timeout the old one may hold left-over work. */
+function openRoom(): Room {
+  if (setup === undefined || ivm === undefined) throw new Error('no setup');
+  const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });
+  const context = isolate.createContextSync();
+  const install = context.evalSync(setup.realm, {
+    reference: true,
+    filename: 'realm',
+    timeout: SETUP_TIMEOUT_MS,
+  });
+  const realm = install.applySync(undefined, [JSON.stringify(setup.settings)], {
+    result: { reference: true },
+    timeout: SETUP_TIMEOUT_MS,
+  }) as IsolatedVm.Reference<Realm>;
+  const port = <K extends keyof Realm>(name: K): Port<K> =>
+    realm.getSync(name, { reference: true }) as Port<K>;
+  const opened: Room = {
+    isolate,
+    context,
+    define: port('define'),
+    forget: port('forget'),
+    begin: port('begin'),
+    resume: port('resume'),
+    load: port('load'),
+    step: port('step'),
+    collect: port('collect'),
+  };
+  for (const program of programs.values()) define(opened, program);
+  return opened;
+}
+
+function define(
+  { isolate, context, define: defineIn }: Room,
+  { id, source, usesContext }: ProgramFrame,
+): void {
+  const options = { timeout: SETUP_TIMEOUT_MS };
+  try {
+    const script = isolate.compileScriptSync(source, { filename: `program-${id}` });
+    const parts = script.runSync(context, { reference: true, ...options });
+    defineIn.applySync(undefined, [id, usesContext, parts.derefInto(), ''], options);
+    script.release();
+  } catch (error) {
+    if (isolate.isDisposed) throw error;
+    const problem = error instanceof Error ? error.message : 'the program does not compile';
+    defineIn.applySync(undefined, [id, usesContext, undefined, problem], options);
+  }
+}

@@ -1,0 +1,172 @@
+/** The sandbox as the rest of the program sees it: what is known is answered at once, the rest by a process that may be killed. */
+
+import type { NamespaceMode, SandboxLimits } from '../config/types.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../observe/logger.ts';
+import { everyError, everyRemembered, everyValue, quarantineError, rememberedOf } from './answer.ts';
+import type { Job } from './batch.ts';
+import { readGuestSource } from './guest-source.ts';
+import { lookUp, type Lookup } from './lookup.ts';
+import { Memo, type Remembered } from './memo.ts';
+import { NOTHING } from './projection.ts';
+import { ProgramEntry } from './program-entry.ts';
+import { Scheduler } from './scheduler.ts';
+import type {
+  EvaluateRequest,
+  EvaluateResponse,
+  Evaluator,
+  Program,
+  ProgramId,
+  VclusterContext,
+} from './types.ts';
+
+/** What the sandbox reports, a part of the daemon's series. */
+export interface SandboxMetrics {
+  memo(hits: number, misses: number): void;
+  batched(matches: number): void;
+  sandboxKilled(reason: 'timeout' | 'memory' | 'exit'): void;
+}
+
+export interface SandboxOptions {
+  readonly programs: readonly Program[];
+  readonly vcluster: VclusterContext;
+  /** For `virtualToHostDNS`; single-namespace mode when absent. */
+  readonly namespaces?: NamespaceMode;
+  readonly limits: SandboxLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: SandboxMetrics;
+}
+
+/** One generation of programs. A process is started by the first evaluation that needs one and ends with the sandbox. */
+export interface Sandbox extends Evaluator, AsyncDisposable {
+  /** Adds a program; its id must be new. */
+  define(program: Program): void;
+  /** Drops a program that will not be asked for any more. */
+  forget(id: ProgramId): void;
+  /** Process ids of the children that exist now. */
+  readonly pids: readonly number[];
+}
+
+export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+  return new ProcessSandbox(options);
+}
+
+const NO_METRICS: SandboxMetrics = {
+  memo: () => undefined,
+  batched: () => undefined,
+  sandboxKilled: () => undefined,
+};
+
+class ProcessSandbox implements Sandbox {
+  readonly #options: SandboxOptions;
+  readonly #metrics: SandboxMetrics;
+  readonly #entries = new Map<ProgramId, ProgramEntry>();
+  readonly #memo: Memo | undefined;
+  /** Answers of programs that read nothing, kept whatever the memo's budget is. */
+  readonly #folded = new Map<ProgramId, Remembered>();
+  #scheduler: Scheduler | undefined;
+  #isClosed = false;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.#metrics = options.metrics ?? NO_METRICS;
+    this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
+    for (const program of options.programs) this.define(program);
+  }
+
+  get pids(): readonly number[] {
+    return this.#scheduler?.pids ?? [];
+  }
+
+  define(program: Program): void {
+    this.#entries.set(program.id, new ProgramEntry(program, this.#memo, this.#options.clock));
+  }
+
+  forget(id: ProgramId): void {
+    const memo = this.#entries.get(id)?.memo;
+    if (memo !== undefined) this.#memo?.close(memo);
+    this.#entries.delete(id);
+    this.#folded.delete(id);
+    this.#scheduler?.forget(id);
+  }
+
+  evaluate(
+    request: EvaluateRequest,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    const count = request.values.length;
+    const entry = this.#entries.get(request.program);
+    if (entry === undefined || this.#isClosed) {
+      const message = this.#isClosed ? 'the sandbox is closed' : 'this program is not in the sandbox';
+      return everyError(count, { kind: 'killed', message });
+    }
+    if (count === 0) return { values: [], errors: undefined };
+    if (entry.program.constant !== undefined) return everyValue(count, entry.program.constant.value);
+    const until = entry.quarantine.programUntil();
+    if (until !== undefined) return everyError(count, quarantineError('this expression', until));
+    if (entry.isConstant) return this.#evaluateConstant(entry, count, done);
+    return this.#evaluateMatches(entry, request, done);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#scheduler?.close();
+  }
+
+  #evaluateConstant(
+    entry: ProgramEntry,
+    count: number,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    const known = this.#folded.get(entry.program.id);
+    if (known !== undefined) return everyRemembered(count, known);
+    const until = entry.quarantine.inputUntil(entry.inputKey(undefined, '', NOTHING));
+    if (until !== undefined) return everyError(count, quarantineError('this expression', until));
+    this.#add({
+      entry,
+      values: [undefined],
+      paths: undefined,
+      objects: NOTHING,
+      complete: ([value], errors) => {
+        const error = errors?.get(0);
+        const result = rememberedOf(value, error);
+        if (result !== undefined) this.#folded.set(entry.program.id, result);
+        done(error === undefined ? everyValue(count, value) : everyError(count, error));
+      },
+    });
+    return undefined;
+  }
+
+  #evaluateMatches(
+    entry: ProgramEntry,
+    request: EvaluateRequest,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    let lookup: Lookup;
+    try {
+      lookup = lookUp(entry, request);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      const message = 'the value is too large or too deep for the sandbox';
+      return everyError(request.values.length, { kind: 'runtime', message });
+    }
+    if (entry.memo !== undefined) this.#metrics.memo(lookup.hits, lookup.misses);
+    if (lookup.response !== undefined) return lookup.response;
+    this.#add(lookup.job(done));
+    return undefined;
+  }
+
+  #add(job: Job): void {
+    const { vcluster, namespaces, limits, clock, logger } = this.#options;
+    this.#scheduler ??= new Scheduler({
+      source: readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits),
+      memoryBytes: limits.memoryBytes,
+      clock,
+      logger,
+      batched: (matches) => this.#metrics.batched(matches),
+      killed: (reason) => this.#metrics.sandboxKilled(reason),
+    });
+    this.#scheduler.add(job);
+  }
+}

@@ -1,0 +1,102 @@
+/** Looks after a child at work: too long a silence or too much memory ends it. Looks at nothing while there is no work. */
+
+import type { Clock, Timer } from '../lib/clock.ts';
+import type { SandboxChild } from './child.ts';
+
+export type KillReason = 'timeout' | 'memory';
+
+export interface WatchLimits {
+  readonly silenceMs: number;
+  /** Resident, above the baseline. */
+  readonly memoryBytes: number;
+}
+
+const TICK_MS = 10;
+/** A child that computes is looked at every tick, one that answers all the time less often. */
+const CALM_TICKS = 10;
+/** Silence counts only while the child gets processor time; but not for ever. */
+const STARVED_FACTOR = 10;
+
+export class Watchdog {
+  readonly #clock: Clock;
+  readonly #limits: WatchLimits;
+  readonly #kill: (reason: KillReason) => void;
+  #child: SandboxChild | undefined;
+  #timer: Timer | undefined;
+  #heardMs = 0;
+  #allowanceMs = 0;
+  #processorMs: number | undefined;
+  #ticks = 0;
+  #isSuspect = false;
+
+  constructor(clock: Clock, limits: WatchLimits, kill: (reason: KillReason) => void) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#kill = kill;
+  }
+
+  /** The child has work as of now; `allowanceMs` is what this piece may take longer than others before its first answer. */
+  expect(child: SandboxChild, allowanceMs: number): void {
+    this.#child = child;
+    this.#allowanceMs = allowanceMs;
+    this.heard();
+    this.#allowanceMs = allowanceMs;
+    this.#timer ??= this.#clock.schedule(TICK_MS, () => this.#tick());
+  }
+
+  /** It has answered something. */
+  heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+    this.#allowanceMs = 0;
+    this.#isSuspect = false;
+    this.#processorMs = undefined;
+  }
+
+  /** Nothing is expected any more. */
+  rest(): void {
+    this.#child = undefined;
+  }
+
+  stop(): void {
+    this.rest();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    const child = this.#child;
+    if (child === undefined) return;
+    const reason = this.#judge(child);
+    if (reason !== undefined) {
+      this.#kill(reason);
+      return;
+    }
+    this.#timer = this.#clock.schedule(this.#isSuspect ? 1 : TICK_MS, () => this.#tick());
+  }
+
+  #judge(child: SandboxChild): KillReason | undefined {
+    this.#ticks += 1;
+    const silenceMs = this.#clock.monotonicMs() - this.#heardMs;
+    if (silenceMs >= TICK_MS || this.#ticks % CALM_TICKS === 0) {
+      const bytes = child.residentBytes();
+      if (bytes !== undefined && bytes > child.baselineBytes + this.#limits.memoryBytes) return 'memory';
+    }
+    this.#processorMs ??= silenceMs >= TICK_MS ? child.processorMs() : undefined;
+    const limitMs = this.#limits.silenceMs + this.#allowanceMs;
+    if (silenceMs <= limitMs) return undefined;
+    // The answer may lie in the pipe already when this process itself was held up: look once more after the next turn.
+    if (!this.#isSuspect) {
+      this.#isSuspect = true;
+      return undefined;
+    }
+    return this.#isStarved(child, silenceMs, limitMs) ? undefined : 'timeout';
+  }
+
+  #isStarved(child: SandboxChild, silenceMs: number, limitMs: number): boolean {
+    const now = child.processorMs();
+    if (now === undefined || this.#processorMs === undefined || silenceMs > limitMs * STARVED_FACTOR)
+      return false;
+    return now - this.#processorMs < limitMs / 2;
+  }
+}

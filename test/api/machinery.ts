@@ -1,0 +1,58 @@
+/** The generic machinery around the kinds of a test: no cluster, no namespaces. */
+
+import type { Authorizer } from '../../src/api/authorizer.ts';
+import { allowEverything } from '../../src/api/authorizer.ts';
+import { startServer, type RunningServer } from '../../src/api/start-server.ts';
+import type { DefinitionTable } from '../../src/api/resource-definition.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Random } from '../../src/lib/random.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+import { RawClient } from '../contract/raw-client.ts';
+
+export interface Machinery extends AsyncDisposable {
+  readonly client: RawClient;
+  readonly store: MemoryStore;
+  readonly server: RunningServer;
+}
+
+export interface MachineryOptions {
+  table: DefinitionTable;
+  clock?: Clock;
+  random?: Random;
+  authorizer?: Authorizer;
+}
+
+const noAdmission = {
+  beforeCreate: () => Promise.resolve(),
+  beforeDelete: () => Promise.resolve(),
+  afterWrite: () => Promise.resolve(),
+};
+
+export async function startMachinery(options: MachineryOptions): Promise<Machinery> {
+  const store = new MemoryStore();
+  const server = await startServer({
+    table: options.table,
+    store,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    logger: silentLogger,
+    authorizer: options.authorizer ?? allowEverything,
+    authenticate: (authorization) => authorization?.replace('Bearer ', '') ?? 'nobody',
+    version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
+    admission: () => noAdmission,
+  });
+  const client = new RawClient({ url: `http://${server.address}` });
+  return {
+    client,
+    store,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}

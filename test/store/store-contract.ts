@@ -1,0 +1,253 @@
+/** What every driver of the store must do. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { StoreError, type Store, type StoreEvent, type StoreKey } from '../../src/store/types.ts';
+
+export type NewStore = (historyLimit?: number) => Promise<Store>;
+
+function key(name: string, namespace = 'ns', resource = 'things'): StoreKey {
+  return { resource, namespace, name };
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+  } catch (error) {
+    return error instanceof StoreError ? error.code : 'another error';
+  }
+  return 'no error';
+}
+
+export function storeContract(driver: string, open: NewStore): void {
+  writes(driver, open);
+  lists(driver, open);
+  watches(driver, open);
+  histories(driver, open);
+}
+
+function writes(driver: string, open: NewStore): void {
+  describe(`${driver}: writes`, () => {
+    test('what was created is there, at the revision of its creation', async () => {
+      await using store = await open();
+      const before = await store.revision();
+      const entry = await store.create(key('a'), { x: 1 });
+      expect(entry.revision).toBeGreaterThan(before);
+      expect(await store.revision()).toBe(entry.revision);
+      expect(await store.get(key('a'))).toEqual({ key: key('a'), value: { x: 1 }, revision: entry.revision });
+      expect(await store.get(key('a', 'other'))).toBeUndefined();
+    });
+
+    test('a name is taken once, and the error holds what has it', async () => {
+      await using store = await open();
+      const first = await store.create(key('a'), { x: 1 });
+      const second = store.create(key('a'), { x: 2 });
+      await expect(second).rejects.toMatchObject({ code: 'exists', current: { revision: first.revision } });
+      await store.create(key('a', 'other'), {});
+      await store.create(key('a', 'ns', 'others'), {});
+    });
+
+    test('an update or a deletion happens only at the revision that it expects', async () => {
+      await using store = await open();
+      const { revision } = await store.create(key('a'), { x: 1 });
+      const updated = await store.update(key('a'), { x: 2 }, revision);
+      expect(updated.revision).toBeGreaterThan(revision);
+      expect(await codeOf(store.update(key('a'), { x: 3 }, revision))).toBe('conflict');
+      expect(await codeOf(store.delete(key('a'), revision))).toBe('conflict');
+      const deleted = await store.delete(key('a'), updated.revision);
+      expect(deleted.revision).toBeGreaterThan(updated.revision);
+      expect(deleted.value).toEqual({ x: 2 });
+      expect(await codeOf(store.update(key('a'), {}, deleted.revision))).toBe('missing');
+      expect(await codeOf(store.delete(key('a'), deleted.revision))).toBe('missing');
+    });
+
+    test('a refused write leaves no trace', async () => {
+      await using store = await open();
+      const { revision } = await store.create(key('a'), { x: 1 });
+      await codeOf(store.create(key('a'), {}));
+      await codeOf(store.update(key('a'), {}, revision + 1));
+      await codeOf(store.delete(key('b'), revision));
+      expect(await store.revision()).toBe(revision);
+      expect((await store.get(key('a')))?.value).toEqual({ x: 1 });
+    });
+
+    test('names that mean something to JavaScript are names', async () => {
+      await using store = await open();
+      for (const name of ['__proto__', 'constructor', 'toString']) await store.create(key(name), { name });
+      expect((await store.get(key('__proto__')))?.value).toEqual({ name: '__proto__' });
+      expect((await store.list({ resource: 'things' })).entries).toHaveLength(3);
+    });
+
+    test('nothing can be written when it is closed', async () => {
+      const store = await open();
+      await store[Symbol.asyncDispose]();
+      expect(await codeOf(store.create(key('a'), {}))).toBe('closed');
+    });
+  });
+}
+
+function lists(driver: string, open: NewStore): void {
+  describe(`${driver}: lists`, () => {
+    async function filled(): Promise<Store> {
+      const store = await open();
+      for (const [namespace, name] of [
+        ['b', 'x'],
+        ['a', 'y'],
+        ['a-b', 'z'],
+        ['a', 'x'],
+      ] as const) {
+        await store.create(key(name, namespace), {});
+      }
+      return store;
+    }
+
+    const names = (entries: readonly { key: StoreKey }[]): string[] =>
+      entries.map(({ key: { namespace, name } }) => `${namespace}/${name}`);
+
+    test('are in the order of their keys, of one namespace or of all', async () => {
+      await using store = await filled();
+      const all = await store.list({ resource: 'things' });
+      expect(names(all.entries)).toEqual(['a-b/z', 'a/x', 'a/y', 'b/x']);
+      const some = await store.list({ resource: 'things', namespace: 'a' });
+      expect(names(some.entries)).toEqual(['a/x', 'a/y']);
+      expect(names((await store.list({ resource: 'others' })).entries)).toEqual([]);
+    });
+
+    test('come in pages that show one revision', async () => {
+      await using store = await filled();
+      const first = await store.list({ resource: 'things' }, { limit: 2 });
+      expect([names(first.entries), first.remaining]).toEqual([['a-b/z', 'a/x'], 2]);
+      await store.create(key('xx', 'a'), {});
+      const gone = await store.get(key('x', 'b'));
+      await store.delete(key('x', 'b'), gone?.revision ?? 0);
+      const page = { atRevision: first.revision, after: 'a/x', limit: 2 };
+      const second = await store.list({ resource: 'things' }, page);
+      expect([names(second.entries), second.remaining, second.revision]).toEqual([
+        ['a/y', 'b/x'],
+        0,
+        first.revision,
+      ]);
+    });
+
+    test('of the future and of forgotten times are refused', async () => {
+      await using store = await filled();
+      const now = await store.revision();
+      expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now + 1 }))).toBe('future');
+      await store.compact(now);
+      expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now - 1 }))).toBe('compacted');
+      expect((await store.list({ resource: 'things' }, { atRevision: now })).entries).toHaveLength(4);
+      expect(await codeOf(store.compact(now + 1))).toBe('future');
+    });
+  });
+}
+
+function watches(driver: string, open: NewStore): void {
+  describe(`${driver}: watches`, () => {
+    test('replay what they missed and go on without a gap', async () => {
+      await using store = await open();
+      const a = await store.create(key('a'), { x: 1 });
+      const b = await store.update(key('a'), { x: 2 }, a.revision);
+      const seen: StoreEvent[] = [];
+      const watch = await store.watch({ resource: 'things' }, a.revision, {
+        event: (event) => seen.push(event),
+        end: () => undefined,
+      });
+      await store.create(key('other', 'ns', 'others'), {});
+      await store.delete(key('a'), b.revision);
+      expect(seen.map(({ type, entry, previous }) => [type, entry.value, previous?.value])).toEqual([
+        ['updated', { x: 2 }, { x: 1 }],
+        ['deleted', { x: 2 }, { x: 2 }],
+      ]);
+      expect(watch.revision).toBe(await store.revision());
+      watch.close();
+      await store.create(key('b'), {});
+      expect(seen).toHaveLength(2);
+    });
+
+    test('see one namespace or all', async () => {
+      await using store = await open();
+      const seen: string[] = [];
+      const observer = {
+        event: ({ entry }: StoreEvent) => void seen.push(entry.key.name),
+        end: () => undefined,
+      };
+      await store.watch({ resource: 'things', namespace: 'a' }, await store.revision(), observer);
+      await store.create(key('no', 'b'), {});
+      await store.create(key('yes', 'a'), {});
+      expect(seen).toEqual(['yes']);
+    });
+
+    test('from before the history are refused', async () => {
+      await using store = await open(4);
+      const { revision } = await store.create(key('first'), {});
+      for (let i = 0; i < 20; i++) await store.create(key(`n${i}`), {});
+      const observer = { event: () => undefined, end: () => undefined };
+      expect(await codeOf(store.watch({ resource: 'things' }, revision, observer))).toBe('compacted');
+      const now = await store.revision();
+      expect(await codeOf(store.watch({ resource: 'things' }, now - 1, observer))).toBe('no error');
+      expect(await codeOf(store.watch({ resource: 'things' }, now + 1, observer))).toBe('future');
+    });
+
+    test('end when the store closes, once', async () => {
+      const store = await open();
+      let ends = 0;
+      await store.watch({ resource: 'things' }, await store.revision(), {
+        event: () => undefined,
+        end: () => void ends++,
+      });
+      await store[Symbol.asyncDispose]();
+      expect(ends).toBe(1);
+    });
+  });
+}
+
+/** A random history of writes, then questions about every moment of it. */
+function histories(driver: string, open: NewStore): void {
+  const operation = fc.record({
+    name: fc.constantFrom('a', 'b', 'c'),
+    namespace: fc.constantFrom('n', 'm'),
+    deletes: fc.boolean(),
+    value: fc.nat(9),
+  });
+
+  describe(`${driver}: any history`, () => {
+    test('a list at a revision is the replay of all events up to it', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
+          await using store = await open();
+          const model = new Map<string, number>();
+          const moments: { revision: number; state: string }[] = [];
+          const seen: StoreEvent[] = [];
+          await store.watch({ resource: 'things' }, await store.revision(), {
+            event: (event) => seen.push(event),
+            end: () => undefined,
+          });
+          for (const { name, namespace, deletes, value } of operations) {
+            const at = key(name, namespace);
+            const current = await store.get(at);
+            if (!current) await store.create(at, { value });
+            else if (deletes) await store.delete(at, current.revision);
+            else await store.update(at, { value }, current.revision);
+            const id = `${namespace}/${name}`;
+            if (current && deletes) model.delete(id);
+            else model.set(id, value);
+            moments.push({
+              revision: await store.revision(),
+              state: JSON.stringify([...model].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+            });
+          }
+          expect(seen.map(({ revision }) => revision)).toEqual(moments.map(({ revision }) => revision));
+          for (const { revision, state } of moments) {
+            const { entries } = await store.list({ resource: 'things' }, { atRevision: revision });
+            const listed = entries.map((entry) => [
+              `${entry.key.namespace}/${entry.key.name}`,
+              entry.value['value'],
+            ]);
+            expect(JSON.stringify(listed)).toBe(state);
+          }
+        }),
+        { numRuns: 60 },
+      );
+    });
+  });
+}
