@@ -1,0 +1,6 @@
+/** References and what they bring along, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
+
+import { referenceScenarios } from '../scenarios/references.ts';
+import { newRealWorld } from './real-ground.ts';
+
+referenceScenarios(newRealWorld);

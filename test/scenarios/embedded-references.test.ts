@@ -1,0 +1,6 @@
+/** References and what they bring along, on embedded clusters. */
+
+import { newEmbeddedWorld } from './embedded-ground.ts';
+import { referenceScenarios } from './references.ts';
+
+referenceScenarios(newEmbeddedWorld);
