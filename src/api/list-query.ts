@@ -4,7 +4,7 @@ import type { StringMap } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { StoredEntry, StoreRange } from '../store/types.ts';
 import { unsupportedValue } from './field-error.ts';
-import { currentForm } from './object-registry.ts';
+import { currentForm } from './target.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';

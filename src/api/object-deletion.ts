@@ -4,15 +4,9 @@ import type { Timer } from '../lib/clock.ts';
 import { cloneJson, type JsonObject } from '../lib/json.ts';
 import { StoreError, type StoredEntry } from '../store/types.ts';
 import type { DeleteOptions } from './write-options.ts';
-import {
-  currentForm,
-  groupName,
-  isFinished,
-  isRevisionConflict,
-  kindName,
-  type ObjectRegistry,
-  type Target,
-} from './object-registry.ts';
+import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
+import { currentForm, groupName, kindName, type Target } from './target.ts';
+import { isFinished } from './write-rules.ts';
 import { storedForm } from './object-view.ts';
 import { timeText } from './schema/scalars.ts';
 import { conflict, notFound } from './status.ts';

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { jsonEquals, type JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
-import type { Target } from './object-registry.ts';
+import type { Target } from './target.ts';
 import { duplicateOwners, metadataOf, objectList, text } from './validation/metadata.ts';
 
 /** Letters and digits that spell no words. */

@@ -1,43 +1,30 @@
 /** Reading and writing objects of any kind with the semantics of a Kubernetes API server, over one store. */
 
 import type { Clock } from '../lib/clock.ts';
-import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { jsonEquals, type JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
-import { StoreError, type Store, type StoredEntry, type StoreKey } from '../store/types.ts';
-import { trackUpdate, withManagedFields, type FieldWriter } from './fields/managed-fields.ts';
+import { StoreError, type Store, type StoredEntry } from '../store/types.ts';
+import type { Admission } from './admission.ts';
+import type { FieldWriter } from './fields/managed-entries.ts';
+import { trackUpdate, withManagedFields } from './fields/managed-fields.ts';
 import { invalidValue } from './field-error.ts';
 import { createdMetadata, generatedName, keptMetadata, nextGeneration } from './object-metadata.ts';
-import { storedForm, viewOf } from './object-view.ts';
+import { presented, storedForm } from './object-view.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
-import { decodeObject, emptyObject } from './schema/decode.ts';
+import { emptyObject } from './schema/decode.ts';
 import { timeText } from './schema/scalars.ts';
 import {
   alreadyExists,
   conflict,
-  failure,
   invalid,
   MODIFIED,
   nameExhausted,
   notFound,
   stillDeleting,
-  type GroupName,
 } from './status.ts';
-import { metadataOf, text, validateMetadata, validateMetadataUpdate } from './validation/metadata.ts';
-
-/** What a kind's neighbours have to say about its writes. */
-export interface Admission {
-  /** Before an object is made; throws a `StatusError` to refuse. */
-  beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
-  /** Before an object is deleted; throws a `StatusError` to refuse. */
-  beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
-  /** After every committed write; must not throw. */
-  afterWrite(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
-}
-
-export interface CommittedWrite {
-  readonly type: 'created' | 'updated' | 'deleted';
-  readonly entry: StoredEntry;
-}
+import { currentForm, groupName, storeKey, type Target } from './target.ts';
+import { metadataOf, text } from './validation/metadata.ts';
+import { canonical, isFinished, mergedFor, refuseInvalid, withGeneration } from './write-rules.ts';
 
 export interface RegistryOptions {
   store: Store;
@@ -46,21 +33,12 @@ export interface RegistryOptions {
   admission: Admission;
 }
 
-/** One object of one kind. */
-export interface Target {
-  readonly definition: ResourceDefinition;
-  readonly namespace: string;
-  readonly name: string;
-  /** Absent: the object itself. */
-  readonly subresource?: Subresource | undefined;
-}
-
 export interface WriteContext {
   readonly manager: string;
   readonly isDryRun: boolean;
 }
 
-/** An object as written: `entry` is absent for a dry run. */
+/** An object as written, or as it would be for a dry run. */
 export interface Written {
   readonly object: JsonObject;
   readonly resourceVersion: string;
@@ -249,7 +227,8 @@ export class ObjectRegistry {
   ): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.get(target);
-      const current = viewOf(target.definition, entry.value, String(entry.revision));
+      const form = currentForm(target.definition, entry);
+      const current = presented(target.definition, form, String(entry.revision));
       try {
         return await change(current as JsonObject, entry); // a view is JSON
       } catch (error) {
@@ -283,70 +262,6 @@ export class ObjectRegistry {
   }
 }
 
-export function groupName(definition: ResourceDefinition): GroupName {
-  return { group: definition.group, resource: definition.plural };
-}
-
-/** For validation errors, which name the kind. */
-export function kindName(definition: ResourceDefinition): GroupName {
-  // A view of another kind is validated as that kind, of the core group.
-  return { group: definition.view ? '' : definition.group, resource: definition.kind };
-}
-
-export function storeKey({ definition, namespace, name }: Target): StoreKey {
-  return { resource: definition.storage, namespace, name };
-}
-
 export function isRevisionConflict(error: unknown): boolean {
   return error instanceof StoreError && (error.code === 'conflict' || error.code === 'missing');
-}
-
-/** The stored object in the shape of this kind, without kind and apiVersion. */
-export function currentForm(definition: ResourceDefinition, entry: StoredEntry): JsonObject {
-  return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
-}
-
-/** What is to be stored: a subresource changes only its part, and the object itself leaves the status alone. */
-function mergedFor({ definition, subresource }: Target, previous: JsonObject, body: JsonObject): JsonObject {
-  // Cloned where it comes from the store: what follows may change it.
-  if (subresource) return cloneJson(subresource.merge(previous, body));
-  if (!definition.hasStatus) return { ...body };
-  const { status: _ignored, ...rest } = body;
-  const status: JsonValue | undefined = previous['status'];
-  return status === undefined ? rest : { ...rest, status: cloneJson(status) };
-}
-
-/** In the form in which the kind is stored, whatever defaults have added. */
-function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
-  return decodeObject(definition.schema, object).value;
-}
-
-function withGeneration(object: JsonObject, generation: number): JsonObject {
-  return { ...object, metadata: { ...metadataOf(object), generation } };
-}
-
-/** Nothing holds back the deletion any more. */
-export function isFinished(definition: ResourceDefinition, object: JsonObject): boolean {
-  const metadata = metadataOf(object);
-  if (text(metadata, 'deletionTimestamp') === '') return false;
-  const grace = metadata['deletionGracePeriodSeconds'];
-  return !definition.holdsDeletion(object) && (grace === undefined || grace === 0);
-}
-
-function refuseInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
-  const { definition } = target;
-  const errors = [
-    ...(previous ? validateMetadataUpdate(metadataOf(next), metadataOf(previous)) : []),
-    ...validateMetadata(metadataOf(next), definition),
-    ...definition.validate(next, previous),
-  ];
-  if (errors.length === 0) return;
-  throw invalid(kindName(definition), text(metadataOf(next), 'name'), errors);
-}
-
-/** A create must not carry a resourceVersion. */
-export function refuseResourceVersion(body: JsonObject): void {
-  if (isJsonObject(body['metadata']) && text(metadataOf(body), 'resourceVersion') !== '') {
-    throw failure(500, '', 'resourceVersion should not be set on objects to be created');
-  }
 }

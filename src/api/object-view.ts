@@ -42,15 +42,19 @@ export class ObjectViews {
   }
 }
 
-/** `resourceVersion` `''`: the object was not stored. */
-export function viewOf(
+function viewOf(definition: ResourceDefinition, stored: JsonObject, resourceVersion: string): KubeObject {
+  const value = definition.view ? definition.view.fromStorage(stored) : stored;
+  return presented(definition, value, resourceVersion);
+}
+
+/** An object in the shape of its kind, as a client sees it. `resourceVersion` `''`: it was not stored. */
+export function presented(
   definition: ResourceDefinition,
-  stored: JsonObject,
+  value: JsonObject,
   resourceVersion: string,
 ): KubeObject {
-  const value = definition.view ? definition.view.fromStorage(stored) : stored;
+  const { resourceVersion: _version, ...source } = metadataOf(value);
   const metadata: JsonObject = {};
-  const source = metadataOf(value);
   for (const field of BEFORE_VERSION) {
     if (source[field] !== undefined) metadata[field] = source[field];
   }

@@ -3,26 +3,22 @@
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { isNotFound, StatusError } from '../kube/status-error.ts';
-import type { StoredEntry } from '../store/types.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import { jsonAnswer, statusAnswer, withWarnings, type Answer } from './answer.ts';
-import { listObjects, type ObjectPage } from './list-objects.ts';
+import { listObjects } from './list-objects.ts';
 import { parseListQuery, parseVersion } from './list-query.ts';
-import { negotiate, type AnswerForm, type OfferedForm } from './negotiate.ts';
-import type { Deletion, ObjectDeleter } from './object-deletion.ts';
-import { checkName, patchKindOf, patchObject } from './object-patch.ts';
-import {
-  groupName,
-  refuseResourceVersion,
-  type ObjectRegistry,
-  type Target,
-  type Written,
-} from './object-registry.ts';
-import { viewOf, type ObjectViews } from './object-view.ts';
+import { negotiate, type AnswerForm } from './negotiate.ts';
+import { LIST_FORMS, OBJECT_FORMS, ObjectAnswers, type Presentation } from './object-answers.ts';
+import type { ObjectDeleter } from './object-deletion.ts';
+import { patchKindOf, patchObject } from './object-patch.ts';
+import type { ObjectRegistry, Written } from './object-registry.ts';
+import { checkName, groupName, type Target } from './target.ts';
+import { refuseResourceVersion } from './write-rules.ts';
+import type { ObjectViews } from './object-view.ts';
 import { checkType, decodeBody, parseBody, parseJsonText, type RawBody } from './read-body.ts';
 import { verbOf, type ResourcePath } from './request-info.ts';
 import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
-import { DecodeError } from './schema/decode.ts';
+import { DecodeError } from './schema/decode-scalar.ts';
 import {
   badRequest,
   forbidden,
@@ -30,7 +26,6 @@ import {
   noSuchResource,
   tooLargeResourceVersion,
 } from './status.ts';
-import { partialMetadata, tableOf, type IncludeObject } from './table.ts';
 import { duplicateOwners, metadataOf, text } from './validation/metadata.ts';
 import { parseDeleteOptions, parseWriteOptions } from './write-options.ts';
 
@@ -61,17 +56,6 @@ export interface ResourceHandlerOptions {
   views: ObjectViews;
 }
 
-const META = 'meta.k8s.io';
-const TABLE: OfferedForm = { as: 'Table', group: META, versions: ['v1', 'v1beta1'] };
-const PARTIAL: OfferedForm = { as: 'PartialObjectMetadata', group: META, versions: ['v1', 'v1beta1'] };
-const PARTIAL_LIST: OfferedForm = {
-  as: 'PartialObjectMetadataList',
-  group: META,
-  versions: ['v1', 'v1beta1'],
-};
-const OBJECT_FORMS = [TABLE, PARTIAL];
-const LIST_FORMS = [TABLE, PARTIAL_LIST];
-
 /** One request under way. */
 interface Call {
   readonly request: ApiRequest;
@@ -82,9 +66,11 @@ interface Call {
 
 export class ResourceHandler {
   readonly #options: ResourceHandlerOptions;
+  readonly #answers: ObjectAnswers;
 
   constructor(options: ResourceHandlerOptions) {
     this.#options = options;
+    this.#answers = new ObjectAnswers(options.views, options.clock);
   }
 
   /** Throws `StatusError`. */
@@ -162,32 +148,7 @@ export class ResourceHandler {
     const asked = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
     const current = asked === 0 ? 0 : await registry.store.revision();
     if (asked > current) throw tooLargeResourceVersion(asked, current);
-    return this.#entryAnswer(call, await registry.get(call.target));
-  }
-
-  #entryAnswer(call: Call, entry: StoredEntry): Answer {
-    const { definition } = call.target;
-    if (call.form.as === '') return jsonAnswer(200, this.#options.views.text(definition, entry), call.form);
-    return this.#objectAnswer(call, 200, entry.value, String(entry.revision));
-  }
-
-  #objectAnswer({ target, form, request }: Call, code: number, stored: JsonObject, version: string): Answer {
-    const object = viewOf(target.definition, stored, version);
-    switch (form.as) {
-      case 'Table': {
-        const options = this.#tableOptions(request, { resourceVersion: version });
-        return jsonAnswer(code, tableOf(target.definition, [object], options), form);
-      }
-      case 'PartialObjectMetadata':
-        return jsonAnswer(code, partialMetadata(object), form);
-      default:
-        return jsonAnswer(code, JSON.stringify(object), form);
-    }
-  }
-
-  #tableOptions({ query }: ApiRequest, metadata: JsonObject): Parameters<typeof tableOf>[2] {
-    const nowMs = this.#options.clock.now();
-    return { includeObject: includeObject(query), nowMs, metadata, hasColumns: true };
+    return this.#answers.entry(presentation(call), await registry.get(call.target));
   }
 
   async #create(call: Call): Promise<Answer> {
@@ -197,7 +158,7 @@ export class ResourceHandler {
     const body = this.#body(call, options.fieldValidation);
     if (definition.respond) {
       const object = await definition.respond(body, request.user);
-      return this.#objectAnswer(call, 201, object, '');
+      return this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
     }
     refuseOtherNamespace(target, body);
     refuseResourceVersion(body);
@@ -241,12 +202,7 @@ export class ResourceHandler {
 
   #written(call: Call, written: Written): Answer {
     call.warnings.push(...call.target.definition.warnings(written.object));
-    const code = written.isCreated ? 201 : 200;
-    const { resourceVersion: _version, ...metadata } = metadataOf(written.object);
-    // Already in the shape of its kind: only the view's additions are missing.
-    const definition = { ...call.target.definition, view: undefined };
-    const shown: Call = { ...call, target: { ...call.target, definition } };
-    return this.#objectAnswer(shown, code, { ...written.object, metadata }, written.resourceVersion);
+    return this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
   }
 
   async #delete(call: Call): Promise<Answer> {
@@ -254,7 +210,7 @@ export class ResourceHandler {
     const options = parseDeleteOptions(request.query, deleteBody(request.body));
     const deletion = await this.#options.deleter.delete(target, options);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
-    if (isShown) return this.#deletedAnswer(call, deletion);
+    if (isShown) return this.#answers.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
     return jsonAnswer(200, {
       kind: 'Status',
@@ -263,12 +219,6 @@ export class ResourceHandler {
       status: 'Success',
       details: { name: target.name, ...(group === '' ? {} : { group }), kind: plural, uid: deletion.uid },
     });
-  }
-
-  #deletedAnswer(call: Call, { object, resourceVersion }: Deletion): Answer {
-    const definition = { ...call.target.definition, view: undefined };
-    const shown: Call = { ...call, target: { ...call.target, definition } };
-    return this.#objectAnswer(shown, 200, object, resourceVersion);
   }
 
   async #collection(verb: Verb, call: Call): Promise<Answer> {
@@ -284,30 +234,12 @@ export class ResourceHandler {
           .catch((error: unknown) => ignoreNotFound(error));
       }
     }
-    return this.#listAnswer(call, page);
+    return this.#answers.list(presentation(call), page);
   }
+}
 
-  #listAnswer({ target, form, request }: Call, page: ObjectPage): Answer {
-    const { definition } = target;
-    const { views } = this.#options;
-    const metadata: JsonObject = { resourceVersion: String(page.revision) };
-    if (page.continueToken !== '') metadata['continue'] = page.continueToken;
-    if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
-    if (form.as === 'Table') {
-      const objects = page.entries.map((entry) => views.object(definition, entry));
-      return jsonAnswer(200, tableOf(definition, objects, this.#tableOptions(request, metadata)), form);
-    }
-    if (form.as === 'PartialObjectMetadataList') {
-      const items = page.entries.map((entry) => partialMetadata(views.object(definition, entry)));
-      const list = { kind: 'PartialObjectMetadataList', apiVersion: `${META}/v1`, metadata, items };
-      return jsonAnswer(200, list, form);
-    }
-    const apiVersion =
-      definition.group === '' ? definition.version : `${definition.group}/${definition.version}`;
-    const head = JSON.stringify({ kind: `${definition.kind}List`, apiVersion, metadata });
-    const items = page.entries.map((entry) => views.itemText(definition, entry)).join(',');
-    return jsonAnswer(200, `${head.slice(0, -1)},"items":[${items}]}`, form);
-  }
+function presentation({ target, form, request }: Call): Presentation {
+  return { definition: target.definition, form, query: request.query };
 }
 
 function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
@@ -324,11 +256,6 @@ const DUPLICATE_OWNERS =
 function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
   if (fieldManager !== '') return fieldManager;
   return userAgent.split('/')[0] || 'unknown';
-}
-
-function includeObject(query: URLSearchParams): IncludeObject {
-  const asked = query.get('includeObject') ?? '';
-  return asked === 'None' || asked === 'Object' ? asked : 'Metadata';
 }
 
 function deleteBody(body: RawBody): JsonObject | undefined {

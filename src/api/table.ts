@@ -7,10 +7,18 @@ import { metadataOf, text } from './validation/metadata.ts';
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
 
+export interface TableOptions {
+  readonly includeObject: IncludeObject;
+  readonly nowMs: number;
+  readonly metadata: JsonObject;
+  /** A watch names its columns once. */
+  readonly hasColumns: boolean;
+}
+
 export function tableOf(
   definition: ResourceDefinition,
   objects: readonly KubeObject[],
-  options: { includeObject: IncludeObject; nowMs: number; metadata: JsonObject; hasColumns: boolean },
+  options: TableOptions,
 ): JsonObject {
   const columns = definition.columns.length === 0 ? [NAME_COLUMN, CREATED_COLUMN] : definition.columns;
   return {

@@ -31,6 +31,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./patch.ts'),
   },
   {
+    name: 'eval',
+    summary: 'evaluate expressions in the sandbox',
+    load: () => import('./eval.ts'),
+  },
+  {
     name: 'validate',
     summary: 'check configuration files, every error at once',
     load: () => import('./validate.ts'),

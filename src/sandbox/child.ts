@@ -34,6 +34,7 @@ export class SandboxChild {
   readonly #events: ChildEvents;
   #parts: Buffer[] = [];
   #partsBytes = 0;
+  #putOff = '';
   #stderr = '';
   #hasEnded = false;
 
@@ -66,8 +67,15 @@ export class SandboxChild {
     this.send(`S${JSON.stringify(source.setup)}`);
   }
 
+  /** Goes out with what was put off before, in one piece: every piece wakes the child up. */
   send(frame: string): void {
-    this.#input.write(`${frame}\n`);
+    this.#input.write(`${this.#putOff}${frame}\n`);
+    this.#putOff = '';
+  }
+
+  /** For a frame that has time until the next one. */
+  sendLater(frame: string): void {
+    this.#putOff += `${frame}\n`;
   }
 
   /** Ends it at once, whatever it does; `ended` follows. */

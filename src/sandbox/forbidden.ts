@@ -1,7 +1,7 @@
 /** What an expression may not use, found in its tree before anything runs. The realm must hold without this; it makes errors early and clear. */
 
-import type { ParseProblem } from './parse.ts';
-import { identifierName, isReference, staticKey, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
+import type { ParsedExpression, ParseProblem } from './parse.ts';
+import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 /** Everything in scope. The realm's allow list gives the same names, which a test compares. */
 export const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
@@ -134,10 +134,10 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** The first thing that is not allowed, in source order; undefined when all is well. */
-export function findForbidden(roots: readonly SyntaxNode[]): { message: string; at: SyntaxNode } | undefined {
-  const declared = declaredNames(roots);
+function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {
+  const declared = declaredNames(visits);
   let first: { message: string; at: SyntaxNode } | undefined;
-  for (const at of visit(roots)) {
+  for (const at of visits) {
     const message = forbiddenSyntax(at.node) ?? forbiddenKey(at) ?? forbiddenName(at, declared);
     if (message !== undefined && (first === undefined || at.node.start < first.at.start)) {
       first = { message, at: at.node };
@@ -146,8 +146,8 @@ export function findForbidden(roots: readonly SyntaxNode[]): { message: string; 
   return first;
 }
 
-export function forbiddenProblem(roots: readonly SyntaxNode[], shift: number): ParseProblem | undefined {
-  const found = findForbidden(roots);
+export function forbiddenProblem({ visits, shift }: ParsedExpression): ParseProblem | undefined {
+  const found = findForbidden(visits);
   return found && { kind: 'forbidden', message: found.message, offset: found.at.start - shift };
 }
 
@@ -213,9 +213,9 @@ function isOneEditAway(a: string, b: string): boolean {
  * Every name that the expression declares anywhere. Coarser than scopes are, on the safe side: a name used outside the function that
  * declares it passes here and is a ReferenceError in the realm.
  */
-export function declaredNames(roots: readonly SyntaxNode[]): ReadonlySet<string> {
+export function declaredNames(visits: readonly Visit[]): ReadonlySet<string> {
   const names = new Set<string>();
-  for (const at of visit(roots)) {
+  for (const at of visits) {
     const name = identifierName(at.node);
     if (name !== undefined && isBinding(at)) names.add(name);
   }

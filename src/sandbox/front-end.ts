@@ -39,10 +39,9 @@ function compile(expression: string, id: ProgramId, check: typeof forbiddenProbl
   const outcome = parseExpression(expression);
   if (!outcome.ok) return failure(expression, outcome.problem);
   const { parsed } = outcome;
-  const roots = [...parsed.statements, parsed.result];
-  const problem = check(roots, parsed.shift);
+  const problem = check(parsed);
   if (problem !== undefined) return failure(expression, problem);
-  const { reads, members } = contextUse(roots);
+  const { reads, members } = contextUse(parsed.visits);
   const generated = generateSource(parsed, members);
   if (generated === undefined) {
     const message = 'the expression cannot be written down again without changing it; write it more plainly';

@@ -4,7 +4,7 @@ import { parse } from 'acorn';
 import { GENERATOR, generate, type Generator, type State } from 'astring';
 import type { ParsedExpression } from './parse.ts';
 import type { ContextMember } from './reads.ts';
-import { childrenOf, identifierName, isNode, visit, type SyntaxNode } from './syntax-tree.ts';
+import { childrenOf, identifierName, isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 /** From a place in the generated source to one in the user's text; lines and columns 1-based, sorted by the generated place. */
 export type Mapping = readonly [line: number, column: number, toLine: number, toColumn: number];
@@ -22,11 +22,11 @@ type EstreeNode = Parameters<Generator['Identifier']>[0];
 
 /** `undefined` when the text that came out does not read back as the same tree. */
 export function generateSource(
-  { statements, result }: ParsedExpression,
+  { statements, result, visits }: ParsedExpression,
   members: ReadonlyMap<SyntaxNode, ContextMember> | undefined,
 ): GeneratedSource | undefined {
   const body = [...statements, result];
-  const name = freshNames(body);
+  const name = freshNames(visits);
   const rename = (node: SyntaxNode): SyntaxNode => {
     const member = members?.get(node);
     if (member === undefined) return node;
@@ -46,9 +46,9 @@ export function generateSource(
 }
 
 /** Names for the members of `context` that nothing in the expression can mean by accident. */
-function freshNames(roots: readonly SyntaxNode[]): (member: ContextMember) => string {
+function freshNames(visits: readonly Visit[]): (member: ContextMember) => string {
   const taken = new Set<string>();
-  for (const { node } of visit(roots)) taken.add(identifierName(node) ?? '');
+  for (const { node } of visits) taken.add(identifierName(node) ?? '');
   let suffix = '';
   while ([...taken].some((name) => name.startsWith('context_') && name.endsWith(suffix))) suffix += '_';
   return (member) => `context_${member}${suffix}`;

@@ -1,16 +1,23 @@
 /** Text to syntax tree: one expression, or statements whose last one is an expression; strict mode, with limits. */
 
 import { parse, tokTypes, type Options } from 'acorn';
-import { isNode, visit, type SyntaxNode } from './syntax-tree.ts';
+import { isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 /** What was written, apart from what surrounds it: the value of `result` is the expression's value. */
 export interface ParsedExpression {
   /** Everything before the result. */
   readonly statements: readonly SyntaxNode[];
   readonly result: SyntaxNode;
+  /** All nodes of both, parents first. */
+  readonly visits: readonly Visit[];
   /** Offset of the user's first character in the parsed text; node positions count from there. */
   readonly shift: number;
 }
+
+type Tree = Omit<ParsedExpression, 'visits'>;
+type TreeOutcome =
+  | { readonly ok: true; readonly tree: Tree }
+  | { readonly ok: false; readonly problem: ParseProblem };
 
 export interface ParseProblem {
   readonly kind: 'syntax' | 'forbidden';
@@ -37,14 +44,14 @@ export function parseExpression(text: string): ParseOutcome {
   }
   const expression = parseWrapped(text);
   const outcome = expression.ok ? expression : parseStatements(text, expression.problem);
-  return outcome.ok ? withinBudget(outcome) : outcome;
+  return outcome.ok ? withinBudget(outcome.tree) : outcome;
 }
 
 /**
  * Two wrappers, because text that closes one of them, `1), (2`, cannot close the other. It also makes `{}` an object and a string
  * literal a string, never a block or a directive.
  */
-function parseWrapped(text: string): ParseOutcome {
+function parseWrapped(text: string): TreeOutcome {
   const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length);
   if (!round.ok) return round;
   const square = parseText(`[\n${text}\n]`, text, HEAD.length);
@@ -54,10 +61,10 @@ function parseWrapped(text: string): ParseOutcome {
   if (statement?.type !== 'ExpressionStatement' || more !== undefined || !isNode(result)) {
     return syntax('this is not one expression', 0);
   }
-  return { ok: true, parsed: { statements: [], result, shift: HEAD.length } };
+  return { ok: true, tree: { statements: [], result, shift: HEAD.length } };
 }
 
-function parseStatements(text: string, asExpression: ParseProblem): ParseOutcome {
+function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome {
   const program = parseText(text, text, 0);
   if (!program.ok) {
     // The reading that got further is the one that was meant.
@@ -70,7 +77,7 @@ function parseStatements(text: string, asExpression: ParseProblem): ParseOutcome
   if (last.type !== 'ExpressionStatement' || !isNode(result)) {
     return syntax('the last statement must be an expression: its value is the result', last.start);
   }
-  return { ok: true, parsed: { statements: program.body.slice(0, -1), result, shift: 0 } };
+  return { ok: true, tree: { statements: program.body.slice(0, -1), result, shift: 0 } };
 }
 
 class TooManyRegexps extends Error {
@@ -122,17 +129,19 @@ function explain(message: string, text: string, offset: number): string {
   return plain.charAt(0).toLowerCase() + plain.slice(1);
 }
 
-function withinBudget(outcome: ParseOutcome & { ok: true }): ParseOutcome {
-  const { statements, result, shift } = outcome.parsed;
-  let nodes = 0;
-  for (const { node, depth } of visit([...statements, result])) {
-    nodes += 1;
-    if (nodes > NODES_MAX) return forbidden(`the expression has more than ${NODES_MAX} parts`, 0);
-    if (depth > DEPTH_MAX) {
-      return forbidden(`the expression is nested deeper than ${DEPTH_MAX} levels`, node.start - shift);
+function withinBudget(tree: Tree): ParseOutcome {
+  const visits: Visit[] = [];
+  for (const at of visit([...tree.statements, tree.result])) {
+    visits.push(at);
+    if (visits.length > NODES_MAX) return forbidden(`the expression has more than ${NODES_MAX} parts`, 0);
+    if (at.depth > DEPTH_MAX) {
+      return forbidden(
+        `the expression is nested deeper than ${DEPTH_MAX} levels`,
+        at.node.start - tree.shift,
+      );
     }
   }
-  return outcome;
+  return { ok: true, parsed: { ...tree, visits } };
 }
 
 function syntax(message: string, offset: number): { ok: false; problem: ParseProblem } {

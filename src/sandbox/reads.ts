@@ -1,7 +1,7 @@
 /** The read set: which parts of `context` an expression reads, told from its tree; when in doubt, everything. */
 
 import { declaredNames } from './forbidden.ts';
-import { identifierName, isReference, staticKey, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
+import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
 import type { ReadSet } from './types.ts';
 
 export type ContextMember = 'vcluster' | 'hostObject' | 'virtualObject' | 'path';
@@ -15,13 +15,13 @@ export interface ContextUse {
 /** A chain of members longer than this is read from its beginning. */
 const KEYS_MAX = 16;
 
-export function contextUse(roots: readonly SyntaxNode[]): ContextUse {
-  const declared = declaredNames(roots);
+export function contextUse(visits: readonly Visit[]): ContextUse {
+  const declared = declaredNames(visits);
   const members = new Map<SyntaxNode, ContextMember>();
   const hostObject: (readonly string[])[] = [];
   const virtualObject: (readonly string[])[] = [];
   let [value, path, isDynamic] = [false, false, declared.has('context')];
-  for (const at of visit(roots)) {
+  for (const at of visits) {
     if (!isReference(at)) continue;
     const name = identifierName(at.node);
     if (name === 'value' || name === 'valueExists') value = true;

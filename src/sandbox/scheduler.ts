@@ -29,7 +29,7 @@ export interface SchedulerOptions {
 /** One more than is evaluated: the child never waits for the daemon. */
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
-const BATCH_MATCHES_MAX = 4096;
+const BATCH_MATCHES_MAX = 2048;
 /** What an expression may overrun its time before the child is ended: the isolate stops most of them by itself. */
 const GRACE_MS = 200;
 const BLOATED_SHARE = 0.6;
@@ -94,7 +94,7 @@ export class Scheduler {
 
   forget(id: number): void {
     for (const child of [this.#child, this.#spare]) {
-      if (child?.programs.delete(id)) child.send(`D${id}`);
+      if (child?.programs.delete(id)) child.sendLater(`D${id}`);
     }
   }
 
@@ -142,7 +142,7 @@ export class Scheduler {
     for (const { frame } of batch.entries) {
       if (child.programs.has(frame.id)) continue;
       child.programs.add(frame.id);
-      child.send(`P${JSON.stringify(frame)}`);
+      child.sendLater(`P${JSON.stringify(frame)}`);
     }
     child.send((batch.isCareful ? 'C' : 'B') + text);
     this.#inFlight.push({ batch, text });
@@ -184,7 +184,7 @@ export class Scheduler {
     this.#inFlight.shift();
     if (head.batch.isSpoiled) this.#again.unshift(head.batch);
     this.#watchHead();
-    this.#planSpare();
+    this.#planSpare(SPARE_DELAY_MS);
     this.#flush();
   }
 
@@ -296,7 +296,8 @@ export class Scheduler {
     this.#again.unshift(...this.#inFlight.splice(0).map(({ batch }) => batch));
     this.#child = this.#spare;
     this.#spare = undefined;
-    if (this.#child !== undefined) this.#spare = this.#spawn();
+    // Where one had to go another may soon.
+    this.#planSpare(0);
   }
 
   #start(): SandboxChild {
@@ -322,9 +323,11 @@ export class Scheduler {
     this.#flush();
   }
 
-  #planSpare(): void {
-    if (this.#spare !== undefined || this.#spareTimer !== undefined) return;
-    this.#spareTimer = this.#options.clock.schedule(SPARE_DELAY_MS, () => {
+  #planSpare(delayMs: number): void {
+    if (this.#spare !== undefined) return;
+    if (this.#spareTimer !== undefined && delayMs > 0) return;
+    this.#spareTimer?.cancel();
+    this.#spareTimer = this.#options.clock.schedule(delayMs, () => {
       this.#spareTimer = undefined;
       if (!this.#isClosed && this.#child !== undefined) this.#spare ??= this.#spawn();
     });

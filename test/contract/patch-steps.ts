@@ -189,6 +189,21 @@ const APPLIES: Step[] = [
     endpoints('made', { metadata: { name: 'made', labels: { x: 'q' } } }),
     { headers: APPLY },
   ),
+  send.PATCH(
+    'apply-empty-map',
+    `${EP}/bare?fieldManager=m1`,
+    endpoints('bare', { metadata: { name: 'bare', labels: {} }, subsets: [] }),
+    { headers: APPLY },
+  ),
+  send.PATCH(
+    'apply-empty-conflict',
+    `${EP}/bare?fieldManager=m2`,
+    endpoints('bare', {
+      metadata: { name: 'bare', labels: {} },
+      subsets: [{ addresses: [{ ip: '10.0.0.1' }] }],
+    }),
+    { headers: APPLY },
+  ),
   send.PATCH('apply-no-manager', `${EP}/ssa`, endpoints('ssa'), { headers: APPLY }),
   send.PATCH('apply-no-kind', `${EP}/ssa?fieldManager=m`, { metadata: { name: 'ssa' } }, { headers: APPLY }),
   send.PATCH(

@@ -33,11 +33,13 @@ export type Verdict =
   /** The API server does it, the answer never arrives. */
   | { readonly kind: 'lose-answer' };
 
+export type WatchVerdict = readonly string[] | 'cut';
+
 export interface ProxyBehaviour {
-  /** Decides about each request; default: pass. */
-  decide?(request: ProxiedRequest): Verdict;
-  /** Called with each line of a watch stream; returns the lines to send instead, or 'cut' to end the stream here. */
-  watchLine?(line: string): readonly string[] | 'cut';
+  /** Decides about each request, when it likes: the request waits for it. Default: pass. */
+  decide?(request: ProxiedRequest): Verdict | Promise<Verdict>;
+  /** Called with each line of a watch stream; returns the lines to send instead, or 'cut' to end the stream here. The stream waits. */
+  watchLine?(line: string, request: ProxiedRequest): WatchVerdict | Promise<WatchVerdict>;
   /** After a write was done by the API server and before its answer goes back. */
   afterWrite?(request: ProxiedRequest, status: number): Promise<void> | void;
 }
@@ -101,13 +103,13 @@ export class ApiProxy implements AsyncDisposable {
   async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = await read(message);
     this.requests.push(asked);
-    const verdict = this.behaviour.decide?.(asked) ?? { kind: 'pass' };
+    const verdict = (await this.behaviour.decide?.(asked)) ?? { kind: 'pass' };
     if (verdict.kind === 'cut') {
       message.socket.destroy();
     } else if (verdict.kind === 'refuse') {
       refuse(response, verdict);
     } else if (asked.isWatch) {
-      await this.#relayWatch(message, response);
+      await this.#relayWatch(asked, message, response);
     } else {
       await this.#relay(asked, message, response, verdict.kind === 'lose-answer');
     }
@@ -131,7 +133,11 @@ export class ApiProxy implements AsyncDisposable {
     else response.writeHead(answer.statusCode, contentHeaders(answer.headers)).end(body);
   }
 
-  async #relayWatch(message: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #relayWatch(
+    asked: ProxiedRequest,
+    message: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const gone = new AbortController();
     message.socket.once('close', () => gone.abort());
     response.once('close', () => gone.abort());
@@ -148,7 +154,7 @@ export class ApiProxy implements AsyncDisposable {
       const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n'); // undici's bodies are bytes
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        const sent = this.behaviour.watchLine?.(line) ?? [line];
+        const sent = (await this.behaviour.watchLine?.(line, asked)) ?? [line];
         if (sent === 'cut') {
           gone.abort();
           message.socket.destroy();

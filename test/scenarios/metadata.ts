@@ -112,6 +112,20 @@ export function metadataScenarios(newWorld: NewWorld): void {
       expect(virtual.metadata.annotations).toEqual({ note: 'x' });
     });
 
+    test('that belong to one side only stay there: leader election', async () => {
+      const { world, daemon } = shared();
+      const leader = 'control-plane.alpha.kubernetes.io/leader';
+      const key = await synced(shared(), { annotations: { [leader]: 'virtual' } });
+      expect(annotationOf(await world.getCopy(key), leader)).toBeUndefined();
+      await touchHost(key, { annotations: { [leader]: 'host' } });
+      await world.settle(daemon);
+      expect(annotationOf(await world.getVirtual(key), leader)).toBe('virtual');
+      expect(annotationOf(await world.getCopy(key), leader)).toBe('host');
+      await touchVirtual(key, { annotations: { [leader]: 'virtual 2' } });
+      await world.settle(daemon);
+      expect(annotationOf(await world.getCopy(key), leader)).toBe('host');
+    });
+
     test('with a reserved key set raw on the host stay there and never go back', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { release: 'virtual' } });

@@ -187,6 +187,7 @@ function reloadScenarios(newWorld: NewWorld): void {
 
       await rewrite(daemon, (config) => ({ ...config, ...patched(LOWER) }));
       await noteIs('mixed');
+      expect((await world.getVirtual('default/note')).metadata.annotations).toEqual({ note: 'MiXed' });
 
       const valid = readFileSync(daemon.configPath, 'utf8');
       writeFileSync(daemon.configPath, `${valid}\nsync: [broken\n`);

@@ -7,7 +7,7 @@ import { safeConcat } from './expected-copy.ts';
 import { eventually } from './eventually.ts';
 import { endpoints, subset, subsetsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
-import { pair, type NewWorld } from './world.ts';
+import { pair, type NewWorld, type StartOptions } from './world.ts';
 import { createHash } from 'node:crypto';
 
 const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
@@ -170,7 +170,72 @@ export function patchScenarios(newWorld: NewWorld): void {
     }
   });
 
+  restartedPatchScenarios(newWorld);
   failingPatchScenarios(newWorld);
+}
+
+function restartedPatchScenarios(newWorld: NewWorld): void {
+  const config = (patches: JsonValue): StartOptions => ({
+    config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
+  });
+  const annotations = notes({
+    url: 'svc',
+    upper: 'loud',
+    secret: 'tls',
+    selector: 'app=web',
+    constant: 'x',
+    removed: 'x',
+  });
+
+  describe('patches, after a restart,', () => {
+    test('write nothing, and no patched value leaks back', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon(config(PATCHES));
+      const key = 'default/quiet';
+      await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+      await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
+      await world.host.merge('Endpoints', world.hostKey(key), {
+        metadata: { annotations: notes({ back: 'FROM-HOST' }) },
+      });
+      await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');
+      await world.settle(first);
+      await first.kill();
+      const log = [await world.log('host'), await world.log('virtual')] as const;
+      await world.settle(await world.startDaemon(config(PATCHES)));
+      expect(log.flatMap((one) => world.writesIn(one))).toEqual([]);
+    });
+
+    test('follow what changed meanwhile: values on either side, and the patches themselves', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon(config(PATCHES));
+      const [values, rules] = ['default/values', 'default/rules'];
+      for (const key of [values, rules])
+        await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
+      await world.settle(first);
+      await first.terminate();
+      await world.host.merge('Endpoints', world.hostKey(values), {
+        metadata: { annotations: notes({ url: `host.${world.vcluster}`, upper: 'edited' }) },
+        subsets: [named('host-h', 1080)],
+      });
+      const second = await world.startDaemon(config(PATCHES));
+      await world.whenVirtual(
+        values,
+        (virtual) => note(virtual, 'url') === 'host' && hostnameOf(virtual) === 'host',
+      );
+      await world.whenCopy(values, (copy) => note(copy, 'upper') === 'LOUD');
+      await world.settle(second);
+      await second.terminate();
+
+      const third = await world.startDaemon(config([{ path: at('url'), expression: 'value + "!"' }]));
+      await world.settle(third);
+      const copy = await world.getCopy(rules);
+      expect(copy.metadata.annotations).toMatchObject({ ...annotations, ...notes({ url: 'svc!' }) });
+      expect(subsetsOf(copy)).toEqual([named('a', 80)]);
+      const virtual = await world.getVirtual(rules);
+      expect(virtual.metadata.annotations).toEqual(annotations);
+      expect(subsetsOf(virtual)).toEqual([named('a', 80)]);
+    });
+  });
 }
 
 function failingPatchScenarios(newWorld: NewWorld): void {

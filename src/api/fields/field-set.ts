@@ -54,7 +54,10 @@ export class FieldSet {
     return this.difference(other).isEmpty && other.difference(this).isEmpty;
   }
 
-  /** Every member, as error messages and causes write it: `.spec.ports[port=80,protocol="TCP"].name`. */
+  /**
+   * Every member, as error messages and causes write it: `.spec.ports[port=80,protocol="TCP"].name`. At each level the members come
+   * before what is below them.
+   */
   paths(): string[] {
     const found: string[] = [];
     collect(this, '', found);
@@ -81,8 +84,9 @@ function mapChildren(
 }
 
 function collect(set: FieldSet, path: string, found: string[]): void {
-  if (set.isMember) found.push(path);
-  for (const [edge, child] of set.children) collect(child, path + edgeText(edge), found);
+  const children = [...set.children].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [edge, child] of children) if (child.isMember) found.push(path + edgeText(edge));
+  for (const [edge, child] of children) collect(child, path + edgeText(edge), found);
 }
 
 function edgeText(edge: string): string {

@@ -4,37 +4,22 @@ import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } 
 import { metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { failure } from '../status.ts';
-import { emptySet, FieldSet, fromFieldsV1, toFieldsV1 } from './field-set.ts';
+import { emptySet, FieldSet } from './field-set.ts';
+import {
+  capped,
+  isSameWriter,
+  readEntries,
+  writeEntries,
+  type Entry,
+  type FieldWriter,
+} from './managed-entries.ts';
 import { compare, fieldsOf, mergeApplied, removeFields } from './typed-fields.ts';
-
-/** Who writes, and how. */
-export interface FieldWriter {
-  readonly manager: string;
-  readonly operation: 'Update' | 'Apply';
-  readonly apiVersion: string;
-  /** `''` for the object itself. */
-  readonly subresource: string;
-  /** RFC 3339, seconds. */
-  readonly time: string;
-}
 
 export interface ManagedSchema {
   readonly schema: ObjectSchema;
   /** Status is written through its own subresource. */
   readonly hasStatus: boolean;
 }
-
-interface Entry {
-  readonly manager: string;
-  readonly operation: string;
-  readonly apiVersion: string;
-  readonly subresource: string;
-  readonly time: string;
-  readonly fields: FieldSet;
-}
-
-/** Update entries kept apart; older ones become one, so that the list cannot grow for ever. */
-const UPDATE_ENTRIES_MAX = 10;
 
 /** Metadata that the server keeps: nobody owns it. */
 const UNOWNED_METADATA = [
@@ -175,7 +160,7 @@ function conflictText(conflicts: readonly { entry: Entry; paths: readonly string
     return `1 conflict: conflict with ${managerText(first.entry)}: ${first.paths[0] ?? ''}`;
   }
   const groups = conflicts.map(({ entry, paths }) => {
-    const lines = [...paths].sort().map((path) => `- ${path}`);
+    const lines = paths.map((path) => `- ${path}`);
     return `conflicts with ${managerText(entry)}:\n${lines.join('\n')}`;
   });
   return `${count} conflicts: ${groups.join('\n')}`;
@@ -193,73 +178,6 @@ function managerText({ manager, operation, apiVersion, subresource, time }: Entr
 function isReset(sent: JsonValue | undefined): boolean {
   if (!Array.isArray(sent) || sent.length !== 1) return false;
   return isJsonObject(sent[0]) && Object.values(sent[0]).every((value) => value === '' || value === null);
-}
-
-function isSameWriter(entry: Entry, writer: FieldWriter): boolean {
-  return (
-    entry.manager === writer.manager &&
-    entry.operation === writer.operation &&
-    entry.apiVersion === writer.apiVersion &&
-    entry.subresource === writer.subresource
-  );
-}
-
-/** Undefined when one of them is not as a server writes them: then none is believed. */
-function readEntries(list: readonly JsonObject[]): Entry[] | undefined {
-  const entries: Entry[] = [];
-  for (const json of list) {
-    const fields = fromFieldsV1(json['fieldsV1']);
-    const operation = text(json, 'operation');
-    if (!fields || (operation !== 'Update' && operation !== 'Apply')) return undefined;
-    entries.push({
-      manager: text(json, 'manager'),
-      operation,
-      apiVersion: text(json, 'apiVersion'),
-      subresource: text(json, 'subresource'),
-      time: text(json, 'time'),
-      fields,
-    });
-  }
-  return entries;
-}
-
-/** In the order of a real server: applies first, then by time, then by name. */
-function writeEntries(entries: readonly Entry[]): JsonObject[] {
-  return entries
-    .filter(({ fields }) => !fields.isEmpty)
-    .sort((a, b) => compareText(orderOf(a), orderOf(b)))
-    .map((entry) => {
-      const json: JsonObject = {
-        manager: entry.manager,
-        operation: entry.operation,
-        apiVersion: entry.apiVersion,
-      };
-      if (entry.time !== '') json['time'] = entry.time;
-      json['fieldsType'] = 'FieldsV1';
-      json['fieldsV1'] = toFieldsV1(entry.fields);
-      if (entry.subresource !== '') json['subresource'] = entry.subresource;
-      return json;
-    });
-}
-
-function orderOf({ operation, time, manager, apiVersion, subresource }: Entry): string {
-  return [operation, time, manager, apiVersion, subresource].join('\0');
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function capped(entries: readonly Entry[]): Entry[] {
-  const updates = entries.filter(({ operation }) => operation === 'Update');
-  const surplus = updates.length - UPDATE_ENTRIES_MAX;
-  if (surplus <= 0) return [...entries];
-  const oldest = updates.sort((a, b) => compareText(orderOf(a), orderOf(b))).slice(0, surplus + 1);
-  const newest = oldest.at(-1);
-  if (!newest) return [...entries];
-  const fields = oldest.reduce((all, entry) => all.union(entry.fields), emptySet());
-  const ancient: Entry = { ...newest, manager: 'ancient-changes', fields };
-  return [...entries.filter((entry) => !oldest.includes(entry)), ancient];
 }
 
 /** What of a field set a manager may own. */

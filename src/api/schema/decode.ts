@@ -5,13 +5,8 @@
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { badRequest } from '../status.ts';
-import { canonicalTime, checkQuantity, illegalBase64At } from './scalars.ts';
-import type { Field, ListSchema, MapSchema, ObjectSchema, ScalarSchema, Schema } from './schema.ts';
-
-/** A value of the wrong type; the message is the one of a real server. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
-}
+import { DecodeError, decodeScalar, wrongType, zeroOf, type Place } from './decode-scalar.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
 
 export interface Decoded {
   readonly value: JsonObject;
@@ -29,15 +24,6 @@ export function decodeObject(schema: ObjectSchema, input: JsonObject): Decoded {
 /** The object of a kind with nothing set: only what is always written. */
 export function emptyObject(schema: ObjectSchema): JsonObject {
   return new Decoder().object(schema, {}, ROOT);
-}
-
-interface Place {
-  /** With indexes, for unknown fields. */
-  readonly path: string;
-  /** Without indexes, for type errors. */
-  readonly goPath: string;
-  /** The struct that holds the field. */
-  readonly owner: string;
 }
 
 const ROOT: Place = { path: '', goPath: '', owner: '' };
@@ -85,7 +71,7 @@ class Decoder {
     try {
       switch (schema.type) {
         case 'scalar':
-          return scalar(schema, input, at);
+          return decodeScalar(schema, input, at);
         case 'list':
           return this.#list(schema, input, at);
         case 'map':
@@ -135,112 +121,6 @@ function isEmpty(value: JsonValue): boolean {
   if (value === '' || value === 0 || value === false || value === null) return true;
   if (Array.isArray(value)) return value.length === 0;
   return typeof value === 'object' && Object.keys(value).length === 0;
-}
-
-function zeroOf(schema: ScalarSchema): JsonValue {
-  switch (schema.scalar) {
-    case 'string':
-      return '';
-    case 'bool':
-      return false;
-    case 'int32':
-    case 'int64':
-    case 'float64':
-    case 'intOrString':
-      return 0;
-    case 'quantity':
-      return '0';
-    case 'bytes':
-      return '';
-    case 'time':
-    case 'microtime':
-    case 'any':
-      return null;
-  }
-}
-
-function scalar(schema: ScalarSchema, input: JsonValue, at: Place): JsonValue {
-  switch (schema.scalar) {
-    case 'any':
-      return input;
-    case 'string':
-      if (typeof input !== 'string') throw wrongType(input, at, schema.goType);
-      return input;
-    case 'bool':
-      if (typeof input !== 'boolean') throw wrongType(input, at, schema.goType);
-      return input;
-    case 'int32':
-    case 'int64':
-      return integer(schema, input, at);
-    case 'float64':
-      if (typeof input !== 'number') throw wrongType(input, at, schema.goType);
-      return input;
-    case 'intOrString':
-      if (typeof input === 'number')
-        return integer({ ...schema, scalar: 'int32', goType: 'int32' }, input, at);
-      if (typeof input !== 'string') throw wrongType(input, at, 'intstr.IntOrString');
-      return input;
-    case 'bytes':
-      return base64(input, at);
-    case 'time':
-    case 'microtime':
-      return time(schema.scalar, input, at);
-    case 'quantity':
-      return quantity(input, at);
-  }
-}
-
-function integer(schema: ScalarSchema, input: JsonValue, at: Place): number {
-  const limit = schema.scalar === 'int32' ? 2 ** 31 : 2 ** 63;
-  if (typeof input !== 'number') throw wrongType(input, at, schema.goType);
-  if (!Number.isInteger(input) || input >= limit || input < -limit) {
-    throw wrongType(input, at, schema.goType, `number ${input}`);
-  }
-  return input;
-}
-
-function base64(input: JsonValue, at: Place): string {
-  if (typeof input !== 'string') throw wrongType(input, at, '[]uint8');
-  const text = input.replaceAll(/[\r\n]/g, '');
-  const wrong = illegalBase64At(text);
-  if (wrong !== undefined) throw new DecodeError(`illegal base64 data at input byte ${wrong}`);
-  return text;
-}
-
-function time(precision: 'time' | 'microtime', input: JsonValue, at: Place): string {
-  if (typeof input !== 'string')
-    throw wrongType(input, at, precision === 'time' ? 'v1.Time' : 'v1.MicroTime');
-  const text = canonicalTime(input, precision);
-  if (text !== undefined) return text;
-  const layout = precision === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
-  const isFraction = canonicalTime(input, 'time') !== undefined;
-  const rest = isFraction
-    ? `${JSON.stringify(input.slice(19))} as ".000000"`
-    : `${JSON.stringify(input)} as "2006"`;
-  throw new DecodeError(`parsing time ${JSON.stringify(input)} as "${layout}": cannot parse ${rest}`);
-}
-
-function quantity(input: JsonValue, at: Place): string {
-  const text = typeof input === 'number' ? String(input) : input;
-  if (typeof text !== 'string') throw wrongType(input, at, 'resource.Quantity');
-  if (!checkQuantity(text)) {
-    throw new DecodeError(
-      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-    );
-  }
-  return text;
-}
-
-function wrongType(input: JsonValue, at: Place, goType: string, what = jsonTypeName(input)): DecodeError {
-  return new DecodeError(
-    `json: cannot unmarshal ${what} into Go struct field ${at.owner}.${at.goPath} of type ${goType}`,
-  );
-}
-
-function jsonTypeName(value: JsonValue): string {
-  if (Array.isArray(value)) return 'array';
-  if (typeof value === 'boolean') return 'bool';
-  return typeof value;
 }
 
 function goTypeOf(schema: Schema): string {

@@ -1,0 +1,145 @@
+/** Server-side apply on top of the registry: who owns what decides what changes. */
+
+import { apiVersionOf, gvkString } from '../kube/object.ts';
+import { cloneJson, isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { StoreError, type StoredEntry } from '../store/types.ts';
+import { applyFields, withManagedFields } from './fields/managed-fields.ts';
+import { createdMetadata } from './object-metadata.ts';
+import type { ObjectRegistry, Written } from './object-registry.ts';
+import { decodeBody, parseYaml, type Warn } from './read-body.ts';
+import type { PatchKind } from './resource-definition.ts';
+import { emptyObject } from './schema/decode.ts';
+import { timeText } from './schema/scalars.ts';
+import { memberSchema, type Schema } from './schema/schema.ts';
+import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from './status.ts';
+import { checkName, currentForm, groupName, storeKey, type Target } from './target.ts';
+import { metadataOf, text } from './validation/metadata.ts';
+import type { WriteOptions } from './write-options.ts';
+
+export interface PatchRequest {
+  readonly kind: PatchKind;
+  readonly text: string;
+  readonly options: WriteOptions;
+  /** Who writes: the field manager, or what stands for it. */
+  readonly manager: string;
+  readonly warn: Warn;
+}
+
+/** Makes the object what the configuration says, as far as the manager owns it; creates it where there is none. */
+export async function applyObject(
+  registry: ObjectRegistry,
+  target: Target,
+  request: PatchRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const sent = parseYaml(definition.kind, request.text);
+  const body = isJsonObject(sent) ? sent : {};
+  checkApplied(target, body);
+  const config = decodeBody(
+    definition,
+    { value: body, duplicates: [] },
+    request.options.fieldValidation,
+    request.warn,
+  );
+  const applied = asSent(definition.schema, config, body);
+  for (let attempt = 1; ; attempt++) {
+    const entry = await registry.store.get(storeKey(target));
+    try {
+      if (!entry && target.subresource) throw notFound(groupName(definition), name);
+      if (!entry) return await applyNew(registry, target, applied, request);
+      return await applyExisting(registry, target, { entry, applied }, request);
+    } catch (error) {
+      const isRace = error instanceof StoreError && error.code !== 'closed';
+      if (!isRace) throw error;
+      if (attempt < APPLY_ATTEMPTS) continue;
+      throw error.code === 'exists'
+        ? alreadyExists(groupName(definition), name)
+        : conflict(groupName(definition), name, MODIFIED);
+    }
+  }
+}
+
+const APPLY_ATTEMPTS = 5;
+
+function checkApplied(target: Target, body: JsonObject): void {
+  const { definition } = target;
+  const [apiVersion, kind] = [text(body, 'apiVersion'), text(body, 'kind')];
+  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind) {
+    const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+    throw badRequest(`invalid object type: ${gvkString({ group, version, kind })}`);
+  }
+  if (metadataOf(body)['managedFields'] !== undefined) throw badRequest('metadata.managedFields must be nil');
+  checkName(target, body);
+}
+
+async function applyNew(
+  registry: ObjectRegistry,
+  target: Target,
+  config: JsonObject,
+  { manager, options }: PatchRequest,
+): Promise<Written> {
+  const { definition, namespace, name } = target;
+  const uid = text(metadataOf(config), 'uid');
+  if (uid !== '') {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(groupName(definition), name, why);
+  }
+  await registry.admission.beforeCreate(definition, namespace, name);
+  const writer = registry.writer(definition, 'Apply', manager);
+  const live = emptyObject(definition.schema);
+  const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);
+  const now = timeText(registry.clock.now());
+  const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
+  definition.applyDefaults(created);
+  return registry.insertPrepared(target, withManagedFields(created, managedFields), {
+    manager,
+    isDryRun: options.isDryRun,
+  });
+}
+
+async function applyExisting(
+  registry: ObjectRegistry,
+  target: Target,
+  { entry, applied }: { entry: StoredEntry; applied: JsonObject },
+  { manager, options }: PatchRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const asked = text(metadataOf(applied), 'resourceVersion');
+  if (asked !== '' && asked !== String(entry.revision)) {
+    throw conflict(groupName(definition), name, MODIFIED);
+  }
+  const live = currentForm(definition, entry);
+  const writer = registry.writer(definition, 'Apply', manager, target.subresource);
+  const result = applyFields(definition, { live, config: applied, isForced: options.isForced }, writer);
+  const object = cloneJson(result.object);
+  definition.applyDefaults(object);
+  return registry.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
+    manager,
+    isDryRun: options.isDryRun,
+  });
+}
+
+/** `decoded` with exactly the members that `sent` has: what decoding adds was applied by nobody, what it leaves out by somebody. */
+function asSent(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonObject {
+  const result = sentValue(schema, decoded, sent);
+  return isJsonObject(result) ? result : {};
+}
+
+function sentValue(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonValue {
+  if (schema.type === 'scalar') return decoded ?? sent;
+  if (schema.type === 'list') {
+    const items = Array.isArray(decoded) ? decoded : [];
+    return Array.isArray(sent)
+      ? sent.map((item, index) => sentValue(schema.items, items[index], item))
+      : sent;
+  }
+  if (!isJsonObject(sent)) return decoded ?? sent;
+  const values = isJsonObject(decoded) ? decoded : {};
+  const result: JsonObject = {};
+  for (const key of Object.keys(sent)) {
+    const inner = memberSchema(schema, key);
+    const value = sent[key] ?? null;
+    if (inner && value !== null) setOwn(result, key, sentValue(inner, ownValue(values, key), value));
+  }
+  return result;
+}

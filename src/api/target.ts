@@ -1,0 +1,55 @@
+/** What a request is about: one object of one kind, and the names by which errors and the store call it. */
+
+import type { JsonObject } from '../lib/json.ts';
+import type { StoredEntry, StoreKey } from '../store/types.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
+import { badRequest, type GroupName } from './status.ts';
+import { metadataOf, text } from './validation/metadata.ts';
+
+/** One object of one kind. */
+export interface Target {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: the object itself. */
+  readonly subresource?: Subresource | undefined;
+}
+
+export function groupName(definition: ResourceDefinition): GroupName {
+  return { group: definition.group, resource: definition.plural };
+}
+
+/** For validation errors, which name the kind. */
+export function kindName(definition: ResourceDefinition): GroupName {
+  // A view of another kind is validated as that kind, of the core group.
+  return { group: definition.view ? '' : definition.group, resource: definition.kind };
+}
+
+export function storeKey({ definition, namespace, name }: Target): StoreKey {
+  return { resource: definition.storage, namespace, name };
+}
+
+/** The stored object in the shape of this kind, without kind and apiVersion. */
+export function currentForm(definition: ResourceDefinition, entry: StoredEntry): JsonObject {
+  return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
+}
+
+/** The body's name must be that of the URL. */
+export function checkName(target: Target, body: JsonObject): void {
+  const metadata = metadataOf(body);
+  const name = text(metadata, 'name');
+  if (name === '') {
+    throw badRequest(
+      `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== target.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`);
+  }
+  const namespace = text(metadata, 'namespace');
+  if (target.definition.isNamespaced && namespace !== '' && namespace !== target.namespace) {
+    throw badRequest(
+      `the namespace of the object (${namespace}) does not match the namespace on the URL (${target.namespace})`,
+    );
+  }
+}
