@@ -4,6 +4,7 @@ import type { ClusterClient, Informer } from '../../cluster/types.ts';
 import { invariant } from '../../kube/errors.ts';
 import type { KubeObject, NamespacedName, Resource } from '../../kube/object.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { jsonEquals, type JsonObject } from '../../lib/json.ts';
 import { createWriter, type Writer, type WriterOptions } from '../../write/writer.ts';
 
 export interface CopyWriter {
@@ -11,10 +12,13 @@ export interface CopyWriter {
   read(key: NamespacedName, uid: string): Promise<KubeObject | undefined>;
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
   /**
-   * Brings `wanted`, which carries the uid and version of what is there, to the API server. `fresh` is put in its place where it cannot
-   * be changed.
+   * Brings `wanted`, which carries the uid and version of `actual`, to the API server. `fresh` is put in its place where it cannot be
+   * changed.
    */
-  replace(wanted: KubeObject, fresh: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  replace(
+    states: { readonly actual: KubeObject; readonly wanted: KubeObject; readonly fresh: KubeObject },
+    reason: string,
+  ): Promise<KubeObject | undefined>;
   delete(object: KubeObject, reason: string): Promise<void>;
 }
 
@@ -37,7 +41,8 @@ export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
       }
     },
     create: (object, reason) => writer.create(object, reason),
-    async replace(wanted, fresh, reason) {
+    async replace({ actual, wanted, fresh }, reason) {
+      if (isKnownImmutable(actual, wanted, resource)) return makeAnew(writer, wanted, fresh, reason);
       try {
         return await writer.update(wanted, reason);
       } catch (error) {
@@ -52,13 +57,23 @@ export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
 }
 
 /** The data of an immutable Secret or ConfigMap, and the type of any Secret. Of other kinds a deletion could cost more than a copy. */
-function isRefusedAsImmutable(error: unknown, { group, kind }: Resource): boolean {
-  return (
-    error instanceof StatusError &&
-    error.code === 422 &&
-    group === '' &&
-    (kind === 'Secret' || kind === 'ConfigMap')
-  );
+function mayBeImmutable({ group, kind }: Resource): boolean {
+  return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
+}
+
+function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
+  if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
+  const members = ['data', 'binaryData', 'immutable', 'type'];
+  return members.some((member) => !jsonEquals(json(actual)[member], json(wanted)[member]));
+}
+
+function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
+  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
+}
+
+/** Kubernetes objects are JSON; their type only says more about `metadata`. */
+function json(object: KubeObject): JsonObject {
+  return object as unknown as JsonObject;
 }
 
 async function makeAnew(

@@ -7,12 +7,13 @@ export interface ImportState {
   readonly source: string;
   /** uid and version of the copy. */
   readonly copy: string;
-  /** What is in the copy beyond what was written: then it has to be read before it is written again. */
-  readonly hasStatus: boolean;
+  /** There is more in the copy than was written, or it cannot be changed: it has to be read before it is written again. */
+  readonly isReadFirst: boolean;
 }
 
 export function importState(source: KubeObject, copy: KubeObject): ImportState {
-  return { source: stateOf(source), copy: stateOf(copy), hasStatus: Object.hasOwn(copy, 'status') };
+  const isReadFirst = Object.hasOwn(copy, 'status') || copy['immutable'] === true;
+  return { source: stateOf(source), copy: stateOf(copy), isReadFirst };
 }
 
 /** Changes with every write and with every re-creation. */
@@ -27,5 +28,5 @@ export function isInStep(state: ImportState | undefined, source: KubeObject, cop
 
 /** Nobody has written the copy since: its content is what was written then. */
 export function isUntouched(state: ImportState | undefined, copy: KubeObject): boolean {
-  return state !== undefined && state.copy === stateOf(copy) && !state.hasStatus;
+  return state !== undefined && state.copy === stateOf(copy) && !state.isReadFirst;
 }

@@ -185,7 +185,9 @@ export class Importer {
       return this.#remember(lane, object, actual, UNCHANGED);
     if (actual !== copy && this.#isContested(lane, state, object)) return this.#leaveContested(lane);
     const reason = 'differs from the virtual object';
-    const stored = await this.#guarded(job, () => work.host.replace(wanted, forged(undefined), reason));
+    const stored = await this.#guarded(job, () =>
+      work.host.replace({ actual, wanted, fresh: forged(undefined) }, reason),
+    );
     return this.#remember(lane, object, stored ?? copy, { outcome: 'updated', reason });
   }
 
@@ -295,7 +297,7 @@ export class Importer {
     const reason = 'differs from the host object';
     try {
       const fresh = this.#virtualImport(work, seen, full, undefined);
-      const stored = await work.virtual.replace(wanted, fresh, reason);
+      const stored = await work.virtual.replace({ actual: current, wanted, fresh }, reason);
       if (stored !== undefined) work.caches.rememberImport(stored);
       return this.#remember(lane, full, stored ?? current, { outcome: 'updated', reason });
     } catch (error) {
