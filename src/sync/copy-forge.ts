@@ -6,13 +6,12 @@
 import { ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
-import { LAST_SYNCED, MANAGED_ANNOTATIONS, REFERENCED_KINDS } from '../translate/bookkeeping.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { detectChanges, resolveChanges, type MergeInput } from '../translate/merge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { mapPatch, needsWrite, subsetsEqual } from '../write/diff.ts';
-import { kindIdOf } from './references/referenced-kind.ts';
-import { recordOfKinds } from './references/sweep.ts';
+import { kindsToRecord } from './references/sweep.ts';
 
 export interface CopyForgeOptions {
   readonly names: NameTranslator;
@@ -62,8 +61,12 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
   const { labels, pipeline } = options;
   const input = async (pair: Pair): Promise<{ input: MergeInput; patched: PatchedObject }> => {
     const patched = await forward(pair, options);
-    const desired = withRecordOfKinds(patched);
-    return { input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline }, patched };
+    const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
+    const kinds = kindsToRecord(patched.references);
+    return {
+      input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline, kinds },
+      patched,
+    };
   };
   return {
     async fresh(pair) {
@@ -100,15 +103,6 @@ async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedOb
   const patched = await apply();
   if (patched.references.length === 0 || options.learn === undefined) return patched;
   return (await options.learn(patched.references)) ? apply() : patched;
-}
-
-/** Patches leave the metadata of an object in place. */
-function withRecordOfKinds({ object, references }: PatchedObject): KubeObject {
-  const desired = object as unknown as KubeObject; // it was a KubeObject before the patches
-  const kinds = recordOfKinds(references.map(kindIdOf));
-  if (kinds === undefined) return desired;
-  const annotations = { ...desired.metadata.annotations, [REFERENCED_KINDS]: kinds };
-  return { ...desired, metadata: { ...desired.metadata, annotations } };
 }
 
 /** A host object after its reverse patches, names and labels still those of the host. */

@@ -19,8 +19,6 @@ export const OBJECT_HOST_NAMESPACE = 'vcluster.loft.sh/object-host-namespace';
 export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
 /** The base of the three-way merge, see `last-synced.ts`. */
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
-/** Kinds whose objects may have been imported for this copy, so that they are found again when no patch names them any more. */
-export const REFERENCED_KINDS = 'endpoint-syncer/referenced-kinds';
 /** On an object in the virtual cluster: it is a copy of the host's object of this name. Together with the marker label it is ours. */
 export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
 
@@ -33,7 +31,6 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
   OBJECT_HOST_NAMESPACE,
   MANAGED_ANNOTATIONS,
   LAST_SYNCED,
-  REFERENCED_KINDS,
 ]);
 
 /**

@@ -220,8 +220,8 @@ async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
   }
   await world.settle(daemon);
   await eventually(
-    async () => JSON.stringify(await stateOf(world)),
-    (state) => JSON.parse(state).isRight === true,
+    () => stateOf(world),
+    (wrong) => wrong.length === 0,
     { timeoutMs: 20_000, what: 'every name and every import as they should be' },
   );
 }
@@ -256,16 +256,14 @@ async function flipEndpoints(world: World, key: string, name: string | undefined
     });
 }
 
-/** Worked out again from the rules: what each copy names, and which imports there are. */
-async function stateOf(world: World): Promise<{ isRight: boolean; wrong: string[] }> {
+/** What is wrong, worked out again from the rules: what each copy names, and which imports there are. */
+async function stateOf(world: World): Promise<string[]> {
   const wrong: string[] = [];
-  const referenced = new Set<string>();
   const expected = { host: new Set<string>(), virtual: new Set<string>() };
   for (const key of ENDPOINTS) {
     const virtual = await world.virtual.find('Endpoints', ...pair(key));
     const name = virtual?.metadata.annotations?.[NOTES.secret];
     if (virtual === undefined || name === undefined) continue;
-    referenced.add(name);
     const own = await world.virtual.find('Secret', 'default', name);
     const isImport = own?.metadata.labels?.[MARKER] === world.vcluster;
     const source = await world.host.find('Secret', world.hostNamespace, name);
@@ -287,7 +285,7 @@ async function stateOf(world: World): Promise<{ isRight: boolean; wrong: string[
     if (JSON.stringify(actual) !== JSON.stringify([...expected[side]].toSorted()))
       wrong.push(`${side}: ${actual.join()}`);
   }
-  return { isRight: wrong.length === 0, wrong };
+  return wrong;
 }
 
 /** Small, seeded, good enough. */

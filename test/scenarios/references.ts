@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
+import { jsonEquals, type JsonObject } from '../../src/lib/json.ts';
 import { hostNameShort } from '../../src/translate/names.ts';
 import { eventually } from './eventually.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
@@ -323,7 +323,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
       await eventually(
         () => world.eventsOn(`${ns}/web`, 'ReferenceImported'),
-        (events) => events.some((event) => String(event['note']).includes('takes the place')),
+        (events) => events.some((event) => JSON.stringify(event['note']).includes('takes the place')),
         { what: 'an Event about the change of sides' },
       );
     });
@@ -494,7 +494,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         await gone(world, 'Secret', short(world, 'default/s'));
         await world.virtual.when('ConfigMap', ['default', 'h'], (found) => found === undefined);
         const copy = await world.whenCopy('default/web', noteIs('s'));
-        expect(copy.metadata.annotations).not.toHaveProperty(['endpoint-syncer/referenced-kinds']);
+        expect(copy.metadata.annotations?.[LAST_SYNCED]).not.toContain('Secret');
         expect(await world.host.find('ConfigMap', world.hostNamespace, 'h')).toBeDefined();
       },
     );
@@ -601,10 +601,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
 }
 
 function sameData(object: KubeObject, data: Record<string, string>): boolean {
-  const actual = (object['data'] ?? {}) as Record<string, string>;
-  return (
-    JSON.stringify(Object.entries(actual).toSorted()) === JSON.stringify(Object.entries(data).toSorted())
-  );
+  return jsonEquals(object['data'] as JsonObject, data);
 }
 
 async function gone(

@@ -1,6 +1,7 @@
 /** Imported copies, both ways: what a referenced object looks like on the other side. Pure; status and finalizers never cross. */
 
 import { apiVersionOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import type { JsonValue } from '../../lib/json.ts';
 import { OBJECT_IMPORTED } from '../../translate/bookkeeping.ts';
 import { carryMetadata, forgeHostObject, type OwnerReference } from '../../translate/forge.ts';
 import { MANAGED_BY_LABEL } from '../../translate/labels.ts';
@@ -38,12 +39,12 @@ export function forgeHostImport(
     { ...options, kind: kind.host, target },
   );
   const content = contentOf(virtual);
-  if (host !== undefined && Object.hasOwn(host, 'status')) content['status'] = host['status'];
+  if (host !== undefined && Object.hasOwn(host, 'status')) content['status'] = statusOf(host);
   const desired: KubeObject = {
-    ...content,
     apiVersion: apiVersionOf(kind.host),
     kind: kind.host.kind,
     metadata,
+    ...content,
   };
   const changes = detectChanges({ virtual, host, desired, labels: options.labels, flows: ONE_WAY });
   const { host: wanted } = resolveChanges(changes, undefined);
@@ -62,12 +63,12 @@ export function forgeVirtualImport(
   const marks = { labels: { [MANAGED_BY_LABEL]: vcluster }, annotations: { [OBJECT_IMPORTED]: 'true' } };
   const metadata = { name: virtual.name, namespace: virtual.namespace, ...marks };
   const content = contentOf(source);
-  if (current !== undefined && Object.hasOwn(current, 'status')) content['status'] = current['status'];
+  if (current !== undefined && Object.hasOwn(current, 'status')) content['status'] = statusOf(current);
   return {
-    ...content,
     apiVersion: apiVersionOf(kind.virtual),
     kind: kind.virtual.kind,
     metadata: current === undefined ? metadata : { ...carryMetadata(current.metadata, metadata), ...marks },
+    ...content,
   };
 }
 
@@ -78,8 +79,12 @@ export function isImport(object: KubeObject, vcluster: string): boolean {
 }
 
 /** Every member but metadata, status and the type. */
-function contentOf(object: KubeObject): KubeObject {
+function contentOf(object: KubeObject): Record<string, JsonValue> {
   const content: Partial<KubeObject> = { ...object };
   for (const member of ['metadata', 'status', 'apiVersion', 'kind']) delete content[member];
-  return content as KubeObject; // metadata are added by whoever asked
+  return content as Record<string, JsonValue>; // everything but metadata is JSON
+}
+
+function statusOf(object: KubeObject): JsonValue {
+  return (object['status'] ?? null) as JsonValue; // everything but metadata is JSON
 }

@@ -1,6 +1,6 @@
 /**
- * Imports of kinds that the configuration no longer leads to. Which kinds these are is written on the host copies of the Endpoints that
- * named them ({@link REFERENCED_KINDS}), before anything of the kind is imported, so no patch that is removed leaves anything behind.
+ * Imports of kinds that the configuration no longer leads to. Which kinds these are is in the sync record on the host copies of the Endpoints
+ * that named them, before anything of the kind is imported, so no patch that is removed leaves anything behind.
  */
 
 import type { ClusterName } from '../../cluster/types.ts';
@@ -10,14 +10,15 @@ import { StatusError } from '../../kube/status-error.ts';
 import { sleep } from '../../lib/clock.ts';
 import { backoffDelayMs } from '../../queue/backoff.ts';
 import { createSemaphore } from '../../queue/semaphore.ts';
-import { LAST_SYNCED, REFERENCED_KINDS } from '../../translate/bookkeeping.ts';
+import { LAST_SYNCED } from '../../translate/bookkeeping.ts';
+import { decodeLastSynced } from '../../translate/last-synced.ts';
 import { MANAGED_BY_LABEL } from '../../translate/labels.ts';
 import { namedVirtual } from '../../translate/ownership.ts';
 import { createWriter } from '../../write/writer.ts';
 import { isOptedOut } from '../decide.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { isImport } from './import-forge.ts';
-import type { KindId } from './referenced-kind.ts';
+import { kindIdOf, type KindId } from './referenced-kind.ts';
 
 export interface KindParts {
   readonly apiVersion: string;
@@ -38,13 +39,15 @@ const PAGE_SIZE = 500;
 
 /** The kinds that a host copy of an Endpoints names, as recorded on it. */
 export function recordedKinds({ metadata: { annotations } }: KubeObject): readonly KindId[] {
-  return (annotations?.[REFERENCED_KINDS] ?? '').split('\n').filter((id) => /^\S+ \S+$/.test(id));
+  const { kinds = [] } = decodeLastSynced(annotations?.[LAST_SYNCED]) ?? {};
+  return kinds.filter((id) => /^\S+ \S+$/.test(id));
 }
 
-/** The record for {@link recordedKinds}; undefined: nothing is named. */
-export function recordOfKinds(kinds: Iterable<KindId>): string | undefined {
-  const sorted = [...new Set(kinds)].toSorted();
-  return sorted.length === 0 ? undefined : sorted.join('\n');
+/** The record for {@link recordedKinds}. */
+export function kindsToRecord(
+  references: readonly { apiVersion: string; kind: string }[],
+): readonly KindId[] {
+  return [...new Set(references.map(kindIdOf))].toSorted();
 }
 
 export function createSweeper(environment: ReferenceEnvironment, signal: AbortSignal): Sweeper {
