@@ -6,12 +6,13 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 FROM node:26-bookworm-slim
-ENV NODE_ENV=production
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./
 COPY src ./src
 COPY config ./config
+RUN node -e "import('./src/cli/run.ts')" && node src/main.ts version
 USER 65532:65532
 STOPSIGNAL SIGTERM
 EXPOSE 8080

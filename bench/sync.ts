@@ -6,7 +6,7 @@
  */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir, totalmem } from 'node:os';
+import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
@@ -18,6 +18,7 @@ const RESULTS = join(import.meta.dirname, 'results', 'sync.json');
 
 export async function run(args: readonly string[]): Promise<void> {
   const plan = planOf(args);
+  const [loadAverage = 0] = loadavg();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: plan.controllers });
@@ -29,6 +30,8 @@ export async function run(args: readonly string[]): Promise<void> {
     }
   }
   const machine = {
+    // Before we add to it: other work on the machine makes every number worse.
+    loadAverage,
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),

@@ -46,11 +46,14 @@ export class WatchStreams {
     try {
       const watch = this.#open(response, query, answer);
       this.#watches.add(watch);
-      response.once('close', () => {
+      const forget = (): void => {
         this.#watches.delete(watch);
         watch.close();
-      });
-      await watch.start();
+      };
+      response.once('close', forget);
+      // The client may have gone before anybody listened for that.
+      if (response.destroyed) forget();
+      else await watch.start();
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       const { code, headers, body } = statusAnswer(error);

@@ -1,5 +1,6 @@
 /** `run`: the daemon, until a signal ends it. */
 
+import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import { startDaemon, type Daemon } from '../app.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';

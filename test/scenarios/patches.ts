@@ -1,5 +1,7 @@
 /** The four patch modes from end to end, both directions, and patches that fail or never come back. */
 
+import { createHash } from 'node:crypto';
+import { availableParallelism, loadavg } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/lib/json.ts';
@@ -8,7 +10,6 @@ import { eventually } from './eventually.ts';
 import { endpoints, subset, subsetsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
-import { createHash } from 'node:crypto';
 
 const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
 const note = (object: KubeObject, name: string): string | undefined =>
@@ -270,6 +271,9 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       expect(message).toContain('patches[0]');
       expect(message).toContain('example.com/fails');
       expect(message).toContain('^');
+      expect(
+        await daemon.metric('endpoint_syncer_patch_errors_total', { reason: 'runtime' }),
+      ).toBeGreaterThan(0);
       await world.settle(daemon);
       expect(await world.findCopy(bad)).toBeUndefined();
       await world.virtual.merge('Endpoints', pair(bad), {
@@ -323,14 +327,17 @@ function failingPatchScenarios(newWorld: NewWorld): void {
           'Endpoints',
           endpoints(builtinLoop, { annotations: notes({ builtin: 'loop' }) }),
         );
-        const createdMs = performance.now();
-        const failures = Promise.all(
-          [loop, builtinLoop].map((key) => world.whenEvent(key, 'PatchFailed', { timeoutMs: 10_000 })),
-        );
-        const [messages] = await Promise.all([failures, bystanders]);
-        expect(performance.now() - createdMs).toBeLessThan(world.ground.kind === 'real' ? 10_000 : 4000);
-        expect(messages[0]).toContain('patches[1]');
-        expect(messages[1]).toContain('patches[2]');
+        const createdAt = Date.now();
+        const failed = [loop, builtinLoop].map(async (key) => {
+          const note = await world.whenEvent(key, 'PatchFailed');
+          const [event] = await world.eventsOn(key, 'PatchFailed');
+          return { note, afterMs: Date.parse(textOf(event?.['eventTime'])) - createdAt };
+        });
+        const failures = await Promise.all(failed);
+        await bystanders;
+        expect(Math.max(...failures.map(({ afterMs }) => afterMs))).toBeLessThan(2000 * contention());
+        expect(failures[0]?.note).toContain('patches[1]');
+        expect(failures[1]?.note).toContain('patches[2]');
         await world.whenCopy(`${ns}/by-${count - 1}`, (copy) => note(copy, 'hangs') === `v${count - 1}!`);
         const copies = await eventually(
           async () => (await world.copies()).filter(({ metadata }) => metadata.name.startsWith('by-')),
@@ -357,5 +364,8 @@ function named(hostname: string, port: number): ReturnType<typeof subset> {
   return { addresses: [{ ip: '10.1.0.1', hostname }], ports: [{ name: 'http', port, protocol: 'TCP' }] };
 }
 
+/** How many runnable processes share each core: a machine that does other work too is allowed to be that much slower. */
+const contention = (): number => Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const hostnameOf = (object: KubeObject): string | undefined => subsetsOf(object)[0]?.addresses?.[0]?.hostname;
 const portOf = (object: KubeObject): number | undefined => subsetsOf(object)[0]?.ports?.[0]?.port;
