@@ -69,7 +69,36 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.whenIdle(second);
       expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
       await world.virtual.delete('Endpoints', 'default', 'web');
-      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
+      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined, {
+        timeoutMs: 4000,
+      });
+    });
+
+    test('a kind that only data lead to and that may not be watched holds nothing up', async () => {
+      await using world = await newWorld();
+      const least = leastRights(world);
+      const secrets = { apiGroups: [''], resources: ['secrets'] };
+      const verbs = ['get', 'list', 'watch', 'create', 'update', 'delete'];
+      const host: Rule[] = [...least.host, { ...secrets, verbs, namespace: world.hostNamespace }];
+      const virtual: Rule[] = [...least.virtual, { ...secrets, verbs, namespace: '' }];
+      await world.startDaemon({
+        config: KINDS_BY_DATA,
+        kubeconfigs: {
+          host: world.file('lazy-host.kubeconfig', await world.ground.userKubeconfig('host', host)),
+          virtual: world.file(
+            'lazy-virtual.kubeconfig',
+            await world.ground.userKubeconfig('virtual', virtual),
+          ),
+        },
+      });
+      await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
+      const targetRef = { kind: 'ConfigMap', name: 'cfg', namespace: 'default' };
+      const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
+      await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
+      await world.virtual.create('Endpoints', endpoints('default/other'));
+      await world.whenCopied('default/other', { timeoutMs: 3000 });
+      await world.whenCopy('default/web', () => true);
+      expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
     test('a write whose answer is lost is not done twice, and not lost', async () => {

@@ -6,7 +6,7 @@
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import { isOptedOut } from '../decide.ts';
 import { describeReference, type ReferencedKind } from './referenced-kind.ts';
-import { refusalOfContent, refusalOfSource, type RefusalRules } from './refusals.ts';
+import { refusalOfSource, refusalOfType, type RefusalRules } from './refusals.ts';
 
 export interface ReferenceObservation {
   readonly kind: ReferencedKind;
@@ -26,7 +26,7 @@ export interface ReferenceObservation {
   readonly isTargetTaken: boolean;
   /** What the host has under the very name of the reference, in the host namespace; undefined where it may not be looked for. */
   readonly source: KubeObject | undefined;
-  /** What a look into the source has shown besides; see {@link refusalOfContent}. */
+  /** What a look into the source has shown besides; see `refusals.ts`. */
   readonly sourceRefusal: string | undefined;
 }
 
@@ -63,7 +63,7 @@ function decideVirtual(seen: ReferenceObservation, object: KubeObject): Referenc
   const name = target;
   if (target === undefined || !kind.isSynced || !kind.isImportable) return { name, action: 'none' };
   if (isOptedOut(object) || seen.ours.some(isOptedOut)) return { name, action: 'paused' };
-  const refusal = refusalOfContent(object, kind.virtual);
+  const refusal = refusalOfType(object, kind.virtual);
   if (refusal !== undefined) return { name, action: 'none', problem: notAllowed(seen, refusal) };
   if (seen.isTargetTaken) return { name, action: 'none', problem: taken(seen, target) };
   return { name, action: 'to-host' };

@@ -55,7 +55,8 @@ export class References {
   readonly #rules: RefusalRules;
   readonly #workplaces = new Map<KindId, KindWorkplace>();
   readonly #opening = new Map<KindId, Promise<void>>();
-  readonly #unavailable = new Map<KindId, { readonly untilMs: number; readonly message: string }>();
+  /** Kinds that data lead to and that cannot be watched at the moment, and why. */
+  readonly #unavailable = new Map<KindId, string>();
   readonly #index = new ReferenceIndex();
   /** Endpoints that have to be translated again although neither side of them changed. */
   readonly #stale = new Set<ObjectKey>();
@@ -160,23 +161,31 @@ export class References {
     const { clock } = this.#environment;
     const signal = this.#signal ?? new AbortController().signal;
     await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
+    for (const id of missing)
+      this.#noteUnavailable(id, this.#caches(id)?.lastError ?? 'it is not answered for');
     return missing.some((id) => this.#caches(id)?.isSynced === true);
   }
 
   /** The host copy of this Endpoints names exactly these now. */
   took(key: ObjectKey, references: readonly TranslatedReference[]): void {
     const named = new Map<ReferenceId, ObjectKey>();
+    const wasUnknown = this.#index.unknown.has(key);
     this.#stale.delete(key);
     for (const reference of references) {
       const id = referenceIdOf(kindIdOf(reference), reference);
       named.set(id, reference.written === undefined ? '' : keyOf(reference.written));
-      if (this.#caches(kindIdOf(reference)) === undefined) this.#tellUnavailable(key, reference);
+      if (this.#caches(kindIdOf(reference))?.isSynced !== true) this.#tellUnavailable(key, reference);
     }
     for (const id of this.#index.set(key, named)) {
       this.#linkHostNames(id);
       this.#queue.add(id);
     }
-    for (const id of named.keys()) this.#restale(id, key);
+    for (const [id, written] of named) {
+      // Translating took its time, and the world may have moved on.
+      const name = this.#nameOf(id);
+      if (name !== undefined && name !== written) this.#redecide(key);
+    }
+    if (wasUnknown && this.#isSwept) this.#sweepAll();
     this.#sweepWhenComplete();
   }
 
@@ -226,9 +235,7 @@ export class References {
   }
 
   #isOpenable(id: KindId): boolean {
-    if (this.#caches(id)?.isSynced === true) return false;
-    const { clock } = this.#environment;
-    return (this.#unavailable.get(id)?.untilMs ?? 0) <= clock.monotonicMs();
+    return this.#caches(id)?.isSynced !== true && !this.#unavailable.has(id);
   }
 
   #open(id: KindId): Promise<void> {
@@ -238,7 +245,7 @@ export class References {
   }
 
   async #openKind(id: KindId): Promise<void> {
-    const { discoveries, clock, logger } = this.#environment;
+    const { discoveries, logger } = this.#environment;
     try {
       const known = this.#caches(id);
       const caches = known ?? this.#addKind(await resolveKind(partsOfKind(id), discoveries, this.#policy));
@@ -249,10 +256,28 @@ export class References {
       this.#recheckKind(caches);
     } catch (error) {
       if (this.#signal?.aborted) return;
-      const message = error instanceof Error ? error.message : String(error);
       logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
-      this.#unavailable.set(id, { untilMs: clock.monotonicMs() + UNAVAILABLE_MS, message });
+      this.#noteUnavailable(id, error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** For a while nobody waits for this kind; then those that name it try again. What syncs meanwhile is taken at once. */
+  #noteUnavailable(id: KindId, message: string): void {
+    const { clock } = this.#environment;
+    if (this.#caches(id)?.isSynced === true || this.#unavailable.has(id)) return;
+    this.#unavailable.set(id, message);
+    clock.schedule(UNAVAILABLE_MS, () => {
+      this.#unavailable.delete(id);
+      for (const reference of this.#index.references()) {
+        if (parseReferenceId(reference).kind !== id) continue;
+        for (const key of this.#index.namersOf(reference)) this.#redecide(key);
+      }
+    });
+  }
+
+  #redecide(key: ObjectKey): void {
+    this.#stale.add(key);
+    this.#side?.enqueue(key);
   }
 
   #recheckKind(caches: KindCaches): void {
@@ -290,17 +315,19 @@ export class References {
   /** Something about this object changed: it is looked at, and so are the Endpoints whose copy should name it otherwise. */
   #recheck(id: ReferenceId): void {
     this.#queue.add(id);
-    for (const key of this.#index.namersOf(id)) this.#restale(id, key);
+    const name = this.#nameOf(id);
+    if (name === undefined) return;
+    for (const key of this.#index.namersOf(id))
+      if (this.#index.writtenBy(key, id) !== name) this.#redecide(key);
   }
 
-  #restale(id: ReferenceId, key: ObjectKey): void {
+  /** What the copies of Endpoints should name for it now; undefined where nobody can say. */
+  #nameOf(id: ReferenceId): ObjectKey | undefined {
     const parts = parseReferenceId(id);
     const caches = this.#caches(parts.kind);
-    if (caches?.isSynced !== true) return;
+    if (caches?.isSynced !== true) return undefined;
     const { name } = decideReference(this.#observe(caches, parts), this.#rules);
-    if (name === undefined || this.#index.writtenBy(key, id) === keyOf(name)) return;
-    this.#stale.add(key);
-    this.#side?.enqueue(key);
+    return name && keyOf(name);
   }
 
   #linkHostNames(id: ReferenceId): void {
@@ -332,6 +359,10 @@ export class References {
   #sweepWhenComplete(): void {
     if (this.#isSwept || !this.#index.isComplete) return;
     this.#isSwept = true;
+    this.#sweepAll();
+  }
+
+  #sweepAll(): void {
     for (const { caches } of this.#workplaces.values()) this.#sweep(caches);
   }
 
@@ -413,7 +444,7 @@ export class References {
   }
 
   #tellUnavailable(key: ObjectKey, reference: ObjectReference): void {
-    const why = this.#unavailable.get(kindIdOf(reference))?.message ?? 'it cannot be watched';
+    const why = this.#unavailable.get(kindIdOf(reference)) ?? 'its kind cannot be watched';
     const note = `${reference.kind} "${reference.namespace}/${reference.name}" is named, but ${why}; its name is written, the object is not imported.`;
     this.#event(key, { reason: 'ReferenceNotFound', note });
   }

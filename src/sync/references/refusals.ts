@@ -48,11 +48,22 @@ export function refusalOfSource(
   if (isNameOfVclusterSecret(name, rules.vcluster)) return 'it holds keys of a virtual cluster';
   if (HELM_SECRET.test(name)) return 'it is the record of a Helm release';
   if (BOOTSTRAP_SECRET.test(name)) return 'it is a bootstrap token';
-  return refusalOfContent(object, resource);
+  return undefined;
 }
 
-/** The same for what only the whole object tells, in either direction: a Secret that would be, or is, a credential of a cluster. */
+/** The same for what only the whole object tells. */
 export function refusalOfContent(object: KubeObject, resource: Resource): string | undefined {
+  if (resource.group !== '' || resource.kind !== 'Secret') return undefined;
+  const data = ownValue(object as unknown as JsonObject, 'data'); // raw JSON below metadata
+  const hasKeys = isJsonObject(data) && CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(data, key));
+  return hasKeys ? 'it holds keys of a control plane' : refusalOfType(object, resource);
+}
+
+/**
+ * Secrets that mean something to a cluster, in either direction: the host would fill a token of a tenant's with one of its own service
+ * accounts', and Helm would take a tenant's release for one of the host's.
+ */
+export function refusalOfType(object: KubeObject, resource: Resource): string | undefined {
   if (resource.group !== '' || resource.kind !== 'Secret') return undefined;
   switch (object['type']) {
     case SERVICE_ACCOUNT_TOKEN:
@@ -61,11 +72,8 @@ export function refusalOfContent(object: KubeObject, resource: Resource): string
       return 'it is a bootstrap token';
     case HELM_RELEASE:
       return 'it is the record of a Helm release';
-    default: {
-      const data = ownValue(object as unknown as JsonObject, 'data'); // raw JSON below metadata
-      const hasKeys = isJsonObject(data) && CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(data, key));
-      return hasKeys ? 'it holds keys of a control plane' : undefined;
-    }
+    default:
+      return undefined;
   }
 }
 
