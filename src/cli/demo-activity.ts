@@ -61,7 +61,7 @@ export class ActivityLogger implements Logger, Activity {
   #problem(fields: LogFields, message: string): void {
     const { err, key } = fields;
     const why = err instanceof Error ? `: ${err.message}` : '';
-    process.stderr.write(`${time()}  ${key === undefined ? '' : `${String(key)}  `}${message}${why}\n`);
+    process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
   }
 }
 

@@ -76,8 +76,8 @@ function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): K
     problems.push(problemIn(file, 'a document is not an object with apiVersion, kind and metadata'));
     return [];
   }
-  const items = ownValue(value, 'items');
-  if (String(ownValue(value, 'kind')).endsWith('List') && Array.isArray(items)) {
+  const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
+  if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) {
     return items.flatMap((item) => objectsIn(item, file, problems));
   }
   const problem = objectProblem(value);
@@ -87,11 +87,12 @@ function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): K
 }
 
 function objectProblem(value: JsonObject): string | undefined {
-  if (typeof ownValue(value, 'kind') !== 'string') return 'an object has no kind';
+  const kind = ownValue(value, 'kind');
+  if (typeof kind !== 'string') return 'an object has no kind';
   const metadata = ownValue(value, 'metadata');
   const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
   if (typeof name === 'string' && name !== '') return undefined;
-  return `a ${String(ownValue(value, 'kind'))} has no metadata.name`;
+  return `a ${kind} has no metadata.name`;
 }
 
 function problemIn(file: string, message: string): ConfigProblem {

@@ -44,7 +44,8 @@ export async function reloadFrom(
     await daemon.reload(config);
   } catch (error) {
     daemon.reloadFailed();
-    const what = error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not taken over';
+    const what =
+      error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not taken over';
     logger.error({ err: error }, `${what}, the running configuration stays in force`);
   }
 }

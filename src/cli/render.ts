@@ -1,12 +1,12 @@
 /** `render`: what a sync would write, from files, without a cluster. */
 
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
 import { PatchError } from '../kube/errors.ts';
 import { objectKey, type KubeObject } from '../kube/object.ts';
 import { systemClock } from '../lib/clock.ts';
+import type { JsonObject } from '../lib/json.ts';
 import { silentLogger } from '../observe/logger.ts';
 import { compilePatches } from '../patch/compile.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
@@ -17,6 +17,7 @@ import { createTranslation, createTranslators } from '../sync/translation.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { readObjects } from './object-files.ts';
+import { printObject } from './one-object.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -79,7 +80,7 @@ async function renderWorld(world: RenderWorld, config: Config, isReverse: boolea
   });
   const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup });
   const options = { ...translation, owner, imports, decide: { requireService: config.requireService } };
-  return isReverse ? renderToVirtual(world, options) : renderToHost(world, options);
+  return await (isReverse ? renderToVirtual(world, options) : renderToHost(world, options));
 }
 
 /** Without a cluster the owner's uid is known only where the owner is among the host objects. */
@@ -98,10 +99,11 @@ function inNamespace(objects: readonly KubeObject[] = [], namespace: string): Ku
 
 function print(rendered: readonly Rendered[], output: string): void {
   const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
   const text =
     output === 'json'
-      ? `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`
-      : objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
+      ? printObject({ apiVersion: 'v1', kind: 'List', items: json }, 'json')
+      : json.map((object) => printObject(object, 'yaml')).join('---\n');
   process.stdout.write(text);
   for (const one of rendered) {
     if (one.kind === 'skipped') process.stderr.write(`skipped Endpoints ${one.key}: ${one.reason}\n`);

@@ -51,12 +51,14 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
   } catch (error) {
     if (stop.signal.aborted) return 0;
     if (!(error instanceof TerminalError)) throw error;
-    logger.error({ err: error }, 'cannot start');
+    // A person must act, and a stack would not help: the message is for reading.
+    logger.error({ reason: error.message }, 'cannot start');
     process.stderr.write(`${error.message}\n`);
     return 1;
   }
   const watcher =
     loaded.file === undefined ? undefined : watchFile(loaded.file, () => reloadFrom(load, daemon, logger));
+  flushCompileCache(); // for the next start, even if this process is killed one day
   await stop.requested;
   watcher?.close();
   logger.info({}, 'stopping');

@@ -21,7 +21,9 @@ export function watchFile(path: string, onChange: () => Promise<void>): { close(
   // The folder, not the file: a file that was replaced would be watched no more.
   const watcher: FSWatcher = watch(dirname(path), () => {
     clearTimeout(timer);
-    timer = setTimeout(() => (running = running.then(look)), QUIET_MS);
+    timer = setTimeout(() => {
+      running = running.then(look);
+    }, QUIET_MS);
   });
   return {
     close() {

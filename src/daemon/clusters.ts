@@ -57,7 +57,7 @@ const RETRY_MAX_MS = 15_000;
 /** Reads kubeconfigs and opens clients; a kubeconfig that lives in a Secret is waited for. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
   const { config, clock } = options;
-  const hostAccess = await loadClusterAccess(config.host, { clock });
+  const hostAccess = loadClusterAccess(config.host, { clock });
   const host = clientFor('host', hostAccess, options);
   const hostNamespace = config.host.namespace || hostAccess.namespace;
   if (hostNamespace === '') {
@@ -69,7 +69,7 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const { secret } = config.virtual;
   const virtualAccess =
     secret === ''
-      ? await loadClusterAccess(config.virtual, { clock })
+      ? loadClusterAccess(config.virtual, { clock })
       : await untilAnswered(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
   if (virtualAccess.server === hostAccess.server) {
     throw new TerminalError(

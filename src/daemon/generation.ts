@@ -110,8 +110,8 @@ function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
     queue: metrics.queue('endpoints'),
     controller: {
       ...metrics.controller('endpoints', config.workers),
-      blocked: sync.blocked,
-      latency: sync.latency,
+      blocked: (reason, count) => sync.blocked(reason, count),
+      latency: (seconds) => sync.latency(seconds),
     },
     writes: sync,
     informer: (cluster, resource) => metrics.informer(cluster, resource.plural),

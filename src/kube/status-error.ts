@@ -59,8 +59,3 @@ export function isConflict(error: unknown): boolean {
 export function isAlreadyExists(error: unknown): boolean {
   return error instanceof StatusError && error.code === 409 && error.reason === 'AlreadyExists';
 }
-
-/** 410: the resourceVersion is too old, list again. */
-export function isExpired(error: unknown): boolean {
-  return error instanceof StatusError && error.code === 410;
-}

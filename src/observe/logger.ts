@@ -23,7 +23,12 @@ export interface LoggerOptions {
 
 /** A pino logger that writes to standard error unless told otherwise: standard output belongs to data. */
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
-  const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
   if (options.format === 'json') return asLogger(pino(settings, destination));
   // Loaded only for people: the JSON format must not pay for it.

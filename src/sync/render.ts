@@ -30,8 +30,8 @@ export interface RenderWorld {
 
 export interface RenderOptions extends CopyForgeOptions {
   readonly decide: DecideOptions;
-  /** Answers what is imported for the references of all rendered objects. */
-  readonly imports: (references: readonly ObjectReference[]) => readonly OfflineImport[];
+  /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
+  readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
 }
 
 /** What became of one object, in the order of the input. */
@@ -94,7 +94,7 @@ function importsOf(
   direction: 'to-host' | 'to-virtual',
   options: RenderOptions,
 ): Rendered[] {
-  return options.imports(references).map((one) => {
+  return (options.imports?.(references) ?? []).map((one) => {
     if (one.kind === 'refused') return one;
     return { kind: one.kind === direction ? 'object' : 'elsewhere', object: one.object };
   });

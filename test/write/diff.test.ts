@@ -41,7 +41,7 @@ describe('mapPatch', () => {
         const result = new Map(Object.entries(from));
         for (const [key, value] of Object.entries(patch ?? {})) {
           if (value === null) result.delete(key);
-          else result.set(key, String(value));
+          else result.set(key, value as string); // maps of strings
         }
         expect(result).toEqual(new Map(Object.entries(to)));
         expect(mapPatch(to, to)).toBeUndefined();
