@@ -124,7 +124,7 @@ class SyncEngine implements Engine {
     try {
       await Promise.all(this.informers.map((informer) => informer.whenSynced(signal)));
       await references.whenSynced(signal);
-      await references.recover([...this.#host.list()].flatMap(recordedKinds));
+      await references.recover([...this.#host.list()].flatMap(recordedKinds), signal);
       this.#isWorking = true;
       await Promise.all([
         this.#controller.run().finally(() => references.shutDown()),

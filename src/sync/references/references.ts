@@ -3,30 +3,27 @@
  * down which kinds they name; the importer follows with a work queue of its own, whose keys are the referenced objects.
  */
 
-import type { CacheEvent, ClusterName } from '../../cluster/types.ts';
-import { ENDPOINTS, keyOf, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
-import { sleep } from '../../lib/clock.ts';
-import type { ObjectReference, ReferenceLookup, TranslatedReference } from '../../patch/types.ts';
-import { createSemaphore } from '../../queue/semaphore.ts';
-import { createWorkQueue } from '../../queue/work-queue.ts';
 import type { ObservableInformer } from '../../cluster/informer.ts';
+import type { CacheEvent, ClusterName } from '../../cluster/types.ts';
+import { keyOf, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import type { ObjectReference, ReferenceLookup, TranslatedReference } from '../../patch/types.ts';
+import { createWorkQueue, type WorkQueue } from '../../queue/work-queue.ts';
 import { createContentionGuard } from '../contention.ts';
 import { createController, type Controller } from '../controller.ts';
 import { createRecreationBackoff } from '../recreation.ts';
-import { kindPolicy, type KindPolicy } from '../reference-kinds.ts';
-import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
-import { decideReference, type ReferenceDecision, type ReferenceProblem } from './decide-reference.ts';
+import { decideReference } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
 import { isImport } from './import-forge.ts';
-import { Importer, type KindWorkplace } from './importer.ts';
-import { KindCaches } from './kind-caches.ts';
+import { Importer } from './importer.ts';
+import type { KindCaches } from './kind-caches.ts';
+import { KindRegistry, partsOfKind } from './kind-registry.ts';
 import { copiedFrom, observeReference, sourceKeyOf } from './kind-view.ts';
 import { ReferenceIndex } from './reference-index.ts';
+import { ReferenceNotices } from './reference-notices.ts';
 import {
   kindIdOf,
   parseReferenceId,
   referenceIdOf,
-  resolveKind,
   type KindId,
   type ReferencedKind,
   type ReferenceId,
@@ -43,57 +40,54 @@ export interface EndpointsSide {
   enqueue(key: ObjectKey): void;
 }
 
-/** A kind that only data lead to is watched when the first reference comes; so long the Endpoints wait for it. */
-const OPENING_MS = 5000;
-const UNAVAILABLE_MS = 60_000;
 /** A deleted import comes back after this long: time for a tenant to put an object of their own there. */
 const IMPORT_RETURN_MS = 1500;
 
 export class References {
   readonly #environment: ReferenceEnvironment;
-  readonly #policy: KindPolicy;
   readonly #rules: RefusalRules;
-  readonly #workplaces = new Map<KindId, KindWorkplace>();
-  readonly #opening = new Map<KindId, Promise<void>>();
-  /** Kinds that data lead to and that cannot be watched at the moment, and why. */
-  readonly #unavailable = new Map<KindId, string>();
+  readonly #kinds: KindRegistry;
   readonly #index = new ReferenceIndex();
   /** Endpoints that have to be translated again although neither side of them changed. */
   readonly #stale = new Set<ObjectKey>();
   /** Referenced objects that wait for something at this host name, by kind and host key. */
   readonly #byHostName = new Map<string, Set<ReferenceId>>();
-  readonly #told = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ObjectKey> }>();
-  readonly #queue;
-  readonly #inFlight;
+  readonly #notices: ReferenceNotices;
+  readonly #queue: WorkQueue;
   readonly #importer: Importer;
   readonly #controller: Controller;
-  readonly #watching: Promise<void>[] = [];
-  #signal: AbortSignal | undefined;
   #side: EndpointsSide | undefined;
   #isSwept = false;
 
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[]) {
-    const { config, clock, metrics, names, logger } = environment;
+    const { config, clock, metrics, names, logger, recorder } = environment;
     this.#environment = environment;
-    this.#policy = kindPolicy(config.sync);
     this.#rules = { vcluster: config.name, kubeconfigSecret: config.virtual.secret };
+    this.#notices = new ReferenceNotices({
+      recorder,
+      index: this.#index,
+      endpoints: (key) => this.#side?.virtual(key),
+    });
     this.#queue = createWorkQueue({ clock, metrics: metrics.queue });
-    this.#inFlight = createSemaphore(config.workers);
     this.#importer = this.#createImporter();
     this.#controller = createController({
       name: 'references',
       queue: this.#queue,
       reconcile: (id) => this.#importer.reconcile(id),
-      warn: (id, warning) => this.#warn(id, warning.reason, warning.note),
+      warn: (id, { reason, note }) => this.#notices.failure(id, reason, note),
       createNamespace: undefined,
       clock,
       logger,
       metrics: metrics.controller,
     });
-    for (const kind of named) this.#addKind(kind);
+    this.#kinds = new KindRegistry(environment, named, {
+      changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
+      opened: (caches) => this.#onOpened(caches),
+      retry: (kind) => this.#retry(kind),
+    });
     this.lookup = (reference, direction) => {
-      const caches = this.#caches(kindIdOf(reference));
-      if (caches?.isSynced !== true) return undefined;
+      const caches = this.#kinds.caches(kindIdOf(reference));
+      if (caches === undefined) return undefined;
       if (direction === 'toHost') return decideReference(this.#observe(caches, reference), this.#rules).name;
       const copy = caches.copies.get(keyOf(reference));
       return copy && copiedFrom(copy, caches.kind, names);
@@ -104,14 +98,13 @@ export class References {
   readonly lookup: ReferenceLookup;
 
   get informers(): readonly ObservableInformer[] {
-    return [...this.#workplaces.values()].flatMap(({ caches }) => caches.informers);
+    return this.#kinds.informers;
   }
 
   /** Opens the watches. Events are heard at once, but nothing is written before {@link run}. */
   start(signal: AbortSignal, side: EndpointsSide): void {
-    this.#signal = signal;
     this.#side = side;
-    for (const { caches } of this.#workplaces.values()) this.#watch(caches);
+    this.#kinds.start(signal);
   }
 
   /** All watches that patches ask for by name are in sync. */
@@ -123,14 +116,15 @@ export class References {
    * Before any Endpoints is decided: `recorded` are the kinds that their host copies say they named. Kinds that the configuration still
    * leads to are watched again; what was imported of any other kind goes.
    */
-  async recover(recorded: Iterable<KindId>): Promise<void> {
-    const kinds = [...new Set(recorded)].filter((id) => this.#caches(id) === undefined).map(partsOfKind);
+  async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
+    const { policy } = this.#kinds;
+    const kinds = [...new Set(recorded)].filter((id) => !this.#kinds.isKnown(id)).map(partsOfKind);
     const isReachable = ({ apiVersion, kind }: KindParts): boolean =>
-      this.#policy.isOpen && this.#policy.isAllowed(apiVersion, kind);
-    const sweeper = createSweeper(this.#environment, this.#signal ?? AbortSignal.abort());
+      policy.isOpen && policy.isAllowed(apiVersion, kind);
+    const sweeper = createSweeper(this.#environment, signal);
     for (const kind of kinds.filter((one) => !isReachable(one))) await sweeper.removeAll(kind);
-    const left = this.#policy.isOpen ? await sweeper.kindsWithImports(this.#policy.reachable) : [];
-    for (const id of new Set([...kinds.filter(isReachable), ...left].map(kindIdOf))) await this.#open(id);
+    const left = policy.isOpen ? await sweeper.kindsWithImports(policy.reachable) : [];
+    await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
   }
 
   /** Works until {@link shutDown} has been called and the queue is empty. `endpoints`: every Endpoints that there is. */
@@ -145,7 +139,7 @@ export class References {
   }
 
   async closed(): Promise<void> {
-    await Promise.all(this.#watching);
+    await this.#kinds.closed();
   }
 
   // What the Endpoints' reconciler says and asks.
@@ -156,25 +150,18 @@ export class References {
 
   /** Makes sure that everything about these kinds is known, as far as it can be. True: the lookups may answer otherwise now. */
   async open(references: readonly ObjectReference[]): Promise<boolean> {
-    const missing = [...new Set(references.map(kindIdOf))].filter((id) => this.#isOpenable(id));
-    if (missing.length === 0) return false;
-    const { clock } = this.#environment;
-    const signal = this.#signal ?? new AbortController().signal;
-    await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
-    for (const id of missing)
-      this.#noteUnavailable(id, this.#caches(id)?.lastError ?? 'it is not answered for');
-    return missing.some((id) => this.#caches(id)?.isSynced === true);
+    return this.#kinds.open(references.map(kindIdOf));
   }
 
   /** The host copy of this Endpoints names exactly these now. */
   took(key: ObjectKey, references: readonly TranslatedReference[]): void {
-    const named = new Map<ReferenceId, ObjectKey>();
     const wasUnknown = this.#index.unknown.has(key);
+    const named = new Map<ReferenceId, ObjectKey>();
     this.#stale.delete(key);
     for (const reference of references) {
       const id = referenceIdOf(kindIdOf(reference), reference);
       named.set(id, reference.written === undefined ? '' : keyOf(reference.written));
-      if (this.#caches(kindIdOf(reference))?.isSynced !== true) this.#tellUnavailable(key, reference);
+      if (this.#kinds.caches(kindIdOf(reference)) === undefined) this.#tellUnavailable(key, reference);
     }
     for (const id of this.#index.set(key, named)) {
       this.#linkHostNames(id);
@@ -200,87 +187,35 @@ export class References {
     this.#sweepWhenComplete();
   }
 
-  // Kinds.
+  // Events.
 
-  #caches(id: KindId): KindCaches | undefined {
-    return this.#workplaces.get(id)?.caches;
-  }
-
-  #addKind(kind: ReferencedKind): KindCaches {
-    const caches = new KindCaches(kind, this.#environment);
-    const host = this.#copyWriter('host', caches);
-    const virtual = this.#copyWriter('virtual', caches);
-    this.#workplaces.set(kind.id, { caches, host, virtual });
-    caches.subscribe((cluster, event) => this.#onEvent(caches, cluster, event));
-    return caches;
-  }
-
-  #copyWriter(cluster: ClusterName, caches: KindCaches): CopyWriter {
-    const { clients, isDryRun, logger, metrics } = this.#environment;
-    return createCopyWriter({
-      client: clients[cluster],
-      resource: caches.kind[cluster],
-      cache: cluster === 'host' ? caches.copies : caches.virtualCache,
-      inFlight: this.#inFlight,
-      isDryRun,
-      logger,
-      metrics: metrics.writes,
-    });
-  }
-
-  #watch(caches: KindCaches): void {
-    const signal = this.#signal;
-    if (signal === undefined) return;
-    for (const informer of caches.informers) this.#watching.push(informer.run(signal));
-  }
-
-  #isOpenable(id: KindId): boolean {
-    return this.#caches(id)?.isSynced !== true && !this.#unavailable.has(id);
-  }
-
-  #open(id: KindId): Promise<void> {
-    const opening = this.#opening.get(id) ?? this.#openKind(id);
-    this.#opening.set(id, opening);
-    return opening.finally(() => this.#opening.delete(id));
-  }
-
-  async #openKind(id: KindId): Promise<void> {
-    const { discoveries, logger } = this.#environment;
-    try {
-      const known = this.#caches(id);
-      const caches = known ?? this.#addKind(await resolveKind(partsOfKind(id), discoveries, this.#policy));
-      if (known === undefined) this.#watch(caches);
-      if (this.#signal !== undefined)
-        await Promise.all(caches.informers.map((one) => one.whenSynced(this.#signal ?? AbortSignal.abort())));
-      this.#unavailable.delete(id);
-      this.#recheckKind(caches);
-    } catch (error) {
-      if (this.#signal?.aborted) return;
-      logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
-      this.#noteUnavailable(id, error instanceof Error ? error.message : String(error));
+  #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
+    const ids = cluster === 'virtual' ? this.#idsOfVirtual(caches, event) : this.#idsOfHost(caches, event);
+    for (const id of ids) {
+      // Our own deletions cause no event, so this one is somebody else's.
+      if (event.type === 'deleted') this.#importer.noteDeletion(id, cluster);
+      this.#recheck(id);
     }
   }
 
-  /** For a while nobody waits for this kind; then those that name it try again. What syncs meanwhile is taken at once. */
-  #noteUnavailable(id: KindId, message: string): void {
-    const { clock } = this.#environment;
-    if (this.#caches(id)?.isSynced === true || this.#unavailable.has(id)) return;
-    this.#unavailable.set(id, message);
-    clock.schedule(UNAVAILABLE_MS, () => {
-      this.#unavailable.delete(id);
-      for (const reference of this.#index.references()) {
-        if (parseReferenceId(reference).kind !== id) continue;
-        for (const key of this.#index.namersOf(reference)) this.#redecide(key);
-      }
-    });
+  #idsOfVirtual({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
+    const id = referenceIdOf(kind.id, parseKey(key));
+    const wasImport = [object, previous].some(
+      (one) => one !== undefined && isImport(one, this.#rules.vcluster),
+    );
+    return wasImport || this.#index.isReferenced(id) ? [id] : [];
   }
 
-  #redecide(key: ObjectKey): void {
-    this.#stale.add(key);
-    this.#side?.enqueue(key);
+  #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
+    const ids = new Set(this.#byHostName.get(`${kind.id} ${key}`));
+    for (const state of [object, previous]) {
+      const virtual = state && copiedFrom(state, kind, this.#environment.names);
+      if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
+    }
+    return ids;
   }
 
-  #recheckKind(caches: KindCaches): void {
+  #onOpened(caches: KindCaches): void {
     for (const id of this.#index.references()) {
       if (parseReferenceId(id).kind !== caches.kind.id) continue;
       this.#linkHostNames(id);
@@ -289,26 +224,10 @@ export class References {
     if (this.#isSwept) this.#sweep(caches);
   }
 
-  // Events.
-
-  #onEvent(caches: KindCaches, cluster: ClusterName, { type, key, object, previous }: CacheEvent): void {
-    const states = previous === undefined ? [object] : [object, previous];
-    const ids = new Set<ReferenceId>();
-    if (cluster === 'virtual') {
-      const id = referenceIdOf(caches.kind.id, parseKey(key));
-      if (this.#index.isReferenced(id) || states.some((state) => isImport(state, this.#rules.vcluster)))
-        ids.add(id);
-    } else {
-      for (const id of this.#byHostName.get(`${caches.kind.id} ${key}`) ?? []) ids.add(id);
-      for (const state of states) {
-        const virtual = copiedFrom(state, caches.kind, this.#environment.names);
-        if (virtual !== undefined) ids.add(referenceIdOf(caches.kind.id, virtual));
-      }
-    }
-    for (const id of ids) {
-      // Our own deletions cause no event, so this one is somebody else's.
-      if (type === 'deleted') this.#importer.noteDeletion(id, cluster);
-      this.#recheck(id);
+  #retry(kind: KindId): void {
+    for (const id of this.#index.references()) {
+      if (parseReferenceId(id).kind !== kind) continue;
+      for (const key of this.#index.namersOf(id)) this.#redecide(key);
     }
   }
 
@@ -321,18 +240,27 @@ export class References {
       if (this.#index.writtenBy(key, id) !== name) this.#redecide(key);
   }
 
+  #redecide(key: ObjectKey): void {
+    this.#stale.add(key);
+    this.#side?.enqueue(key);
+  }
+
   /** What the copies of Endpoints should name for it now; undefined where nobody can say. */
   #nameOf(id: ReferenceId): ObjectKey | undefined {
     const parts = parseReferenceId(id);
-    const caches = this.#caches(parts.kind);
-    if (caches?.isSynced !== true) return undefined;
-    const { name } = decideReference(this.#observe(caches, parts), this.#rules);
+    const caches = this.#kinds.caches(parts.kind);
+    const name = caches && decideReference(this.#observe(caches, parts), this.#rules).name;
     return name && keyOf(name);
   }
 
+  #observe(caches: KindCaches, { namespace, name }: NamespacedName) {
+    return observeReference(caches, { namespace, name }, this.#environment.names);
+  }
+
+  /** Whatever happens at the host names that matter to this object will be noticed, as long as anything references it. */
   #linkHostNames(id: ReferenceId): void {
     const { kind, ...virtual } = parseReferenceId(id);
-    const caches = this.#caches(kind);
+    const caches = this.#kinds.caches(kind);
     if (caches === undefined) return;
     const { names } = this.#environment;
     const target = names.referenceToHost(virtual);
@@ -348,11 +276,6 @@ export class References {
     }
   }
 
-  #observe(caches: KindCaches, virtual: { namespace: string; name: string }) {
-    const { namespace, name } = virtual;
-    return observeReference(caches, { namespace, name }, this.#environment.names);
-  }
-
   // Removing what nothing references.
 
   /** After the first decision on every Endpoints the index is whole, and imports that nothing references are orphans. */
@@ -363,7 +286,7 @@ export class References {
   }
 
   #sweepAll(): void {
-    for (const { caches } of this.#workplaces.values()) this.#sweep(caches);
+    for (const caches of this.#kinds.all()) this.#sweep(caches);
   }
 
   #sweep(caches: KindCaches): void {
@@ -393,10 +316,7 @@ export class References {
     const isWrittenBy = (id: ReferenceId, hostKey: ObjectKey) => (key: ObjectKey) =>
       this.#index.writtenBy(key, id) === hostKey;
     return new Importer({
-      workplaceOf: (id) => {
-        const workplace = this.#workplaces.get(parseReferenceId(id).kind);
-        return workplace?.caches.isSynced === true ? workplace : undefined;
-      },
+      workplaceOf: (id) => this.#kinds.workplace(parseReferenceId(id).kind),
       forge: { names, labels, owner },
       names,
       rules: this.#rules,
@@ -404,8 +324,8 @@ export class References {
       isDispensable: (copy) => this.#isDispensable(copy),
       isStillWritten: (id, hostKey) => [...this.#index.namersOf(id)].some(isWrittenBy(id, hostKey)),
       recheck: (id) => this.#recheck(id),
-      tellProblem: (id, problem) => this.#tellProblem(id, problem),
-      tellImported: (id, note) => this.#tellImported(id, note),
+      tellProblem: (id, problem) => this.#notices.problem(id, problem),
+      tellImported: (id, note) => this.#notices.imported(id, note),
       recreation: {
         host: createRecreationBackoff(clock),
         virtual: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
@@ -414,53 +334,10 @@ export class References {
     });
   }
 
-  // Telling people.
-
-  #tellProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void {
-    if (problem === undefined) {
-      this.#told.delete(id);
-      return;
-    }
-    const told = this.#told.get(id);
-    const current = told?.note === problem.note ? told : { note: problem.note, keys: new Set<ObjectKey>() };
-    this.#told.set(id, current);
-    for (const key of this.#index.namersOf(id)) {
-      if (current.keys.has(key)) continue;
-      current.keys.add(key);
-      this.#event(key, problem);
-    }
-  }
-
-  #tellImported(id: ReferenceId, note: string): void {
-    for (const key of this.#index.namersOf(id)) {
-      const regarding = this.#side?.virtual(key);
-      if (regarding === undefined) continue;
-      this.#environment.recorder.event(regarding, ENDPOINTS, {
-        type: 'Normal',
-        reason: 'ReferenceImported',
-        note,
-      });
-    }
-  }
-
   #tellUnavailable(key: ObjectKey, reference: ObjectReference): void {
-    const why = this.#unavailable.get(kindIdOf(reference)) ?? 'its kind cannot be watched';
-    const note = `${reference.kind} "${reference.namespace}/${reference.name}" is named, but ${why}; its name is written, the object is not imported.`;
-    this.#event(key, { reason: 'ReferenceNotFound', note });
+    const { kind, namespace, name } = reference;
+    const why = this.#kinds.whyUnavailable(kindIdOf(reference));
+    const note = `${kind} "${namespace}/${name}" is named, but ${why}; its name is written, the object is not imported.`;
+    this.#notices.warn(key, 'ReferenceNotFound', note);
   }
-
-  #warn(id: ReferenceId, reason: string, note: string): void {
-    for (const key of this.#index.namersOf(id)) this.#event(key, { reason, note });
-  }
-
-  #event(key: ObjectKey, { reason, note }: Pick<ReferenceProblem, 'note'> & { reason: string }): void {
-    const regarding = this.#side?.virtual(key);
-    if (regarding !== undefined)
-      this.#environment.recorder.event(regarding, ENDPOINTS, { type: 'Warning', reason, note });
-  }
-}
-
-function partsOfKind(id: KindId): KindParts {
-  const [apiVersion = '', kind = ''] = id.split(' ');
-  return { apiVersion, kind };
 }
