@@ -10,6 +10,7 @@ import type { CheckResult } from '../observe/health.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
+import { measuredPipeline } from '../patch/measured-pipeline.ts';
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from '../sync/engine.ts';
 import type { ReferenceMetrics } from '../sync/references/environment.ts';
@@ -46,19 +47,24 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const owner = await clusters.resolveOwner(config);
   const compiled = compilePatches(config.sync.endpoints.patches);
   const sandbox = await sandboxFor(options, compiled);
-  const environment = {
-    ...options,
-    ...createTranslators(config),
-    discoveries: clusters.discoveries,
-    owner,
-    clients: clusters,
-    metrics: referenceMetrics(options),
-  };
-  const references = new References(environment, options.references);
+  const references = new References(
+    {
+      ...options,
+      ...createTranslators(config),
+      discoveries: clusters.discoveries,
+      owner,
+      clients: clusters,
+      metrics: referenceMetrics(options),
+    },
+    options.references,
+  );
   const referenceInformers = references.informers;
+  const { lookup } = references;
+  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup });
   const engine = createEngine({
     ...options,
-    ...createTranslation({ config, compiled, evaluator: sandbox, lookup: references.lookup }),
+    ...translation,
+    pipeline: measuredPipeline(translation.pipeline, options.clock, options.metrics.sync),
     references,
     owner,
     clients: clusters,
@@ -127,7 +133,7 @@ function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetr
       ...metrics.controller('references', config.workers),
       blocked: (reason, count) =>
         sync.blocked(reason.startsWith('Reference') ? reason : `Reference${reason}`, count),
-      latency: sync.latency,
+      latency: (seconds) => sync.latency(seconds),
     },
     writes: sync,
     informer: (cluster, resource) => metrics.informer(cluster, resource.plural),

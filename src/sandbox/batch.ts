@@ -4,6 +4,7 @@
  */
 
 import type { JsonValue } from '../lib/json.ts';
+import { quarantineError } from './answer.ts';
 import { readAnswer, type AnswerColumn } from './answer-text.ts';
 import { Group } from './group.ts';
 import type { ProgramEntry } from './program-entry.ts';
@@ -46,8 +47,7 @@ export class Batch {
   #sentGroup = 0;
   #sentMatch = 0;
   matches = 0;
-  /** One call per match: whatever happens, it is known to whom. */
-  isCareful = false;
+  #isCareful = false;
   /** It has been stopped for memory that may have been used before it, and begins now on a new process. */
   isRetriedFresh = false;
   /** How often it was sent again because the child got no processor time. */
@@ -63,6 +63,15 @@ export class Batch {
     }
     group.add(job);
     this.matches += job.values.length;
+  }
+
+  /** One call per match: whatever happens, it is known to whom. Costs nothing extra for a single match. */
+  get isCareful(): boolean {
+    return this.#isCareful || this.matchesLeft === 1;
+  }
+
+  set isCareful(isCareful: boolean) {
+    this.#isCareful = isCareful;
   }
 
   get jobs(): readonly Job[] {
@@ -130,6 +139,18 @@ export class Batch {
     if (group === undefined || position === undefined) return;
     group.failNext(extent === 'match' ? 1 : position.job.values.length - position.match, error);
     this.#advance(group);
+  }
+
+  /** Gives up on what is left of programs that may not run any more. */
+  failQuarantined(): void {
+    for (let i = this.#groups.length - 1; i >= this.#groupAt; i--) {
+      const group = this.#groups[i];
+      const until = group?.entry.quarantine.programUntil();
+      if (group === undefined || until === undefined) continue;
+      this.#groups.splice(i, 1);
+      group.failNext(group.matchesLeft, quarantineError('this expression', until));
+      group.complete();
+    }
   }
 
   /** Gives up on everything that is left. */

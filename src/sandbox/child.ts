@@ -7,11 +7,11 @@ import { processorMs, residentBytes } from './memory.ts';
 
 export interface ChildEvents {
   /** The child can take work. */
-  ready(child: SandboxChild): void;
+  ready(): void;
   /** One frame from the child. */
-  frame(child: SandboxChild, text: string): void;
+  frame(text: string): void;
   /** It has ended, by whatever. Called once, last. */
-  ended(child: SandboxChild, how: string): void;
+  ended(how: string): void;
 }
 
 /** The child's own heap; the isolate's comes on top. Text of a batch is held a few times over. */
@@ -40,7 +40,7 @@ export class SandboxChild {
 
   constructor(source: GuestSource, events: ChildEvents) {
     this.#events = events;
-    const child = spawn(process.execPath, [...flags(source.addon), '-e', source.main], {
+    const child = spawn(process.execPath, [...flags(source), '-e', source.main], {
       cwd: '/',
       env: {},
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -114,18 +114,18 @@ export class SandboxChild {
 
   #dispatch(frame: string): void {
     if (frame !== 'H') {
-      this.#events.frame(this, frame);
+      this.#events.frame(frame);
       return;
     }
     this.isReady = true;
     this.baselineBytes = this.residentBytes() ?? 0;
-    this.#events.ready(this);
+    this.#events.ready();
   }
 
   #end(how: string): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#events.ended(this, how);
+    this.#events.ended(how);
   }
 }
 
@@ -133,16 +133,16 @@ function ignore(): void {
   // A broken pipe is the end of the child, which `close` reports.
 }
 
-function flags(addon: string): string[] {
+function flags(source: GuestSource): string[] {
   return [
     // Isolates do not work with the snapshot that Node starts from.
     '--no-node-snapshot',
     '--permission',
     '--allow-addons',
-    `--allow-fs-read=${addon}`,
+    `--allow-fs-read=${source.addon}`,
     '--no-warnings',
-    // For the guest's own use; the realm deletes it.
-    '--expose-gc',
+    // V8 does not let the realm delete it: so it has a name that nobody can guess.
+    `--expose-gc-as=${source.setup.collectorName}`,
     '--disable-proto=delete',
     `--max-old-space-size=${HEAP_MIB}`,
   ];

@@ -1,7 +1,14 @@
 /** What an expression may not use, found in its tree before anything runs. The realm must hold without this; it makes errors early and clear. */
 
 import type { ParsedExpression, ParseProblem } from './parse.ts';
-import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
+import {
+  identifierName,
+  isNode,
+  isReference,
+  staticKey,
+  type SyntaxNode,
+  type Visit,
+} from './syntax-tree.ts';
 
 /** Everything in scope. The realm's allow list gives the same names, which a test compares. */
 export const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
@@ -138,10 +145,9 @@ function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxN
   const declared = declaredNames(visits);
   let first: { message: string; at: SyntaxNode } | undefined;
   for (const at of visits) {
-    const message = forbiddenSyntax(at.node) ?? forbiddenKey(at) ?? forbiddenName(at, declared);
-    if (message !== undefined && (first === undefined || at.node.start < first.at.start)) {
-      first = { message, at: at.node };
-    }
+    const message = forbiddenSyntax(at.node) ?? forbiddenName(at, declared);
+    const found = message === undefined ? forbiddenKey(at) : { message, at: at.node };
+    if (found !== undefined && (first === undefined || found.at.start < first.at.start)) first = found;
   }
   return first;
 }
@@ -163,19 +169,14 @@ function forbiddenSyntax(node: SyntaxNode): string | undefined {
   return undefined;
 }
 
-function forbiddenKey(at: Visit): string | undefined {
-  const { node, parent } = at;
-  if (node.type === 'MemberExpression') return refuseKey(staticKey(node, 'property'));
-  if (node.type !== 'Property') return undefined;
-  const key = staticKey(node, 'key');
+function forbiddenKey({ node, parent }: Visit): { message: string; at: SyntaxNode } | undefined {
+  const member = node.type === 'MemberExpression' ? 'property' : node.type === 'Property' ? 'key' : undefined;
+  const key = member && staticKey(node, member);
+  if (member === undefined || key === undefined || !FORBIDDEN_KEYS.has(key)) return undefined;
   // In an object literal a key is only data, except the one that sets the prototype.
-  if (parent?.node.type === 'ObjectExpression') return key === '__proto__' ? refuseKey(key) : undefined;
-  return refuseKey(key);
-}
-
-function refuseKey(key: string | undefined): string | undefined {
-  if (key === undefined || !FORBIDDEN_KEYS.has(key)) return undefined;
-  return `the member \`${key}\` is not allowed in an expression`;
+  if (parent?.node.type === 'ObjectExpression' && member === 'key' && key !== '__proto__') return undefined;
+  const at = node[member];
+  return { message: `the member \`${key}\` is not allowed in an expression`, at: isNode(at) ? at : node };
 }
 
 function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undefined {

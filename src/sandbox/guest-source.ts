@@ -3,6 +3,7 @@
  * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
  */
 
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { dirname } from 'node:path';
@@ -40,13 +41,17 @@ export function readGuestSource(
 ): GuestSource {
   const addon = addonPath();
   const { name, namespace, config } = vcluster;
+  // V8 has room for some thirty characters.
+  const collectorName = `gc${randomBytes(12).toString('hex')}`;
   return {
     main: readScript('main'),
     addon,
     setup: {
       addon,
+      collectorName,
       realm: realmSource(),
       settings: {
+        collectorName,
         shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
         vcluster: { name, namespace, config },
         names: namingFrame(vcluster, namespaces),

@@ -6,6 +6,7 @@ import type { Job } from './batch.ts';
 import { RememberedError, type MemoKey, type ProgramMemo } from './memo.ts';
 import type { Projected } from './projection.ts';
 import type { ProgramEntry } from './program-entry.ts';
+import { INPUT_DEPTH_MAX, isDeeperThan } from './result.ts';
 import type { EvaluateError, EvaluateRequest, EvaluateResponse } from './types.ts';
 
 export interface Lookup {
@@ -17,12 +18,21 @@ export interface Lookup {
   job(done: (response: EvaluateResponse) => void): Job;
 }
 
-export function lookUp(entry: ProgramEntry, request: EvaluateRequest): Lookup {
+/** Undefined when the inputs are too deep to be sent. */
+export function lookUp(entry: ProgramEntry, request: EvaluateRequest): Lookup | undefined {
   const objects = entry.projection.cut(request.context);
+  const { reads } = entry.program;
+  if (reads.value && request.values.some(isTooDeep)) return undefined;
+  if (isTooDeep(objects.hostObject) || isTooDeep(objects.virtualObject)) return undefined;
+  if (objects.leaves?.some(isTooDeep) === true) return undefined;
   const { memo, quarantine } = entry;
   // Nearly always nothing is benched; then nothing is looked up.
   if (memo === undefined && !quarantine.hasInputs) return new WholeRequest(entry, request, objects);
   return new PartialRequest(entry, request, objects);
+}
+
+function isTooDeep(value: JsonValue | undefined): boolean {
+  return typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX);
 }
 
 class WholeRequest implements Lookup {

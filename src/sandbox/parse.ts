@@ -32,7 +32,7 @@ export type ParseOutcome =
 
 /** Limits that no expression a person writes comes near. */
 const BYTES_MAX = 16 * 1024;
-const NODES_MAX = 10_000;
+const NODES_MAX = 8000;
 const DEPTH_MAX = 500;
 /** The parser compiles each, which may take a third of a millisecond. */
 const REGEXPS_MAX = 100;

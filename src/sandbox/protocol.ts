@@ -19,6 +19,8 @@ import type { JsonObject, JsonValue } from '../lib/json.ts';
 export interface SetupFrame {
   /** Where the native addon of isolated-vm is. */
   readonly addon: string;
+  /** The global function that collects garbage, in every context of the child. */
+  readonly collectorName: string;
   /** Source of the realm: a script whose value is `installRealm`. */
   readonly realm: string;
   readonly settings: RealmSettings;
@@ -29,6 +31,7 @@ export interface SetupFrame {
 }
 
 export interface RealmSettings {
+  readonly collectorName: string;
   /** After so long a call gives what it has: whoever waits for it learns how far it came. */
   readonly shareMs: number;
   /** `context.vcluster`. */

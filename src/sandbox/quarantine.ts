@@ -64,11 +64,12 @@ export class Quarantine {
       if (this.#inputs.size <= INPUTS_MAX) break;
       this.#inputs.delete(oldest);
     }
+    // One object that is tried again later says nothing about the others; one that was under way already is another object.
+    const isRetry = known !== undefined && known.untilMs <= now;
     extend(bench, INPUT_FIRST_MS, now);
-    // One object that is tried again and again says nothing about the others.
-    if (known !== undefined) return false;
+    if (isRetry) return false;
     this.#recent = [...this.#recent.filter((time) => now - time < WINDOW_MS), now];
-    const isOnProbation = this.#program.strikes > 0 && now - this.#program.lastMs < WINDOW_MS;
+    const isOnProbation = this.#program.strikes > 0 && now - this.#program.untilMs < WINDOW_MS;
     if (this.#recent.length < STRIKES_MAX && !isOnProbation) return false;
     if (now - this.#program.lastMs > FORGET_MS) this.#program.strikes = 0;
     this.#recent = [];

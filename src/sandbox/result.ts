@@ -1,9 +1,11 @@
-/** The last look at a result before it leaves the sandbox: the child is not trusted with the depth of what the daemon walks. */
+/** The last look at what goes into the sandbox and what comes out: nobody is trusted with the depth of what the daemon walks. */
 
 import type { JsonValue } from '../lib/json.ts';
 import type { EvaluateError } from './types.ts';
 
 const DEPTH_MAX = 64;
+/** API servers take 10 000 levels, people use ten. Writing down and reading millions takes seconds. */
+export const INPUT_DEPTH_MAX = 1000;
 
 /** Freezes a result for good, since it may be remembered and given out again. Returns what is wrong with it, if anything. */
 export function acceptResult(
@@ -32,4 +34,16 @@ export function acceptResult(
 
 function problem(message: string): EvaluateError {
   return { kind: 'result', message };
+}
+
+/** Recursion ends at `levels`. */
+export function isDeeperThan(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (isDeeperThan(value[i], levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) if (isDeeperThan(value[key], levels - 1)) return true;
+  return false;
 }

@@ -6,10 +6,11 @@ import type { Logger } from '../observe/logger.ts';
 import { everyError, everyRemembered, everyValue, quarantineError, rememberedOf } from './answer.ts';
 import type { Job } from './batch.ts';
 import { readGuestSource } from './guest-source.ts';
-import { lookUp, type Lookup } from './lookup.ts';
+import { lookUp } from './lookup.ts';
 import { Memo, type Remembered } from './memo.ts';
 import { NOTHING } from './projection.ts';
 import { ProgramEntry } from './program-entry.ts';
+import { INPUT_DEPTH_MAX } from './result.ts';
 import { Scheduler } from './scheduler.ts';
 import type {
   EvaluateRequest,
@@ -143,12 +144,9 @@ class ProcessSandbox implements Sandbox {
     request: EvaluateRequest,
     done: (response: EvaluateResponse) => void,
   ): EvaluateResponse | undefined {
-    let lookup: Lookup;
-    try {
-      lookup = lookUp(entry, request);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      const message = 'the value is too large or too deep for the sandbox';
+    const lookup = lookUp(entry, request);
+    if (lookup === undefined) {
+      const message = `the value is nested deeper than ${INPUT_DEPTH_MAX} levels`;
       return everyError(request.values.length, { kind: 'runtime', message });
     }
     if (entry.memo !== undefined) this.#metrics.memo(lookup.hits, lookup.misses);

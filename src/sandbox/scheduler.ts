@@ -1,76 +1,79 @@
 /**
- * Feeds one child with batches and answers for whatever happens to it. What is asked in one turn goes out together at its end, so an
- * idle daemon adds no waiting and a full queue forms large batches; a second batch is under way while the first is evaluated.
- *
- * When a child is stopped, what was finished stays; the rest is sent again carefully, one call per match, so that the match at fault is
- * known when it happens again. Only that match fails.
+ * Feeds one child with batches. What is asked in one turn goes out together at its end, so an idle daemon adds no waiting and a full
+ * queue forms large batches; a second batch is under way while the first is evaluated.
  */
 
-import type { Clock, Timer } from '../lib/clock.ts';
-import type { Logger } from '../observe/logger.ts';
-import { Batch, failJob, type Job, type Position } from './batch.ts';
-import { SandboxChild } from './child.ts';
-import { oneLine } from './frame.ts';
-import type { GuestSource } from './guest-source.ts';
+import { quarantineError } from './answer.ts';
+import { Batch, failJob, type Job } from './batch.ts';
+import type { SandboxChild } from './child.ts';
+import { ChildPool, type PoolOptions } from './child-pool.ts';
 import type { EvaluateError } from './types.ts';
-import { Watchdog, type KillReason } from './watchdog.ts';
+import { judge, type Judge, type Stop } from './verdict.ts';
+import { Watchdog } from './watchdog.ts';
 
-export interface SchedulerOptions {
-  readonly source: GuestSource;
+export interface SchedulerOptions extends PoolOptions {
+  /** Resident memory of the child above its baseline. */
   readonly memoryBytes: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** A batch of so many matches was sent. */
   batched(matches: number): void;
-  /** A child was ended, or ended. */
-  killed(reason: KillReason | 'exit'): void;
 }
 
 /** One more than is evaluated: the child never waits for the daemon. */
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
-/** What an expression may overrun its time before the child is ended: the isolate stops most of them by itself. */
-const GRACE_MS = 200;
+/** How long one match may be silent until the child is ended, in times of its limit: the isolate stops most of them by itself. */
+const CAREFUL_SILENCE = 3;
+/** Whoever is silent among many is only sent again alone: no need to wait as long. */
+const FAST_SILENCE = 1;
+/** A share of the memory limit: after a stop there may be memory that never comes back, and the next expression is not to pay for it. */
 const BLOATED_SHARE = 0.6;
 const CHARS_PER_MS = 10_000;
-const START_MS_MAX = 10_000;
-const START_FAILURES_MAX = 5;
-const STARVATIONS_MAX = 5;
-/** A spare is kept for the next kill, but does not disturb the start of the daemon. */
-const SPARE_DELAY_MS = 2000;
 
-/** Why a batch did not come to its end: the child's own frames, or its end. */
-type Stop = 'late' | 'timeout' | 'starved' | 'failed' | 'memory' | 'killed';
+const STOPS: ReadonlyMap<string, Stop> = new Map([
+  ['T', 'timeout'],
+  ['S', 'starved'],
+  ['L', 'late'],
+  ['X', 'failed'],
+  ['M', 'memory'],
+]);
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
+  readonly #judge: Judge;
   readonly #watchdog: Watchdog;
+  readonly #pool: ChildPool;
   #jobs: Job[] = [];
   #matches = 0;
   /** Sent before anything new. */
   #again: Batch[] = [];
   #inFlight: { batch: Batch; text: string }[] = [];
-  #child: SandboxChild | undefined;
-  #spare: SandboxChild | undefined;
-  #spareTimer: Timer | undefined;
-  #startTimer: Timer | undefined;
-  #killReason: KillReason | undefined;
-  #startFailures = 0;
   #isFlushDue = false;
   #isClosed = false;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    const { memoryBytes, clock, source } = options;
-    const { expressionTimeoutMs, settings } = source.setup;
-    const silenceMs = expressionTimeoutMs + settings.shareMs + GRACE_MS;
-    this.#watchdog = new Watchdog(clock, { silenceMs, memoryBytes }, (reason) => this.#kill(reason));
+    const { memoryBytes, clock, source, logger } = options;
+    this.#judge = { ...source.setup, logger };
+    this.#watchdog = new Watchdog(clock, memoryBytes, (reason) => this.#pool.kill(reason));
+    this.#pool = new ChildPool(options, {
+      ready: () => this.#flush(),
+      frame: (child, text) => this.#receive(child, text),
+      lost: (child, reason) =>
+        this.#lost(child, reason === 'timeout' ? 'killed' : reason === 'exit' ? 'lost' : reason),
+      failed: (message) => this.#failEverything({ kind: 'killed', message }),
+    });
+  }
+
+  /** Processes that exist now. */
+  get pids(): readonly number[] {
+    return this.#pool.children.map(({ pid }) => pid);
   }
 
   add(job: Job): void {
-    if (this.#isClosed) {
-      failJob(job, { kind: 'killed', message: 'the sandbox is closed' });
+    const failure = this.#isClosed ? 'the sandbox is closed' : this.#pool.failure;
+    if (failure !== undefined) {
+      setImmediate(() => failJob(job, { kind: 'killed', message: failure }));
       return;
     }
     this.#jobs.push(job);
@@ -87,14 +90,9 @@ export class Scheduler {
     }
   }
 
-  /** Processes that exist now. */
-  get pids(): readonly number[] {
-    return [this.#child, this.#spare].flatMap((child) => (child === undefined ? [] : [child.pid]));
-  }
-
   forget(id: number): void {
-    for (const child of [this.#child, this.#spare]) {
-      if (child?.programs.delete(id)) child.sendLater(`D${id}`);
+    for (const child of this.#pool.children) {
+      if (child.programs.delete(id)) child.sendLater(`D${id}`);
     }
   }
 
@@ -102,19 +100,15 @@ export class Scheduler {
   close(): void {
     this.#isClosed = true;
     this.#watchdog.stop();
-    this.#spareTimer?.cancel();
-    this.#startTimer?.cancel();
-    const children = [this.#child, this.#spare];
-    [this.#child, this.#spare] = [undefined, undefined];
-    for (const child of children) child?.kill();
+    this.#pool.close();
     this.#failEverything({ kind: 'killed', message: 'the sandbox is closed' });
   }
 
   #flush(): void {
     while (!this.#isClosed && this.#inFlight.length < IN_FLIGHT_MAX) {
       if (this.#again.length === 0 && this.#jobs.length === 0) return;
-      const child = (this.#child ??= this.#start());
-      if (!child.isReady) return;
+      const child = this.#pool.active;
+      if (child === undefined) return;
       const ready = encode(this.#again.shift() ?? this.#nextBatch());
       if (ready !== undefined) this.#send(child, ready.batch, ready.text);
     }
@@ -123,18 +117,15 @@ export class Scheduler {
   #nextBatch(): Batch {
     const batch = new Batch();
     let taken = 0;
-    for (
-      ;
-      taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matches < BATCH_MATCHES_MAX;
-      taken++
-    ) {
-      const job = this.#jobs[taken];
-      if (job !== undefined) batch.add(job);
+    while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matches < BATCH_MATCHES_MAX) {
+      const job = this.#jobs[taken++];
+      if (job === undefined) continue;
+      this.#matches -= job.values.length;
+      const until = job.entry.quarantine.programUntil();
+      if (until === undefined) batch.add(job);
+      else failJob(job, quarantineError('this expression', until));
     }
     this.#jobs = taken === this.#jobs.length ? [] : this.#jobs.slice(taken);
-    this.#matches -= batch.matches;
-    // Careful costs nothing extra here, and the culprit is known at once.
-    batch.isCareful = batch.matches === 1;
     return batch;
   }
 
@@ -152,30 +143,31 @@ export class Scheduler {
 
   #watchHead(): void {
     const [head] = this.#inFlight;
-    const child = this.#child;
+    const child = head && this.#pool.active;
     if (head === undefined || child === undefined) {
       this.#watchdog.rest();
       return;
     }
-    const allowanceMs = head.text.length / CHARS_PER_MS + head.batch.entries.length;
-    this.#watchdog.expect(child, allowanceMs);
+    const { batch, text } = head;
+    const { expressionTimeoutMs, settings } = this.#options.source.setup;
+    const silenceMs =
+      expressionTimeoutMs * (batch.isCareful ? CAREFUL_SILENCE : FAST_SILENCE) + settings.shareMs;
+    // Reading a long text and compiling programs is no fault of an expression.
+    const allowanceMs = text.length / CHARS_PER_MS + batch.entries.length;
+    this.#watchdog.expect(child, silenceMs, allowanceMs);
   }
 
   #receive(child: SandboxChild, frame: string): void {
     const [head] = this.#inFlight;
-    if (child !== this.#child || head === undefined) return;
+    if (head === undefined) return;
     this.#watchdog.heard();
     const stop = STOPS.get(frame);
     if (stop !== undefined) {
-      this.#inFlight.shift();
-      if (stop === 'memory' || this.#isBloated(child)) this.#retire(child);
-      this.#settle(head.batch, stop, child);
-      this.#watchHead();
-      this.#flush();
+      this.#stopped(child, head.batch, stop);
       return;
     }
     const isLast = frame.startsWith('.');
-    if (!(isLast || frame.startsWith('+')) || !this.#take(child, head.batch, frame.slice(1), isLast)) {
+    if (!(isLast || frame.startsWith('+')) || !take(child, head.batch, frame.slice(1), isLast)) {
       // Not the protocol: whoever speaks there is not ours any more.
       child.kill();
       return;
@@ -184,164 +176,31 @@ export class Scheduler {
     this.#inFlight.shift();
     if (head.batch.isSpoiled) this.#again.unshift(head.batch);
     this.#watchHead();
-    this.#planSpare(SPARE_DELAY_MS);
+    this.#pool.settle();
     this.#flush();
   }
 
-  /** False when this cannot be an answer to the batch. */
-  #take(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
-    if (batch.isSpoiled) return true;
-    const before = batch.matchesLeft;
-    const outcome = batch.receive(text);
-    child.completed += before - batch.matchesLeft;
-    batch.isSpoiled = outcome === 'spoiled';
-    return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
-  }
-
-  /** What becomes of a batch that stopped: someone is to blame, or it is sent again. */
-  #settle(batch: Batch, stop: Stop, child: SandboxChild): void {
-    const position = batch.position();
-    if (position === undefined) return;
-    if (stop === 'starved' && ++batch.starvations <= STARVATIONS_MAX) {
-      batch.isCareful = true;
-    } else if (stop === 'late') {
-      // Whoever had all of the time to itself has had enough; others begin anew.
-      if (position.isFirstJob) this.#blame(batch, position, 'late');
-    } else if (!batch.isCareful) {
-      batch.isCareful = true;
-    } else if (stop === 'memory' && child.completed > 0 && !batch.isRetriedFresh) {
-      // The memory may be that of those before: on a process of its own it is clear.
-      batch.isRetriedFresh = true;
-    } else {
-      this.#blame(batch, position, stop);
-      batch.isCareful = batch.matchesLeft === 1;
+  #stopped(child: SandboxChild, batch: Batch, stop: Stop): void {
+    this.#inFlight.shift();
+    const isFresh = child.completed === 0;
+    const limit = child.baselineBytes + this.#options.memoryBytes * BLOATED_SHARE;
+    if (stop === 'memory' || (child.residentBytes() ?? 0) > limit) {
+      this.#again.unshift(...this.#inFlight.splice(0).map((each) => each.batch));
+      this.#pool.retire(child);
     }
-    if (!batch.isFinished) this.#again.unshift(batch);
-  }
-
-  #blame(batch: Batch, position: Position, stop: Stop): void {
-    const { job, match } = position;
-    const { entry } = job;
-    const error = { kind: KINDS[stop], message: this.#explain(stop) };
-    const input = entry.inputKey(job.values[match], job.paths?.[match] ?? '', job.objects);
-    const isQuarantined = stop !== 'failed' && entry.quarantine.strike(input);
-    const fields = { expression: oneLine(entry.program.expression, 200), kind: error.kind };
-    this.#options.logger.warn(fields, 'an expression was stopped');
-    if (isQuarantined)
-      this.#options.logger.warn(fields, 'an expression is not run for a while: too many inputs stopped it');
-    batch.failNext(error, stop === 'late' ? 'job' : 'match');
-  }
-
-  #explain(stop: Stop): string {
-    const { expressionTimeoutMs, batchTimeoutMs } = this.#options.source.setup;
-    switch (stop) {
-      case 'late':
-        return `all matches of one object together took longer than ${batchTimeoutMs} ms`;
-      case 'timeout':
-      case 'starved':
-        return `took longer than ${expressionTimeoutMs} ms`;
-      case 'memory':
-        return 'needed more memory than the sandbox has';
-      case 'killed':
-        return `did not stop after ${expressionTimeoutMs} ms, so its process was ended`;
-      case 'failed':
-        return 'the sandbox could not run it';
-      default:
-        return stop satisfies never;
-    }
-  }
-
-  #kill(reason: KillReason): void {
-    this.#killReason = reason;
-    this.#child?.kill();
-  }
-
-  /** After a stop there may be memory that never comes back; the next expression is not to pay for it. */
-  #isBloated(child: SandboxChild): boolean {
-    const bytes = child.residentBytes() ?? 0;
-    return bytes > child.baselineBytes + this.#options.memoryBytes * BLOATED_SHARE;
-  }
-
-  /** Ended or about to: no more work for it. */
-  #retire(child: SandboxChild): void {
-    if (child !== this.#child) return;
-    child.kill();
-    this.#options.killed(this.#killReason ?? 'memory');
-    this.#replace();
-  }
-
-  #ended(child: SandboxChild, how: string): void {
-    if (child === this.#spare) this.#spare = undefined;
-    if (child !== this.#child || this.#isClosed) return;
-    const reason = this.#killReason ?? 'exit';
-    const fields = { pid: child.pid, reason, how, stderr: oneLine(child.lastWords, 500) };
-    this.#options.logger.warn(fields, 'the sandbox process was ended');
-    this.#options.killed(reason);
-    if (!child.isReady) {
-      this.#startFailed(how);
-      return;
-    }
-    const [head, ...rest] = this.#inFlight;
-    this.#inFlight = [];
-    this.#again.unshift(...rest.map(({ batch }) => batch));
-    this.#replace();
-    if (head !== undefined) this.#settle(head.batch, reason === 'memory' ? 'memory' : 'killed', child);
+    if (judge(batch, stop, isFresh, this.#judge)) this.#again.unshift(batch);
+    this.#watchHead();
     this.#flush();
   }
 
-  /** The spare takes over, and a new spare is started. */
-  #replace(): void {
+  /** The child is gone with all that it had. Only the first batch had begun. */
+  #lost(child: SandboxChild, stop: Stop): void {
     this.#watchdog.rest();
-    this.#killReason = undefined;
-    this.#again.unshift(...this.#inFlight.splice(0).map(({ batch }) => batch));
-    this.#child = this.#spare;
-    this.#spare = undefined;
-    // Where one had to go another may soon.
-    this.#planSpare(0);
-  }
-
-  #start(): SandboxChild {
-    this.#startTimer?.cancel();
-    const child = this.#spawn();
-    this.#startTimer = this.#options.clock.schedule(START_MS_MAX, () => {
-      if (!child.isReady) child.kill();
-    });
-    return child;
-  }
-
-  #startFailed(how: string): void {
-    this.#child = undefined;
-    this.#startFailures += 1;
-    if (this.#startFailures >= START_FAILURES_MAX) {
-      this.#startFailures = 0;
-      this.#failEverything({
-        kind: 'killed',
-        message: `the sandbox process does not start: ${oneLine(how, 100)}`,
-      });
-      return;
-    }
+    const [first, ...rest] = this.#inFlight.splice(0).map(({ batch }) => batch);
+    this.#again.unshift(...rest);
+    if (first !== undefined && judge(first, stop, child.completed === 0, this.#judge))
+      this.#again.unshift(first);
     this.#flush();
-  }
-
-  #planSpare(delayMs: number): void {
-    if (this.#spare !== undefined) return;
-    if (this.#spareTimer !== undefined && delayMs > 0) return;
-    this.#spareTimer?.cancel();
-    this.#spareTimer = this.#options.clock.schedule(delayMs, () => {
-      this.#spareTimer = undefined;
-      if (!this.#isClosed && this.#child !== undefined) this.#spare ??= this.#spawn();
-    });
-  }
-
-  #spawn(): SandboxChild {
-    return new SandboxChild(this.#options.source, {
-      ready: (child) => {
-        this.#startFailures = 0;
-        if (child === this.#child) this.#flush();
-      },
-      frame: (child, text) => this.#receive(child, text),
-      ended: (child, how) => this.#ended(child, how),
-    });
   }
 
   #failEverything(error: EvaluateError): void {
@@ -353,25 +212,19 @@ export class Scheduler {
   }
 }
 
-const STOPS: ReadonlyMap<string, Stop> = new Map([
-  ['L', 'late'],
-  ['T', 'timeout'],
-  ['S', 'starved'],
-  ['X', 'failed'],
-  ['M', 'memory'],
-]);
+/** False when this cannot be an answer to the batch. */
+function take(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
+  if (batch.isSpoiled) return true;
+  const before = batch.matchesLeft;
+  const outcome = batch.receive(text);
+  child.completed += before - batch.matchesLeft;
+  batch.isSpoiled = outcome === 'spoiled';
+  return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
+}
 
-const KINDS: Readonly<Record<Stop, EvaluateError['kind']>> = {
-  late: 'timeout',
-  timeout: 'timeout',
-  starved: 'timeout',
-  memory: 'memory',
-  killed: 'killed',
-  failed: 'killed',
-};
-
-/** The batch and its text, without jobs that cannot be written down; undefined when none can. */
+/** The batch and its text, without jobs that cannot be written down; undefined when nothing is left. */
 function encode(batch: Batch): { batch: Batch; text: string } | undefined {
+  if (batch.isFinished) return undefined;
   try {
     return { batch, text: batch.encode() };
   } catch (error) {
@@ -382,7 +235,6 @@ function encode(batch: Batch): { batch: Batch; text: string } | undefined {
     if (isWritable(job)) rest.add(job);
     else failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
   }
-  rest.isCareful = rest.matches === 1;
   return rest.isFinished ? undefined : { batch: rest, text: rest.encode() };
 }
 

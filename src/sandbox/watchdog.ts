@@ -5,12 +5,6 @@ import type { SandboxChild } from './child.ts';
 
 export type KillReason = 'timeout' | 'memory';
 
-export interface WatchLimits {
-  readonly silenceMs: number;
-  /** Resident, above the baseline. */
-  readonly memoryBytes: number;
-}
-
 const TICK_MS = 10;
 /** A child that computes is looked at every tick, one that answers all the time less often. */
 const CALM_TICKS = 10;
@@ -19,26 +13,28 @@ const STARVED_FACTOR = 10;
 
 export class Watchdog {
   readonly #clock: Clock;
-  readonly #limits: WatchLimits;
+  readonly #memoryBytes: number;
   readonly #kill: (reason: KillReason) => void;
   #child: SandboxChild | undefined;
   #timer: Timer | undefined;
   #heardMs = 0;
+  #silenceMs = 0;
   #allowanceMs = 0;
   #processorMs: number | undefined;
   #ticks = 0;
   #isSuspect = false;
 
-  constructor(clock: Clock, limits: WatchLimits, kill: (reason: KillReason) => void) {
+  /** `memoryBytes`: resident, above the baseline. */
+  constructor(clock: Clock, memoryBytes: number, kill: (reason: KillReason) => void) {
     this.#clock = clock;
-    this.#limits = limits;
+    this.#memoryBytes = memoryBytes;
     this.#kill = kill;
   }
 
-  /** The child has work as of now; `allowanceMs` is what this piece may take longer than others before its first answer. */
-  expect(child: SandboxChild, allowanceMs: number): void {
+  /** The child has work as of now and may be silent for so long, and by `allowanceMs` longer before its first answer. */
+  expect(child: SandboxChild, silenceMs: number, allowanceMs: number): void {
     this.#child = child;
-    this.#allowanceMs = allowanceMs;
+    this.#silenceMs = silenceMs;
     this.heard();
     this.#allowanceMs = allowanceMs;
     this.#timer ??= this.#clock.schedule(TICK_MS, () => this.#tick());
@@ -80,10 +76,10 @@ export class Watchdog {
     const silenceMs = this.#clock.monotonicMs() - this.#heardMs;
     if (silenceMs >= TICK_MS || this.#ticks % CALM_TICKS === 0) {
       const bytes = child.residentBytes();
-      if (bytes !== undefined && bytes > child.baselineBytes + this.#limits.memoryBytes) return 'memory';
+      if (bytes !== undefined && bytes > child.baselineBytes + this.#memoryBytes) return 'memory';
     }
     this.#processorMs ??= silenceMs >= TICK_MS ? child.processorMs() : undefined;
-    const limitMs = this.#limits.silenceMs + this.#allowanceMs;
+    const limitMs = this.#silenceMs + this.#allowanceMs;
     if (silenceMs <= limitMs) return undefined;
     // The answer may lie in the pipe already when this process itself was held up: look once more after the next turn.
     if (!this.#isSuspect) {

@@ -33,29 +33,22 @@ function contentOf(object: KubeObject, member: string): JsonValue {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0) ? null : value;
 }
 
-/** Equality of `subsets` as an API server sees it: empty lists do not exist, a port without a protocol is TCP. */
+/** Equality of `subsets` as an API server sees it: what is empty does not exist, a port without a protocol is TCP. */
 export function subsetsEqual(a: JsonValue, b: JsonValue): boolean {
-  if (!Array.isArray(a) || !Array.isArray(b)) return jsonEquals(a, b);
-  return a.length === b.length && a.every((subset, i) => subsetEquals(subset, b[i] ?? null));
+  return jsonEquals(a, b) || jsonEquals(asStored(a), asStored(b));
 }
 
-function subsetEquals(a: JsonValue, b: JsonValue): boolean {
-  if (jsonEquals(a, b)) return true;
-  return jsonEquals(asStored(a), asStored(b));
-}
-
-function asStored(subset: JsonValue): JsonValue {
-  if (!isJsonObject(subset)) return subset;
+/** As Go writes it: members that are null, empty text or empty lists are left out, at any depth. */
+function asStored(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(asStored);
+  if (!isJsonObject(value)) return value;
   const stored: JsonObject = {};
-  for (const [member, value] of Object.entries(subset)) {
-    if (value === null || (Array.isArray(value) && value.length === 0)) continue;
-    setOwn(stored, member, member === 'ports' && Array.isArray(value) ? value.map(withProtocol) : value);
+  for (const [member, content] of Object.entries(value)) {
+    if (content === null || content === '' || (Array.isArray(content) && content.length === 0)) continue;
+    setOwn(stored, member, asStored(content));
   }
-  return stored;
-}
-
-function withProtocol(port: JsonValue): JsonValue {
-  return isJsonObject(port) && !port['protocol'] ? { ...port, protocol: 'TCP' } : port;
+  const isPort = Object.hasOwn(stored, 'port') && !Object.hasOwn(stored, 'protocol');
+  return isPort ? { ...stored, protocol: 'TCP' } : stored;
 }
 
 /** The members of a JSON merge patch that turn one map into another: values to set, null to remove. Undefined: equal. */

@@ -23,6 +23,12 @@ describe('needsWrite', () => {
     expect(needsWrite(base, actual)).toBe(expected);
   });
 
+  test('empty text is not stored', () => {
+    const wanted = [{ addresses: [{ ip: '10.0.0.1', hostname: '' }], ports: null }];
+    expect(subsetsEqual(wanted, [{ addresses: [{ ip: '10.0.0.1' }] }])).toBe(true);
+    expect(subsetsEqual(wanted, [{ addresses: [{ ip: '10.0.0.1', hostname: 'a' }] }])).toBe(false);
+  });
+
   test('a port without a protocol is TCP', () => {
     const wanted = [{ addresses: [{ ip: '10.0.0.1' }], notReadyAddresses: [], ports: [{ port: 80 }] }];
     const stored = [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80, protocol: 'TCP' }] }];

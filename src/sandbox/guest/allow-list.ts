@@ -31,8 +31,9 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'Number.prototype': 'constructor toExponential toFixed toPrecision toString valueOf',
   Boolean: '',
   'Boolean.prototype': 'constructor toString valueOf',
+  // Of these, V8 lets none be deleted.
   Symbol:
-    'hasInstance isConcatSpreadable iterator match matchAll replace search species split toPrimitive toStringTag unscopables',
+    'asyncDispose asyncIterator dispose hasInstance isConcatSpreadable iterator match matchAll replace search species split toPrimitive toStringTag unscopables',
   'Symbol.prototype': 'constructor description toString valueOf @@toPrimitive @@toStringTag',
   RegExp: 'escape @@species',
   'RegExp.prototype':
@@ -91,7 +92,7 @@ export const ALLOWED_HIDDEN: Readonly<Record<string, string>> = {
   '%GeneratorPrototype%': 'next return throw @@toStringTag',
   '%AsyncFunction.prototype%': '@@toStringTag',
   '%AsyncGeneratorFunction.prototype%': 'prototype @@toStringTag',
-  '%AsyncGeneratorPrototype%': 'next return throw @@toStringTag',
+  '%AsyncGeneratorPrototype%': '@@toStringTag',
   '%AsyncIteratorPrototype%': '',
   '%AsyncFromSyncIteratorPrototype%': '',
   '%PromisePrototype%': '',

@@ -33,6 +33,7 @@ const LIFELINE = 3;
 const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 const LIFELINE_BYTES = 16 * 1024 * 1024;
+const FAST_SHARE = 0.5;
 /** For what is not an expression. */
 const SETUP_TIMEOUT_MS = 5000;
 
@@ -129,7 +130,7 @@ function handle(frame: string): void {
 
 function collect(): void {
   crossedChars = 0;
-  globalThis.gc?.();
+  if (setup !== undefined) (Reflect.get(globalThis, setup.collectorName) as () => void)(); // the flag --expose-gc-as put it there
   room?.collect.applySync(undefined, []);
 }
 
@@ -140,7 +141,8 @@ function run(batch: string, isCareful: boolean): void {
   const started = performance.now();
   let called = started;
   const used = process.cpuUsage();
-  const timeout = expressionTimeoutMs;
+  // Whoever is slow among many is only tried again alone.
+  const timeout = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
   try {
     if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
     called = performance.now();

@@ -25,9 +25,8 @@ export interface Realm {
 }
 
 export function installRealm(settingsText: string): Realm {
-  const { vcluster, names, shareMs } = JSON.parse(settingsText) as RealmSettings;
-  // There with the flag --expose-gc, and for this file only.
-  const { gc } = globalThis;
+  const { vcluster, names, shareMs, collectorName } = JSON.parse(settingsText) as RealmSettings;
+  const collect = Reflect.get(globalThis, collectorName) as () => void; // the flag --expose-gc-as put it there
   const { now } = Date;
   freezeDeep(vcluster);
   const evaluator = new BatchEvaluator({ now, vcluster, shareMs });
@@ -45,6 +44,6 @@ export function installRealm(settingsText: string): Realm {
     resume: () => evaluator.advance(Infinity),
     load: (batch) => evaluator.load(batch),
     step: () => evaluator.advance(1),
-    collect: () => gc?.(),
+    collect: () => collect(),
   };
 }

@@ -46,6 +46,8 @@ export interface ImporterOptions {
   /** Tells the Endpoints that name the object; each of them once. Undefined: all is well again. */
   tellProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void;
   tellImported(id: ReferenceId, note: string): void;
+  /** What the host kept gave way to an object of the virtual cluster: something else is used from now on. */
+  tellTakeover(id: ReferenceId, note: string): void;
   readonly recreation: { readonly host: RecreationBackoff; readonly virtual: RecreationBackoff };
   readonly contention: ContentionGuard;
 }
@@ -370,7 +372,7 @@ export class Importer {
   }
 
   #tellTakeover(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
-    this.#options.tellImported(
+    this.#options.tellTakeover(
       id,
       `${describeReference(kind, virtual)} of the virtual cluster takes the place of the one that was imported from the host.`,
     );

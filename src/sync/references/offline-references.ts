@@ -3,6 +3,7 @@
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import type { ObjectReference, ReferenceLookup } from '../../patch/types.ts';
 import { LAST_SYNCED } from '../../translate/bookkeeping.ts';
+import { virtualByAnnotations } from '../../translate/ownership.ts';
 import { needsWrite } from '../../write/diff.ts';
 import type { KindPolicy } from '../reference-kinds.ts';
 import { decideReference, hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
@@ -98,7 +99,8 @@ function offlineView(world: OfflineWorld, kind: ReferencedKind, { names }: Impor
     virtual: (key) => virtual.get(key),
     host: (key) => host.get(key),
     copiesOf(key) {
-      const named = [...host.values()].filter((one) => isNamed(copiedFrom(one, kind, names), key));
+      // Files may hold less of the bookkeeping than a cluster does: what is there decides.
+      const named = [...host.values()].filter((one) => isNamed(virtualByAnnotations(one, kind.host), key));
       const slash = key.indexOf('/');
       const target = names.referenceToHost({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
       const atTarget = target && host.get(keyOf(target));

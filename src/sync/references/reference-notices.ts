@@ -41,8 +41,8 @@ export class ReferenceNotices {
     for (const key of this.#options.index.namersOf(id)) this.#event(key, 'Normal', 'ReferenceImported', note);
   }
 
-  /** Something that went wrong while the object was imported. */
-  failure(id: ReferenceId, reason: string, note: string): void {
+  /** Something that every Endpoints must hear of, each time: Warnings are never dropped. */
+  alert(id: ReferenceId, reason: string, note: string): void {
     for (const key of this.#options.index.namersOf(id)) this.warn(key, reason, note);
   }
 

@@ -74,7 +74,7 @@ export class References {
       name: 'references',
       queue: this.#queue,
       reconcile: (id) => this.#importer.reconcile(id),
-      warn: (id, { reason, note }) => this.#notices.failure(id, reason, note),
+      warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
       createNamespace: undefined,
       clock,
       logger,
@@ -326,6 +326,7 @@ export class References {
       recheck: (id) => this.#recheck(id),
       tellProblem: (id, problem) => this.#notices.problem(id, problem),
       tellImported: (id, note) => this.#notices.imported(id, note),
+      tellTakeover: (id, note) => this.#notices.alert(id, 'ReferenceImported', note),
       recreation: {
         host: createRecreationBackoff(clock),
         virtual: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),

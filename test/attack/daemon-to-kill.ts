@@ -1,0 +1,31 @@
+/** A daemon's part with a sandbox, to be killed by a test: prints the process ids of its children once they are as they shall be. */
+
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
+import { compileExpression } from '../../src/sandbox/front-end.ts';
+import { createSandbox } from '../../src/sandbox/sandbox.ts';
+
+const expressions = ['value + 1', '[].indexOf.call({ length: 2 ** 53 - 1 }, value)'];
+const programs = expressions.flatMap((expression, id) => {
+  const compiled = compileExpression(expression, id);
+  return compiled.ok ? [compiled.program] : [];
+});
+const sandbox = await createSandbox({
+  programs,
+  vcluster: { name: 'vc', namespace: 'ns', config: {} },
+  // Long enough for the test: nothing but the daemon's end is to end the child.
+  limits: { expressionTimeoutMs: 60_000, batchTimeoutMs: 60_000, memoryBytes: 2 ** 30, memoBytes: 0 },
+  clock: systemClock,
+  logger: silentLogger,
+});
+const context = { hostObject: null, virtualObject: null };
+const request = (program: number): Parameters<typeof sandbox.evaluate>[0] => ({
+  program,
+  context,
+  values: [1],
+  paths: undefined,
+});
+await new Promise((resolve) => sandbox.evaluate(request(0), resolve));
+if (process.argv[2] === 'wedged') sandbox.evaluate(request(1), () => undefined);
+// Written once the child has certainly begun.
+systemClock.schedule(50, () => process.stdout.write(JSON.stringify(sandbox.pids)));

@@ -1,0 +1,210 @@
+/** Attacks that only a process that may be killed survives, and what must not happen to anybody else meanwhile. */
+
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { MIB, outcomeOf, Room, said } from '../sandbox/room.ts';
+
+const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
+const rooms: Room[] = [];
+
+async function open(...options: Parameters<typeof Room.open>): Promise<Room> {
+  const room = await Room.open(...options);
+  rooms.push(room);
+  return room;
+}
+
+afterEach(async () => {
+  for (const room of rooms.splice(0)) await room[Symbol.asyncDispose]();
+});
+
+describe.each(WEDGES)('one object runs into %s', (wedge) => {
+  test('it fails within two seconds while a thousand others flow', async () => {
+    const room = await open({
+      limits: { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * MIB, memoBytes: 0 },
+    });
+    const program = room.define(`value === "evil" ? ${wedge} : value + "!"`);
+    await room.ask(program, ['warm']);
+    const started = performance.now();
+    const asked = Array.from({ length: 1001 }, (_, i) => room.ask(program, [i === 500 ? 'evil' : `v${i}`]));
+    const evil = asked.splice(500, 1);
+    for (const [i, response] of (await Promise.all(asked)).entries()) {
+      expect(response).toEqual({ values: [`v${i < 500 ? i : i + 1}!`], errors: undefined });
+    }
+    const [failed] = await Promise.all(evil);
+    expect(performance.now() - started).toBeLessThan(2000 * patience());
+    expect(failed?.errors?.get(0)?.kind).toBe(wedge.includes('while') ? 'timeout' : 'killed');
+  });
+});
+
+test('every other match of the same object and every other patch keeps its result', async () => {
+  const room = await open();
+  const bad = room.define('value === 3 ? [].lastIndexOf.call({ length: 2 ** 53 - 1 }, 1) : value * 2');
+  const good = room.define('value + 1');
+  const [first, second, third] = await Promise.all([
+    room.ask(good, [1, 2, 3]),
+    room.ask(bad, [1, 2, 3, 4]),
+    room.ask(good, [4]),
+  ]);
+  expect(first?.values).toEqual([2, 3, 4]);
+  expect(third?.values).toEqual([5]);
+  expect(second?.values).toEqual([2, 4, undefined, 8]);
+  expect([...(second?.errors?.keys() ?? [])]).toEqual([2]);
+});
+
+test('two culprits in one batch both fail, alone', async () => {
+  const room = await open();
+  const program = room.define('value > 1 ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value');
+  const { values, errors } = await room.ask(program, [0, 2, 1, 3, 0]);
+  expect(values).toEqual([0, undefined, 1, undefined, 0]);
+  expect([...(errors ?? [])].map(([index, { kind }]) => [index, kind])).toEqual([
+    [1, 'killed'],
+    [3, 'killed'],
+  ]);
+});
+
+test('an input that had to be stopped is not tried again at once, others are', async () => {
+  const room = await open();
+  const program = room.define('value === "evil" ? (() => { for (;;) {} })() : value');
+  const first = await room.ask(program, ['evil']);
+  const again = await room.ask(program, ['evil', 'good']);
+  expect(outcomeOf(first, 0)).toMatchObject({ error: 'timeout' });
+  expect(said(outcomeOf(again, 0))).toMatch(/^killed: .*quarantined until/);
+  expect(outcomeOf(again, 1)).toEqual({ value: 'good' });
+});
+
+test('a program that three inputs stop is not run for a while; other programs are', async () => {
+  const room = await open();
+  const bad = room.define('value.endsWith("?") ? (() => { for (;;) {} })() : value');
+  const good = room.define('value');
+  for (const value of ['a?', 'b?', 'c?']) {
+    expect(outcomeOf(await room.ask(bad, [value]), 0)).toMatchObject({ error: 'timeout' });
+  }
+  // At once, in the same turn.
+  const context = { hostObject: null, virtualObject: null };
+  const refused = room.sandbox.evaluate(
+    { program: bad.id, context, values: ['fine'], paths: undefined },
+    () => undefined,
+  );
+  expect(refused && said(outcomeOf(refused, 0))).toMatch(/^killed: .*quarantined until/);
+  expect(outcomeOf(await room.ask(good, ['fine']), 0)).toEqual({ value: 'fine' });
+  expect(room.log.filter(({ level }) => level === 'warn').length).toBeGreaterThan(2);
+});
+
+test('memory beyond the limit fails the expression that takes it, not the next one', async () => {
+  const room = await open();
+  const greedy = room.define('value.repeat(2 ** 27).split("").length');
+  const modest = room.define('value + "!"');
+  const [failed, fine] = await Promise.all([room.ask(greedy, ['v']), room.ask(modest, ['v'])]);
+  expect(['memory', 'timeout', 'killed']).toContain(failed?.errors?.get(0)?.kind);
+  expect(fine?.values).toEqual(['v!']);
+});
+
+test('a child that dies by itself is replaced, and its work is done by the next', async () => {
+  const room = await open();
+  const program = room.define('value + "!"');
+  await room.ask(program, ['warm']);
+  const [pid] = room.sandbox.pids;
+  const asked = room.ask(program, ['after']);
+  process.kill(pid ?? 0, 'SIGKILL');
+  expect((await asked).values).toEqual(['after!']);
+  expect((await room.ask(program, ['later'])).values).toEqual(['later!']);
+  expect(room.sandbox.pids).not.toContain(pid);
+});
+
+test('all matches of one object together have a second, not each', async () => {
+  const limits = { expressionTimeoutMs: 60, batchTimeoutMs: 150, memoryBytes: 128 * MIB, memoBytes: 0 };
+  const room = await open({ limits });
+  // A few milliseconds each: fine alone, too much together.
+  const slow = room.define(
+    '(() => { let n = 0; for (let i = 0; i < 1e6; i++) n = (n + i) % 7; return value; })()',
+  );
+  const good = room.define('value');
+  const [much, other] = await Promise.all([
+    room.ask(
+      slow,
+      Array.from({ length: 200 }, (_, i) => i),
+    ),
+    room.ask(good, [1]),
+  ]);
+  expect(other?.values).toEqual([1]);
+  expect(much?.errors?.get(199)?.message).toMatch(/150 ms/);
+  expect(much?.errors?.get(199)?.kind).toBe('timeout');
+  expect(much?.values[0]).toBe(0);
+});
+
+describe('the process', () => {
+  test.runIf(process.platform === 'linux')('has no environment and no file but its pipes', async () => {
+    const room = await open();
+    await room.run('value + 1', 1);
+    const [pid] = room.sandbox.pids;
+    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).toBe('');
+    const files = readdirSync(`/proc/${pid}/fd`).map((fd) => linkAt(`/proc/${pid}/fd/${fd}`));
+    const others = files.filter((name) => !/^(socket|pipe|anon_inode):/.test(name) && name !== '/dev/null');
+    expect(others).toEqual([]);
+  });
+
+  test.runIf(process.platform === 'linux')('may read nothing but the addon', async () => {
+    const room = await open();
+    await room.run('value + 1', 1);
+    const [pid] = room.sandbox.pids;
+    const flags = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    expect(flags).toContain('--permission');
+    const allowed = flags.filter((flag) => flag.startsWith('--allow-')).join(' ');
+    expect(allowed).toMatch(/^--allow-addons --allow-fs-read=[^ ]*isolated-vm[^ ]*\.node$/);
+  });
+
+  test('ends when the sandbox is closed, whatever it does', async () => {
+    const room = await open();
+    const program = room.define('[].indexOf.call({ length: 2 ** 53 - 1 }, value)');
+    await room.run('value', 1);
+    const asked = room.ask(program, [1]);
+    const { pids } = room.sandbox;
+    await room[Symbol.asyncDispose]();
+    expect(outcomeOf(await asked, 0)).toMatchObject({ error: 'killed' });
+    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+    expect(outcomeOf(await room.ask(program, [1]), 0)).toMatchObject({ error: 'killed' });
+  });
+
+  test.each(['idle', 'wedged'])('ends within a second of the daemon when it is %s', async (state) => {
+    const script = join(import.meta.dirname, 'daemon-to-kill.ts');
+    const daemon = spawn(process.execPath, ['--no-node-snapshot', script, state], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const pids = await new Promise<number[]>((resolve) => {
+      daemon.stdout.once('data', (line: Buffer) => resolve(JSON.parse(line.toString()) as number[]));
+    });
+    expect(pids.filter(isAlive)).toEqual(pids);
+    daemon.kill('SIGKILL');
+    await expect.poll(() => pids.filter(isAlive), { timeout: 1000 }).toEqual([]);
+  });
+});
+
+/** How much longer things take on a machine that others use too. */
+function patience(): number {
+  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
+}
+
+/** A process that has ended but that nobody has asked for yet does not count. */
+function isAlive(pid: number): boolean {
+  if (process.platform !== 'linux') {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  }
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return false;
+  return !/^\d+ \(.*\) [ZX]/.test(readFileSync(path, 'utf8'));
+}
+
+function linkAt(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '/dev/null';
+  }
+}
