@@ -101,6 +101,21 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
+    test('a copy that somebody keeps overwriting is left alone, and an Event says so', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: PATCHES });
+      await world.virtual.create('Secret', secret('default/s'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
+      await importedTo(world, 'Secret', 'default/s');
+      for (let round = 0; round < 12; round++) {
+        if ((await world.eventsOn('default/web', 'Contested')).length > 0) break;
+        const data = { k: Buffer.from(String(round)).toString('base64') };
+        await world.host.merge('Secret', short(world, 'default/s'), { data });
+        await world.settle(daemon);
+      }
+      expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');
+    });
+
     test('a write whose answer is lost is not done twice, and not lost', async () => {
       await using world = await newWorld();
       const host = await world.proxy('host');

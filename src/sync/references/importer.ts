@@ -46,8 +46,8 @@ export interface ImporterOptions {
   /** Tells the Endpoints that name the object; each of them once. Undefined: all is well again. */
   tellProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void;
   tellImported(id: ReferenceId, note: string): void;
-  /** What the host kept gave way to an object of the virtual cluster: something else is used from now on. */
-  tellTakeover(id: ReferenceId, note: string): void;
+  /** Something that everybody who names the object must hear of. */
+  alert(id: ReferenceId, reason: 'ReferenceImported' | 'Contested', note: string): void;
   readonly recreation: { readonly host: RecreationBackoff; readonly virtual: RecreationBackoff };
   readonly contention: ContentionGuard;
 }
@@ -56,6 +56,9 @@ const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 const NO_PURPOSE = 'nothing references it any more';
 /** While Endpoints that cannot be translated may still need an object. */
 const DISPENSABLE_RETRY_MS = 5000;
+
+/** The cache is behind the API server, or the object is on its way out; events usually come sooner. */
+const AGAIN_MS = 500;
 
 /** One direction of one reference: key of states and guards. */
 type Lane = `${ReferenceId}>${'host' | 'virtual'}`;
@@ -185,7 +188,7 @@ export class Importer {
     const wanted = forged(actual);
     if (actual !== copy && !needsWrite(wanted, actual))
       return this.#remember(lane, object, actual, UNCHANGED);
-    if (actual !== copy && this.#isContested(lane, state, object)) return this.#leaveContested(lane);
+    if (actual !== copy && this.#isContested(lane, state, object)) return this.#leaveContested(job, lane);
     const reason = 'differs from the virtual object';
     const stored = await this.#guarded(job, () =>
       work.host.replace({ actual, wanted, fresh: forged(undefined) }, reason),
@@ -249,7 +252,7 @@ export class Importer {
     const full = await work.host.read({ namespace, name }, uid);
     if (full?.metadata.uid !== uid || this.#isRefused(job, full)) {
       this.#options.recheck(id);
-      return { outcome: 'waiting', reason: 'source has changed', waitMs: 100 };
+      return { outcome: 'waiting', reason: 'source has changed', waitMs: AGAIN_MS };
     }
     return imported === undefined ? this.#createImport(job, full) : this.#updateImport(job, full, imported);
   }
@@ -281,21 +284,18 @@ export class Importer {
     }
   }
 
-  async #updateImport(
-    { id, work, seen }: Job,
-    full: KubeObject,
-    imported: KubeObject,
-  ): Promise<ReconcileResult> {
+  async #updateImport(job: Job, full: KubeObject, imported: KubeObject): Promise<ReconcileResult> {
+    const { id, work, seen } = job;
     const lane: Lane = `${id}>virtual`;
     const uid = imported.metadata.uid ?? '';
     work.caches.rememberImport(imported);
     const isCached = isWhole(work.caches.kind);
     const current = isCached ? imported : await work.virtual.read(seen.virtual, uid);
     if (current?.metadata.uid !== uid)
-      return { outcome: 'waiting', reason: 'import has changed', waitMs: 100 };
+      return { outcome: 'waiting', reason: 'import has changed', waitMs: AGAIN_MS };
     const wanted = this.#virtualImport(work, seen, full, current);
     if (!needsWrite(wanted, current)) return this.#remember(lane, full, current, UNCHANGED);
-    if (this.#isContested(lane, this.#states.get(lane), full)) return this.#leaveContested(lane);
+    if (this.#isContested(lane, this.#states.get(lane), full)) return this.#leaveContested(job, lane);
     const reason = 'differs from the host object';
     try {
       const fresh = this.#virtualImport(work, seen, full, undefined);
@@ -347,7 +347,7 @@ export class Importer {
   /** The caches are about to show something else. */
   #again({ id }: Job): ReconcileResult {
     this.#options.recheck(id);
-    return { outcome: 'waiting', reason: 'host copy has changed', waitMs: 100 };
+    return { outcome: 'waiting', reason: 'host copy has changed', waitMs: AGAIN_MS };
   }
 
   /** Somebody changed the copy although its original stayed as it was when we wrote it. */
@@ -355,7 +355,13 @@ export class Importer {
     return state?.source === stateOf(source) && this.#options.contention.noteOverwrite(lane);
   }
 
-  #leaveContested(lane: Lane): ReconcileResult {
+  #leaveContested({ id, seen }: Job, lane: Lane): ReconcileResult {
+    this.#options.alert(
+      id,
+      'Contested',
+      `Somebody keeps overwriting the copy of ${describeReference(seen.kind, seen.virtual)}, so it is left alone for now. ` +
+        'Stop that writer, or opt the object out with the label vcluster.loft.sh/controlled-by.',
+    );
     return { outcome: 'waiting', reason: 'Contested', waitMs: this.#options.contention.waitMs(lane) };
   }
 
@@ -372,8 +378,10 @@ export class Importer {
   }
 
   #tellTakeover(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
-    this.#options.tellTakeover(
+    // What is used from now on is another object: more than good news.
+    this.#options.alert(
       id,
+      'ReferenceImported',
       `${describeReference(kind, virtual)} of the virtual cluster takes the place of the one that was imported from the host.`,
     );
   }

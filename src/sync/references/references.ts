@@ -326,7 +326,7 @@ export class References {
       recheck: (id) => this.#recheck(id),
       tellProblem: (id, problem) => this.#notices.problem(id, problem),
       tellImported: (id, note) => this.#notices.imported(id, note),
-      tellTakeover: (id, note) => this.#notices.alert(id, 'ReferenceImported', note),
+      alert: (id, reason, note) => this.#notices.alert(id, reason, note),
       recreation: {
         host: createRecreationBackoff(clock),
         virtual: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
