@@ -25,13 +25,13 @@ export function measuredPipeline(
     ...pipeline,
     apply(direction, object, context) {
       const startedMs = clock.monotonicMs();
-      const done = (patched: PatchedObject): PatchedObject => {
+      const succeeded = (patched: PatchedObject): PatchedObject => {
         metrics.patched((clock.monotonicMs() - startedMs) / 1000);
         return patched;
       };
       try {
         const result = pipeline.apply(direction, object, context);
-        return result instanceof Promise ? result.then(done, failed) : done(result);
+        return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result);
       } catch (error) {
         return failed(error);
       }

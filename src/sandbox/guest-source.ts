@@ -25,6 +25,7 @@ const REALM_FILES = [
   'harden',
   'plain-json',
   'thrown',
+  'result-column',
   'evaluator',
   'base64',
   'host-names',

@@ -4,7 +4,7 @@ import type { JsonValue } from '../lib/json.ts';
 import { quarantineError, rememberedOf, valueOf } from './answer.ts';
 import type { Job } from './batch.ts';
 import { RememberedError, type MemoKey, type ProgramMemo } from './memo.ts';
-import type { Projected } from './projection.ts';
+import { NOTHING, type Projected } from './projection.ts';
 import type { ProgramEntry } from './program-entry.ts';
 import { INPUT_DEPTH_MAX, isDeeperThan } from './result.ts';
 import type { EvaluateError, EvaluateRequest, EvaluateResponse } from './types.ts';
@@ -22,17 +22,25 @@ export interface Lookup {
 export function lookUp(entry: ProgramEntry, request: EvaluateRequest): Lookup | undefined {
   const objects = entry.projection.cut(request.context);
   const { reads } = entry.program;
-  if (reads.value && request.values.some(isTooDeep)) return undefined;
-  if (isTooDeep(objects.hostObject) || isTooDeep(objects.virtualObject)) return undefined;
-  if (objects.leaves?.some(isTooDeep) === true) return undefined;
+  if (reads.value && isAnyTooDeep(request.values)) return undefined;
+  if (
+    objects !== NOTHING &&
+    isAnyTooDeep([...(objects.leaves ?? []), objects.hostObject, objects.virtualObject])
+  ) {
+    return undefined;
+  }
   const { memo, quarantine } = entry;
   // Nearly always nothing is benched; then nothing is looked up.
   if (memo === undefined && !quarantine.hasInputs) return new WholeRequest(entry, request, objects);
   return new PartialRequest(entry, request, objects);
 }
 
-function isTooDeep(value: JsonValue | undefined): boolean {
-  return typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX);
+function isAnyTooDeep(values: readonly (JsonValue | undefined)[]): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === 'object' && isDeeperThan(value, INPUT_DEPTH_MAX)) return true;
+  }
+  return false;
 }
 
 class WholeRequest implements Lookup {

@@ -5,6 +5,7 @@
  * To the child:
  * - `S` + {@link SetupFrame}: once, first. Answered with `H` when the child can take work.
  * - `P` + {@link ProgramFrame}: a program, before it is first used. `D` + id drops it.
+ * - `G`: nothing is expected for a while, garbage may be collected.
  * - `B` + {@link GroupFrame}[]: a batch. `C` the same, one call and one answer per match.
  *
  * From the child, for the oldest batch that is not finished:

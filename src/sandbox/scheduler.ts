@@ -3,6 +3,7 @@
  * queue forms large batches; a second batch is under way while the first is evaluated.
  */
 
+import type { Timer } from '../lib/clock.ts';
 import { quarantineError } from './answer.ts';
 import { Batch, failJob, type Job } from './batch.ts';
 import type { SandboxChild } from './child.ts';
@@ -29,6 +30,7 @@ const FAST_SILENCE = 1;
 /** A share of the memory limit: after a stop there may be memory that never comes back, and the next expression is not to pay for it. */
 const BLOATED_SHARE = 0.6;
 const CHARS_PER_MS = 10_000;
+const PAUSE_MS = 1000;
 
 const STOPS: ReadonlyMap<string, Stop> = new Map([
   ['T', 'timeout'],
@@ -48,6 +50,7 @@ export class Scheduler {
   /** Sent before anything new. */
   #again: Batch[] = [];
   #inFlight: { batch: Batch; text: string }[] = [];
+  #collectTimer: Timer | undefined;
   #isFlushDue = false;
   #isClosed = false;
 
@@ -100,6 +103,7 @@ export class Scheduler {
   close(): void {
     this.#isClosed = true;
     this.#watchdog.stop();
+    this.#collectTimer?.cancel();
     this.#pool.close();
     this.#failEverything({ kind: 'killed', message: 'the sandbox is closed' });
   }
@@ -178,6 +182,15 @@ export class Scheduler {
     this.#watchHead();
     this.#pool.settle();
     this.#flush();
+    if (this.#inFlight.length === 0) this.#collectTimer ??= this.#scheduleCollection();
+  }
+
+  /** Before a pause the child gives back what the work has left behind. */
+  #scheduleCollection(): Timer {
+    return this.#options.clock.schedule(PAUSE_MS, () => {
+      this.#collectTimer = undefined;
+      if (this.#inFlight.length === 0 && !this.#isClosed) this.#pool.active?.send('G');
+    });
   }
 
   #stopped(child: SandboxChild, batch: Batch, stop: Stop): void {

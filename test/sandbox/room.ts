@@ -9,7 +9,7 @@ import type { EvaluateError, EvaluateRequest, EvaluateResponse, Program } from '
 
 export const MIB = 1024 * 1024;
 export const LIMITS = {
-  expressionTimeoutMs: 100,
+  expressionTimeoutMs: 50,
   batchTimeoutMs: 1000,
   memoryBytes: 128 * MIB,
   memoBytes: 0,

@@ -117,6 +117,9 @@ function handle(frame: string): void {
       programs.delete(Number(body));
       room?.forget.applySync(undefined, [Number(body)]);
       return;
+    case 'G':
+      collect();
+      return;
     case 'B':
     case 'C':
       run(body, frame.charAt(0) === 'C');
