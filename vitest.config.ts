@@ -6,6 +6,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/e2e/**', 'node_modules/**'],
     pool: 'forks',
+    isolate: false,
     execArgv: ['--no-node-snapshot'],
     maxWorkers: 2,
     expect: { requireAssertions: true },
