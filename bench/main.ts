@@ -10,6 +10,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'patches, object in, object out, beside goja, isolated-vm and a plain function',
     load: () => import('./patch.ts'),
   },
+  references: {
+    summary: 'Endpoints that name Secrets: memory and requests per import, on real kube-apiservers',
+    load: () => import('./references.ts'),
+  },
   sync: {
     summary: 'the whole sync on real kube-apiservers, beside a bare loop',
     load: () => import('./sync.ts'),
@@ -19,7 +23,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
 const [name = '', ...args] = process.argv.slice(2);
 const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
 if (benchmark === undefined) {
-  const list = Object.entries(BENCHMARKS).map(([known, { summary }]) => `  ${known.padEnd(8)}${summary}\n`);
+  const list = Object.entries(BENCHMARKS).map(([known, { summary }]) => `  ${known.padEnd(12)}${summary}\n`);
   process.stderr.write(`Which benchmark? npm run bench -- NAME\n${list.join('')}`);
   process.exitCode = name === '' ? 0 : 2;
 } else {

@@ -1,5 +1,6 @@
 /** The composition root of the daemon: makes every part, hands each its ports, and ends them in order. */
 
+import type { ObservableInformer } from './cluster/informer.ts';
 import type { EventRecorder } from './cluster/types.ts';
 import { diffConfig, withLiveChanges } from './config/diff.ts';
 import type { Config } from './config/types.ts';
@@ -11,6 +12,7 @@ import type { Random } from './lib/random.ts';
 import { startHealthServer, type CheckResult, type Checks, type HealthServer } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
+import type { ReferencedKind } from './sync/references/referenced-kind.ts';
 import { checkNamespaceMappings } from './translate/namespace-mapping-checks.ts';
 
 export interface DaemonOptions {
@@ -85,9 +87,10 @@ class SyncDaemon implements Daemon {
     logger.info({ version, isDryRun, http: this.#health.url, name: config.name }, 'starting');
     this.#clusters = await connectClusters({ ...this.#options, metrics: this.#metrics });
     this.#config = this.#located(config);
-    await this.#clusters.checkRights(this.#config);
+    const references = await this.#clusters.resolveReferences(this.#config);
+    await this.#clusters.checkRights(this.#config, references);
     this.#recorder = this.#clusters.createRecorder();
-    this.#generation = await this.#prepare(this.#config);
+    this.#generation = await this.#prepare(this.#config, references);
     this.#generation?.start();
   }
 
@@ -104,8 +107,9 @@ class SyncDaemon implements Daemon {
 
   /** What runs goes on until everything that can fail about its successor has succeeded. */
   async #replace(config: Config): Promise<void> {
-    await this.#clusters?.checkRights(config);
-    const next = await this.#prepare(config);
+    const references = (await this.#clusters?.resolveReferences(config)) ?? [];
+    await this.#clusters?.checkRights(config, references);
+    const next = await this.#prepare(config, references);
     await this.#generation?.stop();
     next?.start();
     this.#generation = next;
@@ -131,7 +135,7 @@ class SyncDaemon implements Daemon {
     return { ...config, host: { ...config.host, namespace } };
   }
 
-  async #prepare(config: Config): Promise<Generation | undefined> {
+  async #prepare(config: Config, references: readonly ReferencedKind[]): Promise<Generation | undefined> {
     if (!config.sync.endpoints.enabled || this.#clusters === undefined || this.#recorder === undefined) {
       this.#options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
       return undefined;
@@ -139,6 +143,7 @@ class SyncDaemon implements Daemon {
     return createGeneration({
       ...this.#options,
       config,
+      references,
       clusters: this.#clusters,
       recorder: this.#recorder,
       metrics: this.#metrics,
@@ -151,6 +156,7 @@ class SyncDaemon implements Daemon {
       'virtual-endpoints': () => this.#cacheCheck(0),
       'virtual-services': () => this.#cacheCheck(1),
       'host-endpoints': () => this.#cacheCheck(2),
+      references: () => this.#referencesCheck(),
       workers: () =>
         ok(!this.#isSyncing || this.#generation?.engine.isWorking === true, 'workers wait for the caches'),
       sandbox: () => this.#generation?.sandboxCheck() ?? { isOk: true, detail: 'not needed' },
@@ -165,9 +171,20 @@ class SyncDaemon implements Daemon {
     return this.#config.sync.endpoints.enabled;
   }
 
+  /** Every cache of a kind that a patch names. */
+  #referencesCheck(): CheckResult {
+    const informers = this.#generation?.referenceInformers ?? [];
+    if (!this.#isSyncing || informers.length === 0) return { isOk: true, detail: 'not needed' };
+    const checks = informers.map((informer) => this.#informerCheck(informer));
+    return checks.find(({ isOk }) => !isOk) ?? { isOk: true, detail: `${informers.length} caches` };
+  }
+
   #cacheCheck(index: number): CheckResult {
     if (!this.#isSyncing) return { isOk: true, detail: 'not needed' };
-    const informer = this.#generation?.engine.informers[index];
+    return this.#informerCheck(this.#generation?.engine.informers[index]);
+  }
+
+  #informerCheck(informer: ObservableInformer | undefined): CheckResult {
     if (informer === undefined) return { isOk: false, detail: 'not started' };
     const { lastError } = informer.condition;
     const why = lastError === undefined ? '' : `, last error: ${lastError}`;

@@ -11,7 +11,7 @@ import type { Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './kinds/cluster-admission.ts';
 import type { ObjectRegistry } from './object-registry.ts';
-import type { DefinitionTable } from './resource-definition.ts';
+import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from './schema/decode.ts';
 import { startServer } from './start-server.ts';
 
@@ -35,6 +35,8 @@ export interface EmbeddedClusterOptions {
   bookmarkIntervalMs?: number;
   /** Faults for tests, asked before every request. */
   interceptor?: Interceptor;
+  /** Served besides the built-in kinds, as custom resources would be. */
+  kinds?: readonly ResourceDefinition[];
 }
 
 export interface EmbeddedCluster {
@@ -62,7 +64,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
   const authorizer = options.authorizer ?? allowEverything;
   const { historyLimit, bookmarkIntervalMs } = options;
   const store = new MemoryStore(historyLimit === undefined ? {} : { historyLimit });
-  const table = builtInKinds(authorizer);
+  const table = builtInKinds(authorizer, options.kinds);
   let interceptor = options.interceptor;
   const server = await startServer({
     table,

@@ -13,7 +13,7 @@ import { createPatchPipeline } from '../patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../patch/types.ts';
 import { plainText } from '../sandbox/frame.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
-import { allowedKinds } from '../sync/reference-kinds.ts';
+import { kindPolicy } from '../sync/reference-kinds.ts';
 import { OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
 import { createLabelTranslator } from '../translate/labels.ts';
 import { createNameTranslator } from '../translate/name-translator.ts';
@@ -145,6 +145,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
   });
+  const policy = kindPolicy(config.sync);
   const pipeline = createPatchPipeline({
     compiled,
     evaluator: sandbox,
@@ -152,7 +153,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
     references: {
       names,
       lookup: () => undefined,
-      isKindAllowed: allowedKinds(config.sync),
+      isKindAllowed: (apiVersion, kind) => policy.isAllowed(apiVersion, kind),
       skipPodTargetRefs: false,
     },
   });

@@ -4,16 +4,16 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
 import { PatchError } from '../kube/errors.ts';
-import type { KubeObject, NamespacedName } from '../kube/object.ts';
+import { objectKey, type KubeObject } from '../kube/object.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { silentLogger } from '../observe/logger.ts';
 import { compilePatches } from '../patch/compile.ts';
-import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { createSandbox } from '../sandbox/sandbox.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../sync/render.ts';
-import { createTranslation } from '../sync/translation.ts';
-import { virtualByAnnotations } from '../translate/ownership.ts';
+import { kindPolicy } from '../sync/reference-kinds.ts';
+import { createOfflineReferences } from '../sync/references/offline-references.ts';
+import { createTranslation, createTranslators } from '../sync/translation.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { readObjects } from './object-files.ts';
@@ -72,44 +72,20 @@ async function renderWorld(world: RenderWorld, config: Config, isReverse: boolea
     clock: systemClock,
     logger: silentLogger,
   });
-  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup: lookupIn(world) });
   const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
-  const options = { ...translation, owner, decide: { requireService: config.requireService } };
+  const { lookup, imports } = createOfflineReferences(world, {
+    policy: kindPolicy(config.sync),
+    rules: { vcluster: config.name, kubeconfigSecret: config.virtual.secret },
+    forge: { ...createTranslators(config), owner },
+  });
+  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup });
+  const options = { ...translation, owner, imports, decide: { requireService: config.requireService } };
   return await (isReverse ? renderToVirtual(world, options) : renderToHost(world, options));
 }
 
 /** Without a cluster the owner's uid is known only where the owner is among the host objects. */
 function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: string }): string {
   return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
-}
-
-/** Referenced objects that are among the given ones: a copy under another name, or one that only the host has. */
-function lookupIn({ virtual, host }: RenderWorld): ReferenceLookup {
-  return (reference, direction) => {
-    const kind = kindOf(reference);
-    if (direction === 'toVirtual') return undefined;
-    const copies = host.filter((object) => object.kind === reference.kind);
-    const copy = copies.find((object) => isNamed(virtualByAnnotations(object, kind), reference));
-    if (copy !== undefined) return nameOf(copy);
-    const isVirtual = virtual.some(
-      (object) => object.kind === reference.kind && isNamed(nameOf(object), reference),
-    );
-    const own = copies.find((object) => object.metadata.name === reference.name);
-    return isVirtual || own === undefined ? undefined : nameOf(own);
-  };
-}
-
-function kindOf({ apiVersion, kind }: ObjectReference) {
-  const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  return { group, version, kind };
-}
-
-function isNamed(named: NamespacedName | undefined, { namespace, name }: NamespacedName): boolean {
-  return named?.name === name && named.namespace === namespace;
-}
-
-function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
-  return { name, namespace };
 }
 
 /** Objects without a namespace are in the one that kubectl would use. */
@@ -131,6 +107,13 @@ function print(rendered: readonly Rendered[], output: string): void {
   process.stdout.write(text);
   for (const one of rendered) {
     if (one.kind === 'skipped') process.stderr.write(`skipped Endpoints ${one.key}: ${one.reason}\n`);
+    if (one.kind === 'refused') process.stderr.write(`skipped ${one.what}: ${one.reason}\n`);
+    if (one.kind === 'elsewhere') {
+      const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
+      process.stderr.write(
+        `note: ${what} is imported into the other cluster, --reverse turns the view round\n`,
+      );
+    }
     if (one.kind === 'failed') process.stderr.write(`failed Endpoints ${one.key}: ${describe(one.error)}\n`);
   }
 }

@@ -16,6 +16,12 @@ import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { backoffDelayMs } from '../queue/backoff.ts';
+import { kindPolicy } from '../sync/reference-kinds.ts';
+import {
+  resolveNamedKinds,
+  type Discoveries,
+  type ReferencedKind,
+} from '../sync/references/referenced-kind.ts';
 import { describeRight, requiredRights, type Right } from '../sync/rights.ts';
 import type { OwnerReference } from '../translate/forge.ts';
 
@@ -36,7 +42,10 @@ export interface Clusters extends AsyncDisposable {
   readonly virtual: WatchClient;
   readonly host: WatchClient;
   /** Rejects with a `TerminalError` that names every missing right. */
-  checkRights(config: Config): Promise<void>;
+  checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
+  /** What the patches name, in both clusters. Rejects with a `TerminalError` for a kind that is not served, or not in namespaces. */
+  resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
+  readonly discoveries: Discoveries;
   /** Undefined where no owner is configured. Rejects with a `TerminalError` when it does not exist. */
   resolveOwner(config: Config): Promise<OwnerReference | undefined>;
   createRecorder(): EventRecorder;
@@ -88,6 +97,7 @@ class ConnectedClusters implements Clusters {
   readonly virtual: WatchClient;
   readonly host: WatchClient;
   readonly hostNamespace: string;
+  readonly discoveries: Discoveries;
   readonly #options: ClustersOptions;
 
   constructor(options: ClustersOptions, parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace'>) {
@@ -95,15 +105,24 @@ class ConnectedClusters implements Clusters {
     this.virtual = parts.virtual;
     this.host = parts.host;
     this.hostNamespace = parts.hostNamespace;
+    this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
   }
 
-  async checkRights(config: Config): Promise<void> {
-    const rights = requiredRights(config, this.#options);
+  async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
+    const { isDryRun } = this.#options;
+    const rights = requiredRights(config, { isDryRun, references });
     const missing = await Promise.all([this.#missing('host', rights), this.#missing('virtual', rights)]);
     const lines = missing.flat().map((right) => `  ${describeRight(right)}`);
     if (lines.length === 0) return;
     throw new TerminalError(
       `These rights are missing; grant them to the user of the kubeconfig, or switch off what needs them:\n${lines.join('\n')}`,
+    );
+  }
+
+  async resolveReferences({ sync }: Config): Promise<readonly ReferencedKind[]> {
+    if (!sync.endpoints.enabled) return [];
+    return untilAnswered(this.#options, 'virtual', () =>
+      resolveNamedKinds(kindPolicy(sync), this.discoveries),
     );
   }
 

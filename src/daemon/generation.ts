@@ -1,5 +1,6 @@
 /** Everything that one configuration makes: names, compiled patches, sandbox, engine. A reload ends one generation and starts another. */
 
+import type { ObservableInformer } from '../cluster/informer.ts';
 import type { EventRecorder } from '../cluster/types.ts';
 import type { Config } from '../config/types.ts';
 import type { Clusters } from './clusters.ts';
@@ -12,10 +13,15 @@ import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { measuredPipeline } from '../patch/measured-pipeline.ts';
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from '../sync/engine.ts';
-import { createTranslation } from '../sync/translation.ts';
+import type { ReferenceMetrics } from '../sync/references/environment.ts';
+import type { ReferencedKind } from '../sync/references/referenced-kind.ts';
+import { References } from '../sync/references/references.ts';
+import { createTranslation, createTranslators } from '../sync/translation.ts';
 
 export interface GenerationOptions {
   readonly config: Config;
+  /** What the patches name. */
+  readonly references: readonly ReferencedKind[];
   readonly clusters: Clusters;
   readonly recorder: EventRecorder;
   readonly isDryRun: boolean;
@@ -27,6 +33,8 @@ export interface GenerationOptions {
 
 export interface Generation {
   readonly engine: Engine;
+  /** Those of the kinds that patches name; a kind that only data lead to never keeps the daemon from being ready. */
+  readonly referenceInformers: readonly ObservableInformer[];
   /** Starts to sync. */
   start(): void;
   sandboxCheck(): CheckResult;
@@ -39,11 +47,25 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const owner = await clusters.resolveOwner(config);
   const compiled = compilePatches(config.sync.endpoints.patches);
   const sandbox = await sandboxFor(options, compiled);
-  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup: () => undefined });
+  const references = new References(
+    {
+      ...options,
+      ...createTranslators(config),
+      discoveries: clusters.discoveries,
+      owner,
+      clients: clusters,
+      metrics: referenceMetrics(options),
+    },
+    options.references,
+  );
+  const referenceInformers = references.informers;
+  const { lookup } = references;
+  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup });
   const engine = createEngine({
     ...options,
     ...translation,
     pipeline: measuredPipeline(translation.pipeline, options.clock, options.metrics.sync),
+    references,
     owner,
     clients: clusters,
     metrics: engineMetrics(options),
@@ -51,6 +73,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   let running: Promise<void> | undefined;
   return {
     engine,
+    referenceInformers,
     start() {
       running ??= engine
         .run()
@@ -94,6 +117,22 @@ function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
     controller: {
       ...metrics.controller('endpoints', config.workers),
       blocked: (reason, count) => sync.blocked(reason, count),
+      latency: (seconds) => sync.latency(seconds),
+    },
+    writes: sync,
+    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
+  };
+}
+
+/** Blocked references are counted apart from blocked Endpoints. */
+function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetrics {
+  const { sync } = metrics;
+  return {
+    queue: metrics.queue('references'),
+    controller: {
+      ...metrics.controller('references', config.workers),
+      blocked: (reason, count) =>
+        sync.blocked(reason.startsWith('Reference') ? reason : `Reference${reason}`, count),
       latency: (seconds) => sync.latency(seconds),
     },
     writes: sync,

@@ -1,7 +1,13 @@
 /** Reference patches: the value names another object, and the name is rewritten to what that object is called on the other side. */
 
 import { parsePath, printPath, type Segment } from './path.ts';
-import type { Direction, ObjectReference, PatchContext, ReferenceLookup } from './types.ts';
+import type {
+  Direction,
+  ObjectReference,
+  PatchContext,
+  ReferenceLookup,
+  TranslatedReference,
+} from './types.ts';
 import { UntranslatableValue } from './untranslatable.ts';
 import { compileWalker, type PathWalker } from './walk.ts';
 import type { ReferenceConfig } from '../config/types.ts';
@@ -77,7 +83,7 @@ interface ReferenceParts {
 
 /** All references of one object in one direction, collected on the way. */
 export class ReferenceTranslation {
-  readonly references: ObjectReference[] = [];
+  readonly references: TranslatedReference[] = [];
   readonly notAllowed: ObjectReference[] = [];
   readonly #rules: ReferenceRules;
   readonly #direction: Direction;
@@ -107,7 +113,7 @@ export class ReferenceTranslation {
     }
     const target =
       this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, named, match);
-    this.references.push(named);
+    this.references.push({ ...named, written: target });
     return target === undefined ? match.value : withParts(reference, match.value, target);
   }
 

@@ -18,11 +18,17 @@ export interface ObjectReference {
   readonly name: string;
 }
 
+/** A reference that was translated. */
+export interface TranslatedReference extends ObjectReference {
+  /** What the other side's object is called there; undefined: nobody knows, and the value stayed. */
+  readonly written: NamespacedName | undefined;
+}
+
 export interface PatchedObject {
   /** A copy where anything changed; parts that no patch touched are shared with the input. */
   readonly object: JsonObject;
   /** What reference patches named and may be imported, in the order of the patches. */
-  readonly references: readonly ObjectReference[];
+  readonly references: readonly TranslatedReference[];
   /** References of a kind that `kindPath` or `apiVersionPath` led to and the configuration does not allow; left untouched. */
   readonly notAllowed: readonly ObjectReference[];
 }

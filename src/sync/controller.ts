@@ -1,13 +1,12 @@
 /** Workers that take keys from the queue and reconcile them, and what follows from each result. */
 
-import type { EventRecorder, Lister } from '../cluster/types.ts';
 import { PatchError } from '../kube/errors.ts';
-import { ENDPOINTS, type ObjectKey } from '../kube/object.ts';
+import type { ObjectKey } from '../kube/object.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import { createBackoff } from '../queue/backoff.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
-import { isNamespaceMissing, outcomeOf } from './outcome.ts';
+import { isNamespaceMissing, outcomeOf, type Outcome } from './outcome.ts';
 import type { Reconcile, ReconcileResult } from './reconciler.ts';
 
 /** How many keys may be decided at the same time; requests in flight have a bound of their own. Many, so that patches form batches. */
@@ -30,8 +29,10 @@ export interface ControllerMetrics {
 export interface ControllerOptions {
   readonly queue: WorkQueue;
   readonly reconcile: Reconcile;
-  readonly virtual: Lister;
-  readonly recorder: EventRecorder;
+  /** In logs: `endpoints`, `references`. */
+  readonly name: string;
+  /** Tells the user what went wrong with a key. */
+  readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Makes the missing host namespace of a key; undefined: that is not our task. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
   readonly clock: Clock;
@@ -47,10 +48,10 @@ export interface Controller {
 }
 
 export function createController(options: ControllerOptions): Controller {
-  return new EndpointsController(options);
+  return new QueueController(options);
 }
 
-class EndpointsController implements Controller {
+class QueueController implements Controller {
   readonly #options: ControllerOptions;
   /** When the oldest event that is not carried over yet came, by key. */
   readonly #pendingSinceMs = new Map<ObjectKey, number>();
@@ -104,10 +105,10 @@ class EndpointsController implements Controller {
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
-    const { logger, queue, metrics, clock } = this.#options;
+    const { logger, queue, metrics, clock, name } = this.#options;
     const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
     this.#block(key, isBlocked ? (result.reason ?? result.outcome) : undefined);
-    const fields = { controller: 'endpoints', key, outcome: result.outcome, reason: result.reason };
+    const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
     if (isQuiet(result)) logger.debug(fields, 'reconciled');
     else if (isBlocked) logger.warn(fields, 'not synced');
     else {
@@ -122,18 +123,15 @@ class EndpointsController implements Controller {
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
-    const { queue, virtual, recorder, createNamespace, logger } = this.#options;
+    const { queue, name, warn, createNamespace, logger } = this.#options;
     const { retry, warning } = outcomeOf(error, queue.failures(key));
-    const fields = { controller: 'endpoints', key, err: error, retry: retry.kind };
+    const fields = { controller: name, key, err: error, retry: retry.kind };
     if (warning === undefined) logger.debug(fields, 'reconcile is retried');
     else logger.warn(fields, error instanceof PatchError ? 'patch failed' : 'reconcile failed');
     this.#block(key, warning?.reason);
-    const object = virtual.get(key);
     if (createNamespace !== undefined && isNamespaceMissing(error)) {
       await this.#makeNamespace(key, createNamespace);
-    } else if (warning !== undefined && object !== undefined) {
-      recorder.event(object, ENDPOINTS, { type: 'Warning', ...warning });
-    }
+    } else if (warning !== undefined) warn(key, warning);
     switch (retry.kind) {
       case 'backoff':
         queue.addRateLimited(key);
@@ -151,7 +149,7 @@ class EndpointsController implements Controller {
       await create(key);
     } catch (error) {
       this.#options.logger.warn(
-        { controller: 'endpoints', key, err: error },
+        { controller: this.#options.name, key, err: error },
         'host namespace could not be created',
       );
     }

@@ -5,12 +5,13 @@
 
 import { ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
-import type { ObjectReference, PatchedObject, PatchPipeline } from '../patch/types.ts';
+import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { detectChanges, resolveChanges, type MergeInput } from '../translate/merge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { mapPatch, needsWrite, subsetsEqual } from '../write/diff.ts';
+import { kindsToRecord } from './references/sweep.ts';
 
 export interface CopyForgeOptions {
   readonly names: NameTranslator;
@@ -18,6 +19,8 @@ export interface CopyForgeOptions {
   readonly pipeline: PatchPipeline;
   /** Owns what is made in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
+  /** Makes known what can be known of the objects behind these references. True: their names may be others now. */
+  readonly learn?: (references: readonly ObjectReference[]) => Promise<boolean>;
 }
 
 /** The virtual object, where its copy belongs, and what is there. */
@@ -38,6 +41,7 @@ export interface ForgedCopy {
   readonly host: KubeObject;
   /** References of kinds that the configuration does not allow; they were left untouched. */
   readonly notAllowed: readonly ObjectReference[];
+  readonly references: readonly TranslatedReference[];
 }
 
 export interface MergedCopy {
@@ -50,6 +54,7 @@ export interface MergedCopy {
   /** A merge patch, guarded by resourceVersion; undefined: nothing flows back. */
   readonly virtualPatch: JsonObject | undefined;
   readonly notAllowed: readonly ObjectReference[];
+  readonly references: readonly TranslatedReference[];
 }
 
 export function createCopyForge(options: CopyForgeOptions): CopyForge {
@@ -57,13 +62,17 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
   const input = async (pair: Pair): Promise<{ input: MergeInput; patched: PatchedObject }> => {
     const patched = await forward(pair, options);
     const desired = patched.object as unknown as KubeObject; // patches leave the metadata of an object in place
-    return { input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline }, patched };
+    const kinds = kindsToRecord(patched.references);
+    return {
+      input: { virtual: pair.virtual, host: pair.host, desired, labels, flows: pipeline, kinds },
+      patched,
+    };
   };
   return {
     async fresh(pair) {
       const { input: merge, patched } = await input(pair);
       const { host } = resolveChanges(detectChanges({ ...merge, host: undefined }), undefined);
-      return { host, notAllowed: patched.notAllowed };
+      return { host, notAllowed: patched.notAllowed, references: patched.references };
     },
     async merged(pair) {
       const { input: merge, patched } = await input(pair);
@@ -76,19 +85,24 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
         virtual,
         virtualPatch: isVirtualChanged ? virtualPatch(pair.virtual, virtual) : undefined,
         notAllowed: patched.notAllowed,
+        references: patched.references,
       };
     },
   };
 }
 
-function forward(pair: Pair, options: CopyForgeOptions): PatchedObject | Promise<PatchedObject> {
+async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedObject> {
   const { virtual, target, host } = pair;
   const forged = forgeHostObject(virtual, { ...options, kind: ENDPOINTS, target });
-  return options.pipeline.apply('toHost', json(forged), {
-    objectNamespace: virtual.metadata.namespace ?? '',
-    virtualObject: json(virtual),
-    hostObject: host === undefined ? null : json(host),
-  });
+  const apply = (): PatchedObject | Promise<PatchedObject> =>
+    options.pipeline.apply('toHost', json(forged), {
+      objectNamespace: virtual.metadata.namespace ?? '',
+      virtualObject: json(virtual),
+      hostObject: host === undefined ? null : json(host),
+    });
+  const patched = await apply();
+  if (patched.references.length === 0 || options.learn === undefined) return patched;
+  return (await options.learn(patched.references)) ? apply() : patched;
 }
 
 /** A host object after its reverse patches, names and labels still those of the host. */

@@ -8,6 +8,8 @@ import {
   ENDPOINTS,
   NAMESPACES,
   SERVICES,
+  keyOf,
+  objectKey,
   parseKey,
   type KubeObject,
   type ObjectKey,
@@ -28,6 +30,8 @@ import { createCopyForge } from './copy-forge.ts';
 import { createObserver, hostIndexes, virtualIndexes } from './observer.ts';
 import { createReconciler } from './reconciler.ts';
 import { createRecreationBackoff } from './recreation.ts';
+import { recordedKinds } from './references/sweep.ts';
+import type { EndpointsSide, References } from './references/references.ts';
 import { keysOfHostEvent, keysOfVirtualEvent } from './sources.ts';
 import type { SyncedPairs } from './synced-pairs.ts';
 
@@ -47,6 +51,7 @@ export interface EngineOptions {
   /** Owns the copies in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
   readonly recorder: EventRecorder;
+  readonly references: References;
   readonly isDryRun: boolean;
   readonly clock: Clock;
   readonly random: Random;
@@ -113,18 +118,37 @@ class SyncEngine implements Engine {
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
+    const { references } = this.#options;
+    references.start(signal, this.#endpointsSide());
     const watching = this.informers.map((informer) => informer.run(signal));
     try {
       await Promise.all(this.informers.map((informer) => informer.whenSynced(signal)));
+      await references.whenSynced(signal);
+      await references.recover([...this.#host.list()].flatMap(recordedKinds), signal);
       this.#isWorking = true;
-      await this.#controller.run();
+      await Promise.all([
+        this.#controller.run().finally(() => references.shutDown()),
+        references.run([...this.#virtual.list()].map(objectKey)),
+      ]);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
       this.#isWorking = false;
       this.#stopping.abort();
-      await Promise.all(watching);
+      await Promise.all([...watching, references.closed()]);
     }
+  }
+
+  #endpointsSide(): EndpointsSide {
+    const { names } = this.#options;
+    return {
+      virtual: (key) => this.#virtual.get(key),
+      hostCopy: (key) => {
+        const target = names.toHost(parseKey(key));
+        return target && this.#host.get(keyOf(target));
+      },
+      enqueue: (key) => this.#controller.enqueue(key),
+    };
   }
 
   #informer(
@@ -148,7 +172,8 @@ class SyncEngine implements Engine {
   }
 
   #createController(): Controller {
-    const { config, clients, names, labels, pipeline, recorder, clock, logger, metrics } = this.#options;
+    const { config, clients, names, labels, pipeline, recorder, clock, logger, metrics, references } =
+      this.#options;
     const pairs: SyncedPairs = new Map();
     const decide = { requireService: config.requireService };
     const [virtual, services, host] = [this.#virtual, this.#services, this.#host];
@@ -167,21 +192,31 @@ class SyncEngine implements Engine {
       observe: createObserver({ virtual, services, host, translator: names, pairs, decide }),
       decide,
       onHostDelete: config.onHostDelete,
-      forge: createCopyForge({ names, labels, pipeline, owner: this.#options.owner }),
+      forge: createCopyForge({
+        names,
+        labels,
+        pipeline,
+        owner: this.#options.owner,
+        learn: (found) => references.open(found),
+      }),
       pairs,
       host: { client: clients.host, cache: host, writer: writer('host', host) },
       virtual: { client: clients.virtual, services, writer: writer('virtual', virtual) },
       recreation: this.#recreation,
       contention: createContentionGuard(clock),
       recorder,
+      references,
     });
     const createNamespace =
       config.createNamespaces && !this.#options.isDryRun ? this.#namespaceMaker() : undefined;
     return createController({
       queue: this.#queue,
+      name: 'endpoints',
       reconcile,
-      virtual,
-      recorder,
+      warn: (key, warning) => {
+        const object = virtual.get(key);
+        if (object !== undefined) recorder.event(object, ENDPOINTS, { type: 'Warning', ...warning });
+      },
       createNamespace,
       clock,
       logger,

@@ -12,7 +12,7 @@ import {
   type ObjectKey,
 } from '../kube/object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
-import type { ObjectReference } from '../patch/types.ts';
+import type { ObjectReference, TranslatedReference } from '../patch/types.ts';
 import { FIELD_MANAGER, type Writer } from '../write/writer.ts';
 import type { ContentionGuard } from './contention.ts';
 import type { CopyForge, MergedCopy, Pair } from './copy-forge.ts';
@@ -31,6 +31,19 @@ export interface ReconcilerOptions {
   readonly recreation: RecreationBackoff;
   readonly contention: ContentionGuard;
   readonly recorder: EventRecorder;
+  readonly references: ReferenceNotes;
+}
+
+/** Told what the copies of the Endpoints name on the host. */
+export interface ReferenceNotes {
+  /** What a copy should name has changed, although neither side of it did. */
+  isStale(key: ObjectKey): boolean;
+  /** The copy names exactly these. */
+  took(key: ObjectKey, references: readonly TranslatedReference[]): void;
+  /** There is no copy (any more). */
+  dropped(key: ObjectKey): void;
+  /** The key has been looked at, whatever came of it. */
+  settled(key: ObjectKey): void;
 }
 
 /** What became of a key. `waitMs` asks to look again later even if nothing happens. */
@@ -65,8 +78,17 @@ class EndpointsReconciler {
   }
 
   async reconcile(key: ObjectKey): Promise<ReconcileResult> {
+    try {
+      return await this.#reconcile(key);
+    } finally {
+      this.#options.references.settled(key);
+    }
+  }
+
+  async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
     const seen = this.#options.observe(key);
-    if (isInStep(this.#options.pairs.get(key), seen)) return UNCHANGED;
+    const isCurrent = !this.#options.references.isStale(key);
+    if (isCurrent && isInStep(this.#options.pairs.get(key), seen)) return UNCHANGED;
     const decision = decide(seen, this.#options.decide);
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
@@ -96,6 +118,9 @@ class EndpointsReconciler {
 
   async #ignore(seen: Observation, reason: string): Promise<ReconcileResult> {
     if (seen.virtual === undefined) this.#forget(seen.key);
+    // An object that somebody else takes care of keeps its copy, and what that names.
+    if (reason !== 'controlled by another' && reason !== 'skip-backsync')
+      this.#options.references.dropped(seen.key);
     return { outcome: 'ignored', reason };
   }
 
@@ -104,6 +129,7 @@ class EndpointsReconciler {
     { reason, note }: Decision & { kind: 'refuse' },
   ): Promise<ReconcileResult> {
     this.#warn(seen, reason, note);
+    this.#options.references.dropped(seen.key);
     return { outcome: 'refused', reason };
   }
 
@@ -128,11 +154,12 @@ class EndpointsReconciler {
     }
     const waitMs = this.#options.recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
-    if (await this.#learnService(seen, virtual)) return this.reconcile(key);
+    if (await this.#learnService(seen, virtual)) return this.#reconcile(key);
     const copy = await this.#options.forge.fresh(pairOf(seen));
     this.#warnNotAllowed(seen, copy.notAllowed);
     const stored = await this.#options.host.writer.create(copy.host, 'no host copy');
     this.#remember(seen, virtual, stored ?? copy.host);
+    this.#options.references.took(key, copy.references);
     this.#options.recorder.event(virtual, ENDPOINTS, {
       type: 'Normal',
       reason: 'Synced',
@@ -163,6 +190,7 @@ class EndpointsReconciler {
     }
     const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
     this.#remember(seen, virtual, stored ?? host);
+    this.#options.references.took(key, merged.references);
     return merged.host === undefined ? UNCHANGED : { outcome: 'updated', reason: updateReason(merged) };
   }
 
@@ -186,6 +214,7 @@ class EndpointsReconciler {
     const metadata = { ...copy.host.metadata, resourceVersion, uid };
     const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
     this.#remember(seen, virtual, stored ?? host);
+    this.#options.references.took(seen.key, copy.references);
     return { outcome: 'rewritten', reason };
   }
 
@@ -257,6 +286,7 @@ class EndpointsReconciler {
     this.#options.pairs.delete(key);
     this.#options.recreation.forget(key);
     this.#options.contention.forget(key);
+    this.#options.references.dropped(key);
   }
 
   #warnNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {

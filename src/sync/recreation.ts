@@ -25,7 +25,17 @@ interface Streak {
   lastMs: number;
 }
 
-export function createRecreationBackoff(clock: Clock): RecreationBackoff {
+export interface RecreationDelays {
+  /** So many deletions in a row cost no wait. */
+  readonly free: number;
+  /** The first wait; doubles with every further deletion. */
+  readonly baseMs: number;
+}
+
+export function createRecreationBackoff(
+  clock: Clock,
+  delays: RecreationDelays = { free: 1, baseMs: BASE_MS },
+): RecreationBackoff {
   const streaks = new Map<string, Streak>();
   const current = (key: string): Streak | undefined => {
     const streak = streaks.get(key);
@@ -40,8 +50,8 @@ export function createRecreationBackoff(clock: Clock): RecreationBackoff {
     },
     waitMs(key) {
       const streak = current(key);
-      if (streak === undefined || streak.count < 2) return 0;
-      const dueMs = streak.lastMs + backoffDelayMs(streak.count - 2, BASE_MS, MAX_MS);
+      if (streak === undefined || streak.count <= delays.free) return 0;
+      const dueMs = streak.lastMs + backoffDelayMs(streak.count - delays.free - 1, delays.baseMs, MAX_MS);
       return Math.max(0, dueMs - clock.monotonicMs());
     },
     deletions: (key) => current(key)?.count ?? 0,

@@ -1,6 +1,7 @@
-/** Which kinds a reference may lead to: those that a patch names, and those whose syncing is enabled. Pure. */
+/** Which kinds a reference may lead to, and which of them may be imported. From the configuration alone. Pure. */
 
 import type { SyncConfig } from '../config/types.ts';
+import { apiVersionOf, type GroupVersionKind, type Resource } from '../kube/object.ts';
 
 /** Keys of `sync.toHost` (vCluster's names) and the kinds behind them, as `group/Kind`. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -19,21 +20,75 @@ const KINDS: Readonly<Record<string, string>> = {
   services: '/Service',
 };
 
-/** Decides for every `apiVersion` and `kind` that data inside the virtual cluster may name. */
-export function allowedKinds(sync: SyncConfig): (apiVersion: string, kind: string) => boolean {
-  const allowed = new Set<string>();
-  for (const { reference } of sync.endpoints.patches) {
-    if (reference !== undefined) allowed.add(groupKind(reference.apiVersion, reference.kind));
-  }
-  for (const key of sync.enabledResources) {
-    const kind = Object.hasOwn(KINDS, key) ? KINDS[key] : undefined;
-    if (kind !== undefined) allowed.add(kind);
-  }
-  return (apiVersion, kind) =>
-    allowed.has(groupKind(apiVersion, kind)) || isEnabledCustomResource(sync, apiVersion, kind);
+/**
+ * Kinds that another syncer copies as a whole: a reference waits for that copy. A second Pod or Service of ours beside it would run
+ * twice, or take an address.
+ */
+const NEVER_IMPORTED: ReadonlySet<string> = new Set(['/Endpoints', '/Pod', '/Service']);
+
+export interface KindPolicy {
+  /** References of this kind are translated. */
+  isAllowed(apiVersion: string, kind: string): boolean;
+  /** A patch names this kind: only then is anything looked for on the host. */
+  isNamed(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
+  /** Syncing to the host is configured for this kind. */
+  isSynced(resource: Resource): boolean;
+  /** Objects of this kind may be copied at all. */
+  isImportable(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
+  /** What the patches name, once each, with the first patch that does. */
+  readonly named: readonly NamedKind[];
+  /** Data inside the virtual cluster may choose the kind (`kindPath`, `apiVersionPath`). */
+  readonly isOpen: boolean;
+  /** Kinds that an open patch may lead to although none names them, as `group/Kind`. */
+  readonly reachable: readonly string[];
 }
 
-function groupKind(apiVersion: string, kind: string): string {
+export interface NamedKind {
+  readonly patchIndex: number;
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export function kindPolicy(sync: SyncConfig): KindPolicy {
+  const named = namedKinds(sync);
+  const namedIds = new Set(named.map(({ apiVersion, kind }) => groupKind(apiVersion, kind)));
+  const enabled = new Set(
+    [...sync.enabledResources].flatMap((key) => (Object.hasOwn(KINDS, key) ? (KINDS[key] ?? []) : [])),
+  );
+  const references = sync.endpoints.patches.flatMap(({ reference }) => reference ?? []);
+  const isImportable: KindPolicy['isImportable'] = ({ group, kind }) =>
+    !NEVER_IMPORTED.has(`${group}/${kind}`);
+  return {
+    isAllowed(apiVersion, kind) {
+      const id = groupKind(apiVersion, kind);
+      return namedIds.has(id) || enabled.has(id) || isEnabledCustomResource(sync, apiVersion, kind);
+    },
+    isNamed: ({ group, kind }) => namedIds.has(`${group}/${kind}`),
+    isSynced: (resource) =>
+      enabled.has(`${resource.group}/${resource.kind}`) ||
+      sync.enabledCustomResources.has(`${resource.plural}.${resource.group}`) ||
+      (resource.plural === '' && isEnabledCustomResource(sync, apiVersionOf(resource), resource.kind)),
+    isImportable,
+    named,
+    isOpen: references.some(
+      ({ kindPath, apiVersionPath }) => kindPath !== undefined || apiVersionPath !== undefined,
+    ),
+    reachable: [...enabled].filter((id) => !namedIds.has(id) && !NEVER_IMPORTED.has(id)),
+  };
+}
+
+function namedKinds(sync: SyncConfig): readonly NamedKind[] {
+  const named = new Map<string, NamedKind>();
+  for (const [patchIndex, { reference }] of sync.endpoints.patches.entries()) {
+    if (reference === undefined) continue;
+    const { apiVersion, kind } = reference;
+    const id = `${apiVersion} ${kind}`;
+    if (!named.has(id)) named.set(id, { patchIndex, apiVersion, kind });
+  }
+  return [...named.values()];
+}
+
+export function groupKind(apiVersion: string, kind: string): string {
   const slash = apiVersion.indexOf('/');
   return `${slash < 0 ? '' : apiVersion.slice(0, slash)}/${kind}`;
 }

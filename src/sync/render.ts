@@ -8,6 +8,7 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../kube/object.ts';
+import type { ObjectReference } from '../patch/types.ts';
 import { LAST_SYNCED } from '../translate/bookkeeping.ts';
 import { backTranslate } from '../translate/forge.ts';
 import { ownershipOf, virtualOf } from '../translate/ownership.ts';
@@ -20,6 +21,7 @@ import {
   type DecideOptions,
   type Observation,
 } from './decide.ts';
+import type { OfflineImport } from './references/offline-references.ts';
 
 export interface RenderWorld {
   readonly virtual: readonly KubeObject[];
@@ -28,20 +30,26 @@ export interface RenderWorld {
 
 export interface RenderOptions extends CopyForgeOptions {
   readonly decide: DecideOptions;
+  /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
+  readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
 }
 
 /** What became of one object, in the order of the input. */
 export type Rendered =
   | { readonly kind: 'object'; readonly object: KubeObject }
   | { readonly kind: 'skipped'; readonly key: ObjectKey; readonly reason: string }
-  | { readonly kind: 'failed'; readonly key: ObjectKey; readonly error: unknown };
+  | { readonly kind: 'failed'; readonly key: ObjectKey; readonly error: unknown }
+  | Extract<OfflineImport, { readonly kind: 'refused' }>
+  /** It would be written to the other cluster than the one that is rendered. */
+  | { readonly kind: 'elsewhere'; readonly object: KubeObject };
 
 /** The host objects that a sync of `world.virtual` over `world.host` would leave behind. */
 export async function renderToHost(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
   const virtual = byKey(world.virtual, 'Endpoints');
   const services = byKey(world.virtual, 'Service');
   const host = byKey(world.host, 'Endpoints');
-  const forge = createCopyForge(options);
+  const references: ObjectReference[] = [];
+  const forge = noting(createCopyForge(options), references);
   const claims = claimsByHostKey(virtual, services, options);
   const rendered: Promise<Rendered>[] = [];
   for (const [key, object] of virtual) {
@@ -62,7 +70,34 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
     };
     rendered.push(guarded(key, () => renderOne(seen, forge, options)));
   }
-  return Promise.all(rendered);
+  return [...(await Promise.all(rendered)), ...importsOf(references, 'to-host', options)];
+}
+
+/** Collects what the rendered copies name. */
+function noting(forge: CopyForge, references: ObjectReference[]): CopyForge {
+  return {
+    async fresh(pair) {
+      const copy = await forge.fresh(pair);
+      references.push(...copy.references);
+      return copy;
+    },
+    async merged(pair) {
+      const copy = await forge.merged(pair);
+      references.push(...copy.references);
+      return copy;
+    },
+  };
+}
+
+function importsOf(
+  references: readonly ObjectReference[],
+  direction: 'to-host' | 'to-virtual',
+  options: RenderOptions,
+): Rendered[] {
+  return (options.imports?.(references) ?? []).map((one) => {
+    if (one.kind === 'refused') return one;
+    return { kind: one.kind === direction ? 'object' : 'elsewhere', object: one.object };
+  });
 }
 
 async function renderOne(seen: Observation, forge: CopyForge, options: RenderOptions): Promise<Rendered> {
@@ -96,9 +131,10 @@ async function renderOne(seen: Observation, forge: CopyForge, options: RenderOpt
  */
 export async function renderToVirtual(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
   const virtual = byKey(world.virtual, 'Endpoints');
-  const forge = createCopyForge(options);
+  const references: ObjectReference[] = [];
+  const forge = noting(createCopyForge(options), references);
   const hostObjects = [...byKey(world.host, 'Endpoints').values()];
-  return Promise.all(
+  const rendered = await Promise.all(
     hostObjects.map((host) =>
       guarded(objectKey(host), async () => {
         const name = virtualOf(host, ENDPOINTS, options.names);
@@ -117,6 +153,7 @@ export async function renderToVirtual(world: RenderWorld, options: RenderOptions
       }),
     ),
   );
+  return [...rendered, ...importsOf(references, 'to-virtual', options)];
 }
 
 async function flowBack(

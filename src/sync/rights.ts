@@ -2,6 +2,7 @@
 
 import type { ClusterName } from '../cluster/types.ts';
 import type { Config } from '../config/types.ts';
+import type { ReferencedKind } from './references/referenced-kind.ts';
 
 export interface Right {
   readonly cluster: ClusterName;
@@ -15,7 +16,16 @@ export interface Right {
   readonly name?: string;
 }
 
-export function requiredRights(config: Config, { isDryRun }: { isDryRun: boolean }): readonly Right[] {
+export interface RightsOptions {
+  readonly isDryRun: boolean;
+  /** What the patches name. */
+  readonly references?: readonly ReferencedKind[];
+}
+
+export function requiredRights(
+  config: Config,
+  { isDryRun, references = [] }: RightsOptions,
+): readonly Right[] {
   if (!config.sync.endpoints.enabled) return secretRight(config);
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
   const read = ['get', 'list', 'watch'];
@@ -24,6 +34,7 @@ export function requiredRights(config: Config, { isDryRun }: { isDryRun: boolean
     ...rightsOn({ cluster: 'virtual', group: '', resource: 'endpoints', namespace: '' }, read),
     ...rightsOn({ cluster: 'virtual', group: '', resource: 'services', namespace: '' }, read),
     ...secretRight(config),
+    ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
   ];
   return isDryRun ? rights : [...rights, ...writeRights(config, namespace)];
 }
@@ -46,6 +57,21 @@ function writeRights(config: Config, namespace: string): readonly Right[] {
     ...rightsOn({ cluster: 'virtual', group: '', resource: 'endpoints', namespace: '' }, virtualVerbs),
     ...events,
     ...namespaces,
+  ];
+}
+
+/** Objects are read where they may be, and written only in the directions in which this kind is imported. */
+function referenceRights(kind: ReferencedKind, config: Config, isDryRun: boolean): readonly Right[] {
+  const { isSynced, isImportable } = kind;
+  const hostNamespace = config.host.namespace;
+  const copies = config.sync.namespaces.kind === 'single' ? hostNamespace : '';
+  const read = ['get', 'list', 'watch'];
+  const write = isDryRun || !isImportable ? [] : ['create', 'update', 'delete'];
+  const host = { cluster: 'host', group: kind.host.group, resource: kind.host.plural } as const;
+  const virtual = { cluster: 'virtual', group: kind.virtual.group, resource: kind.virtual.plural } as const;
+  return [
+    ...rightsOn({ ...host, namespace: copies }, [...read, ...(isSynced ? write : [])]),
+    ...rightsOn({ ...virtual, namespace: '' }, [...read, ...write]),
   ];
 }
 

@@ -9,7 +9,7 @@ import type { Evaluator } from '../sandbox/types.ts';
 import { createLabelTranslator } from '../translate/labels.ts';
 import { createNameTranslator } from '../translate/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
-import { allowedKinds } from './reference-kinds.ts';
+import { kindPolicy } from './reference-kinds.ts';
 
 export interface TranslationOptions {
   readonly config: Config;
@@ -26,7 +26,7 @@ export interface Translation {
   readonly pipeline: PatchPipeline;
 }
 
-export function createTranslation({ config, compiled, evaluator, lookup }: TranslationOptions): Translation {
+export function createTranslators(config: Config): Pick<Translation, 'names' | 'labels'> {
   const { sync, host } = config;
   const names = createNameTranslator({
     vcluster: config.name,
@@ -34,8 +34,15 @@ export function createTranslation({ config, compiled, evaluator, lookup }: Trans
     mode: sync.namespaces,
     referenceNaming: config.referenceNaming,
   });
-  const labels = createLabelTranslator(config.name, sync.namespaces);
-  const references = { names, lookup, isKindAllowed: allowedKinds(sync), skipPodTargetRefs: true };
+  return { names, labels: createLabelTranslator(config.name, sync.namespaces) };
+}
+
+export function createTranslation({ config, compiled, evaluator, lookup }: TranslationOptions): Translation {
+  const { sync } = config;
+  const { names, labels } = createTranslators(config);
+  const policy = kindPolicy(sync);
+  const isKindAllowed = (apiVersion: string, kind: string): boolean => policy.isAllowed(apiVersion, kind);
+  const references = { names, lookup, isKindAllowed, skipPodTargetRefs: true };
   const pipeline = createPatchPipeline({
     compiled,
     evaluator,

@@ -19,6 +19,8 @@ export const OBJECT_HOST_NAMESPACE = 'vcluster.loft.sh/object-host-namespace';
 export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
 /** The base of the three-way merge, see `last-synced.ts`. */
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
+/** On an object in the virtual cluster: it is a copy of the host's object of this name. Together with the marker label it is ours. */
+export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
 
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   OBJECT_NAME,

@@ -2,7 +2,8 @@
  * What both sides were when they last agreed: the base of the three-way merge, kept in one annotation on the host copy and written in
  * the same request as the data it describes. It holds hashes only, so it stays small and tells nobody anything.
  *
- * Format: `{"v":1,"a":…,"l":…,"p":…}`; annotations, labels (host key space), paths. Each section is a run of entries: a flag, 8 digits of
+ * Format: `{"v":1,"a":…,"l":…,"p":…,"k":…}`; annotations, labels (host key space), paths, and the kinds that the copy names (`v1 Secret`,
+ * joined by newline), so that what was imported of them is found again when no patch names them any more. Each section is a run of entries: a flag, 8 digits of
  * the key's hash, then 8 digits for each value that the flag announces. Sections without entries are left out.
  */
 
@@ -24,6 +25,8 @@ export interface LastSynced {
   readonly annotations: SyncedSection;
   readonly labels: SyncedSection;
   readonly paths: SyncedSection;
+  /** Sorted. */
+  readonly kinds?: readonly string[];
 }
 
 const VERSION = 1;
@@ -48,6 +51,7 @@ export function encodeLastSynced(record: LastSynced): string {
   for (const [name, section] of Object.entries(sections)) {
     if (section.size > 0) text[name] = encodeSection(section);
   }
+  if (record.kinds !== undefined && record.kinds.length > 0) text['k'] = record.kinds.join('\n');
   return JSON.stringify(text);
 }
 
@@ -78,7 +82,10 @@ export function decodeLastSynced(text: string | undefined): LastSynced | undefin
   const annotations = decodeSection(ownValue(parsed, 'a'));
   const labels = decodeSection(ownValue(parsed, 'l'));
   const paths = decodeSection(ownValue(parsed, 'p'));
-  return annotations && labels && paths ? { annotations, labels, paths } : undefined;
+  if (!annotations || !labels || !paths) return undefined;
+  const kinds = ownValue(parsed, 'k');
+  const named = typeof kinds === 'string' ? kinds.split('\n') : [];
+  return { annotations, labels, paths, ...(named.length > 0 ? { kinds: named } : {}) };
 }
 
 function parseJson(text: string | undefined): JsonValue {

@@ -38,6 +38,8 @@ export interface MergeInput {
   readonly flows: FlowRules;
   /** Annotations that never cross; default {@link EXCLUDED_ANNOTATIONS}. */
   readonly excludedAnnotations?: ReadonlySet<string>;
+  /** Kinds that the copy names, for the record; sorted. */
+  readonly kinds?: readonly string[];
 }
 
 export interface DetectedChanges {
@@ -96,7 +98,12 @@ export function resolveChanges(changes: DetectedChanges, reversed: KubeObject | 
   const labels = resolveMap(changes.labels, reversedLabels && pick(reversedLabels, crossingLabel(input)));
   const subsets = resolvePaths(paths, reversed && json(reversed));
 
-  const record = { annotations: annotations.section, labels: labels.section, paths: subsets.section };
+  const record: LastSynced = {
+    annotations: annotations.section,
+    labels: labels.section,
+    paths: subsets.section,
+    ...(input.kinds === undefined ? {} : { kinds: input.kinds }),
+  };
   const metadata: ObjectMeta = {
     ...(host ? carryMetadata(host.metadata, desired.metadata) : desired.metadata),
     annotations: hostAnnotations(input, annotations, record),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';
+import { hostNameShort } from '../../src/translate/names.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -143,6 +144,12 @@ describe('names', () => {
   test('flags win over the file', async () => {
     const config = ['--config', join(folder, 'legacy.yaml'), '--name', 'other'];
     expect(JSON.stringify(await json('test/web', ...config))).not.toContain('ef5e1ae6');
+  });
+
+  test('gives the name that a reference gets', async () => {
+    expect(await json('shop/tls', '--kind', 'Secret', ...FLAGS)).toMatchObject([
+      { kind: 'Secret', shortName: hostNameShort('tls', 'shop', 'suffix') },
+    ]);
   });
 
   test('says that default/kubernetes is never synced', async () => {

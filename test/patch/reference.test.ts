@@ -114,7 +114,7 @@ describe('virtual to host', () => {
       [{ name: 'a' }, { name: 'b', namespace: 'team', kind: 'ConfigMap' }, { none: 1 }],
       { path: 'ref[*]', reference: PARTS },
     );
-    expect(references).toEqual([
+    expect(references).toMatchObject([
       { patchIndex: 0, path: 'ref.0', apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'a' },
       { patchIndex: 0, path: 'ref.1', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'b' },
     ]);

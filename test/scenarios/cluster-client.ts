@@ -21,6 +21,7 @@ const KINDS = {
     apiVersion: 'discovery.k8s.io/v1',
     plural: 'endpointslices',
   },
+  Gadget: { prefix: '/apis/example.com/v1', apiVersion: 'example.com/v1', plural: 'gadgets' },
   Role: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'roles' },
   RoleBinding: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'rolebindings' },
   ClusterRole: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'clusterroles' },

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AccessRequest, Authorizer } from '../../src/api/authorizer.ts';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { gadgets } from './gadgets.ts';
 import { World, type ClusterName, type Ground, type NewWorld, type Rule } from './world.ts';
 
 export const newEmbeddedWorld: NewWorld = async (options) => World.open(await embeddedGround(), options);
@@ -57,6 +58,7 @@ async function open(name: ClusterName, directory: string): Promise<Opened> {
     token: ADMIN_TOKEN,
     users: { [USER_TOKEN]: USER },
     authorizer,
+    kinds: [gadgets()],
   });
   const opened: Opened = { cluster, kubeconfigPath, rules };
   writeFileSync(kubeconfigPath, cluster.kubeconfig);

@@ -5,6 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 import type { ApiProxy, ProxiedRequest, ProxyBehaviour, Verdict } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
@@ -139,9 +140,15 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
 }
 
 /** Runs a daemon until its first write has been done and kills it before the answer; false: it found nothing to write. */
-async function dieAfterFirstWrite(world: World, host: ApiProxy, virtual: ApiProxy): Promise<boolean> {
+export async function dieAfterFirstWrite(
+  world: World,
+  host: ApiProxy,
+  virtual: ApiProxy,
+  config: JsonObject = {},
+): Promise<boolean> {
   const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // made by World.proxy
-  const daemon = await world.spawnDaemon({ kubeconfigs: { host: path(host), virtual: path(virtual) } });
+  const kubeconfigs = { host: path(host), virtual: path(virtual) };
+  const daemon = await world.spawnDaemon({ kubeconfigs, config });
   const died = new Promise<true>((resolve, reject) => {
     const afterWrite = async (): Promise<void> => {
       await daemon.kill();

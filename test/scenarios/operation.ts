@@ -358,7 +358,7 @@ function badStartScenarios(newWorld: NewWorld): void {
 }
 
 /** What sync.toHost.endpoints needs at least, in the single-namespace mode. */
-function leastRights({ hostNamespace }: World): Record<'host' | 'virtual', Rule[]> {
+export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual', Rule[]> {
   const rule = (namespace: string, group: string, resource: string, ...verbs: string[]): Rule => ({
     namespace,
     apiGroups: [group],

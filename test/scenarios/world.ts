@@ -13,7 +13,7 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
 import { Guardian } from '../e2e/guardian.ts';
 import { ApiProxy } from './api-proxy.ts';
-import { TestCluster } from './cluster-client.ts';
+import { TestCluster, type KindName } from './cluster-client.ts';
 import { Daemon } from './daemon.ts';
 import { eventually, type WaitOptions } from './eventually.ts';
 import {
@@ -291,7 +291,7 @@ export class World implements AsyncDisposable, Placement {
     );
   }
 
-  async log(cluster: ClusterName, kind: 'Endpoints' | 'Event' = 'Endpoints'): Promise<WriteLog> {
+  async log(cluster: ClusterName, kind: KindName = 'Endpoints'): Promise<WriteLog> {
     const namespace = cluster === 'host' ? this.hostNamespace : '';
     return this.keep(await WriteLog.open(this[cluster], kind, namespace));
   }
@@ -352,9 +352,21 @@ export class World implements AsyncDisposable, Placement {
     }
     for (const namespace of new Set(left.map(({ metadata }) => metadata.namespace ?? '')))
       await this.virtual.deleteAll('Endpoints', namespace);
+    await this.#emptyReferenced();
     for (const { metadata } of services)
       if (metadata.name !== 'kubernetes')
         await this.virtual.delete('Service', metadata.namespace ?? '', metadata.name);
+  }
+
+  /** Kinds that tests refer to; what the cluster keeps for itself stays. */
+  async #emptyReferenced(): Promise<void> {
+    for (const kind of ['Secret', 'ConfigMap'] as const) {
+      for (const { metadata } of await this.virtual.list(kind, '')) {
+        const { namespace = '', name } = metadata;
+        if (namespace.startsWith('kube-') || name === 'kube-root-ca.crt') continue;
+        await this.virtual.delete(kind, namespace, name);
+      }
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** The table of kinds that an embedded cluster serves. Another kind is another line. */
 
 import type { Authorizer } from '../authorizer.ts';
-import { DefinitionTable } from '../resource-definition.ts';
+import { DefinitionTable, type ResourceDefinition } from '../resource-definition.ts';
 import { selfSubjectAccessReviews } from './access-review.ts';
 import { builtInTypes } from './built-in-types.ts';
 import { configMaps, secrets } from './config-data.ts';
@@ -13,7 +13,10 @@ import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';
 import { services } from './service.ts';
 
-export function builtInKinds(authorizer: Authorizer): DefinitionTable {
+export function builtInKinds(
+  authorizer: Authorizer,
+  others: readonly ResourceDefinition[] = [],
+): DefinitionTable {
   const types = builtInTypes();
   return new DefinitionTable([
     configMaps(types),
@@ -27,5 +30,6 @@ export function builtInKinds(authorizer: Authorizer): DefinitionTable {
     leases(types),
     endpointSlices(types),
     groupEvents(types),
+    ...others,
   ]);
 }

@@ -1,0 +1,369 @@
+/**
+ * What imports cost: Endpoints that name Secrets, each Secret updated once, then a restart; beside it, in the same run, the same Endpoints
+ * without the patch that names anything. On real kube-apiservers.
+ *
+ *   npm run bench -- references [--endpoints 1000] [--secrets 200]
+ */
+
+import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { KubeObject } from '../src/kube/object.ts';
+import type { JsonObject } from '../src/lib/json.ts';
+import { startRealClusters, type RealClusters } from '../test/e2e/clusters.ts';
+import { Guardian, killGroup } from '../test/e2e/guardian.ts';
+import { TestCluster, type KindName } from '../test/scenarios/cluster-client.ts';
+import { freePorts } from '../test/scenarios/free-ports.ts';
+import { costOf } from './process-cost.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const RESULTS = join(import.meta.dirname, 'results', 'references.json');
+const NOTE = 'example.com/secret';
+const LANES = 10;
+
+interface Plan {
+  readonly endpoints: number;
+  readonly secrets: number;
+}
+
+interface Bench {
+  readonly plan: Plan;
+  readonly clusters: RealClusters;
+  readonly guardian: Guardian;
+  readonly directory: string;
+}
+
+/** Times in ms, sizes in bytes. */
+interface Measured {
+  /** From process start to the last Endpoints copy and the last import. */
+  readonly startMs: number;
+  readonly startRequests: number;
+  readonly rssBytes: number;
+  /** First PUT of a Secret sent to the last import right. */
+  readonly updateMs: number;
+  /** The updating client's own time. */
+  readonly updateClientMs: number;
+  readonly updateRequests: number;
+  readonly updateCpuMs: number;
+  /** One Secret at a time: its PUT answered to its import right. */
+  readonly singleP50Ms: number;
+  readonly singleP99Ms: number;
+  /** Until a start after kill -9 is idle again. */
+  readonly restartRequests: number;
+  readonly restartWrites: number;
+}
+
+type Subject = 'with references' | 'without';
+
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      endpoints: { type: 'string', default: '1000' },
+      secrets: { type: 'string', default: '200' },
+    },
+  });
+  const plan: Plan = { endpoints: Number(values.endpoints), secrets: Number(values.secrets) };
+  const [loadAverage = 0] = loadavg();
+  const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
+  await using guardian = new Guardian([directory]);
+  await using clusters = await startRealClusters({ controllers: false });
+  const bench: Bench = { plan, clusters, guardian, directory };
+  const measured: Record<Subject, Measured> = {
+    without: await measure('without', bench),
+    'with references': await measure('with references', bench),
+  };
+  const perReference = costPerReference(measured, plan);
+  const machine = {
+    loadAverage,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+  const date = new Date().toISOString().slice(0, 10);
+  mkdirSync(join(RESULTS, '..'), { recursive: true });
+  writeFileSync(
+    RESULTS,
+    `${JSON.stringify({ date, machine, plan, measured, perReference }, undefined, 2)}\n`,
+  );
+  process.stdout.write(tableOf(measured, perReference));
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function measure(subject: Subject, { plan, clusters, guardian, directory }: Bench): Promise<Measured> {
+  const isReferring = subject === 'with references';
+  const id = isReferring ? 'refs' : 'plain';
+  const place = { vcluster: id, virtualNamespace: `team-${id}`, hostNamespace: `host-${id}` };
+  await using virtual = new TestCluster(clusters.virtual.kubeconfigPath);
+  await using host = new TestCluster(clusters.host.kubeconfigPath);
+  await virtual.ensureNamespace(place.virtualNamespace);
+  await host.ensureNamespace(place.hostNamespace);
+  const secrets = await createObjects(virtual, plan, place.virtualNamespace);
+  await using copies = await Versions.open(host, 'Endpoints', place.hostNamespace);
+  await using imports = await Versions.open(host, 'Secret', place.hostNamespace);
+
+  const [port = 0] = await freePorts(1);
+  const file = join(directory, `${id}.json`);
+  const config = configuration(isReferring, { clusters, port, ...place });
+  writeFileSync(file, JSON.stringify(config));
+  const spawn = () => {
+    const log = openSync(join(directory, `${id}.log`), 'a');
+    const args = [join(ROOT, 'src', 'main.ts'), 'run', '--config', file];
+    return guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log] });
+  };
+  const startedMs = performance.now();
+  const child = spawn();
+  const pid = child.pid ?? 0;
+  const expected = isReferring ? plan.secrets : 0;
+  await copies.whenAll(plan.endpoints, '');
+  const startMs = (await imports.whenAll(expected, 'v0')) - startedMs;
+  await whenIdle(port);
+  const startRequests = await requestsOf(port);
+  const { rssBytes, cpuMs } = costOf(pid);
+
+  const updatedMs = performance.now();
+  await inLanes(plan.secrets, (index) => update(virtual, secrets, index, 'v1'));
+  const updateClientMs = performance.now() - updatedMs;
+  const updateMs = isReferring ? (await imports.whenAll(expected, 'v1')) - updatedMs : updateClientMs;
+  await whenIdle(port);
+  const updateRequests = (await requestsOf(port)) - startRequests;
+  const updateCpuMs = costOf(pid).cpuMs - cpuMs;
+  const singles = isReferring ? await singleLatencies(virtual, imports, secrets) : [0];
+
+  await killGroup(child);
+  const writes = copies.events + imports.events;
+  const again = spawn();
+  await whenIdle(port);
+  const restartRequests = await requestsOf(port);
+  const restartWrites = copies.events + imports.events - writes;
+  await killGroup(again);
+  for (const cluster of [virtual, host])
+    for (const kind of ['Endpoints', 'Secret'] as const)
+      await cluster.deleteAll(kind, cluster === virtual ? place.virtualNamespace : place.hostNamespace);
+  return {
+    startMs,
+    startRequests,
+    rssBytes,
+    updateMs,
+    updateClientMs,
+    updateRequests,
+    updateCpuMs,
+    singleP50Ms: at(singles, 0.5),
+    singleP99Ms: at(singles, 0.99),
+    restartRequests,
+    restartWrites,
+  };
+}
+
+function configuration(
+  isReferring: boolean,
+  place: {
+    clusters: RealClusters;
+    port: number;
+    vcluster: string;
+    hostNamespace: string;
+  },
+): JsonObject {
+  const patch = {
+    path: `metadata.annotations["${NOTE}"]`,
+    reference: { apiVersion: 'v1', kind: 'Secret' },
+  };
+  return {
+    sync: { toHost: { endpoints: { enabled: true, patches: isReferring ? [patch] : [] } } },
+    endpointSyncer: {
+      name: place.vcluster,
+      virtual: { kubeconfig: place.clusters.virtual.kubeconfigPath },
+      host: { kubeconfig: place.clusters.host.kubeconfigPath, namespace: place.hostNamespace },
+      http: { bindAddress: `127.0.0.1:${place.port}` },
+      log: { level: 'warn', format: 'json' },
+    },
+  };
+}
+
+async function createObjects(virtual: TestCluster, plan: Plan, namespace: string): Promise<KubeObject[]> {
+  const secrets: KubeObject[] = [];
+  await inLanes(plan.secrets, async (index) => {
+    const metadata = { name: `s-${index}`, namespace, labels: { version: 'v0' } };
+    const data = { k: Buffer.from(`${'x'.repeat(1000)} v0`).toString('base64') };
+    secrets[index] = await virtual.create('Secret', { metadata, type: 'Opaque', data });
+  });
+  await inLanes(plan.endpoints, async (index) => {
+    const annotations = { [NOTE]: `s-${index % plan.secrets}` };
+    await virtual.create('Endpoints', {
+      metadata: { name: `ep-${index}`, namespace, annotations },
+      subsets: [{ addresses: [{ ip: `10.1.${(index >> 8) & 255}.${index & 255}` }], ports: [{ port: 80 }] }],
+    });
+  });
+  return secrets;
+}
+
+async function update(
+  virtual: TestCluster,
+  secrets: KubeObject[],
+  index: number,
+  version: string,
+): Promise<void> {
+  const secret = secrets[index];
+  if (secret === undefined) return;
+  const metadata = { ...secret.metadata, labels: { version } };
+  const data = { k: Buffer.from(`${'x'.repeat(1000)} ${version}`).toString('base64') };
+  secrets[index] = await virtual.update('Secret', { ...secret, metadata, data });
+}
+
+async function singleLatencies(
+  virtual: TestCluster,
+  imports: Versions,
+  secrets: KubeObject[],
+): Promise<number[]> {
+  const latencies: number[] = [];
+  for (const [index, { metadata }] of secrets.entries()) {
+    const seen = imports.when(metadata.name, 'v2');
+    await update(virtual, secrets, index, 'v2');
+    const answeredMs = performance.now();
+    latencies.push(Math.max(0, (await seen) - answeredMs));
+  }
+  return latencies.toSorted((a, b) => a - b);
+}
+
+/** The label `version` of every copy in one host namespace, by the name of its original. */
+class Versions implements AsyncDisposable {
+  events = 0;
+  readonly #versions = new Map<string, string>();
+  readonly #waiting = new Set<() => void>();
+  readonly #abort = new AbortController();
+  #done: Promise<void> = Promise.resolve();
+
+  static async open(host: TestCluster, kind: KindName, namespace: string): Promise<Versions> {
+    const watch = new Versions();
+    const { resourceVersion } = await host.listAt(kind, namespace);
+    const { signal } = watch.#abort;
+    watch.#done = host
+      .watch(kind, namespace, {
+        resourceVersion,
+        signal,
+        onEvent: ({ type, object }) => type !== 'BOOKMARK' && watch.#take(object),
+      })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    return watch;
+  }
+
+  #take({ metadata }: KubeObject): void {
+    this.events += 1;
+    const name = metadata.annotations?.['vcluster.loft.sh/object-name'] ?? metadata.name;
+    this.#versions.set(name, metadata.labels?.['version'] ?? '');
+    for (const look of this.#waiting) look();
+  }
+
+  when(name: string, version: string): Promise<number> {
+    return this.#until(() => this.#versions.get(name) === version);
+  }
+
+  whenAll(count: number, version: string): Promise<number> {
+    return this.#until(() => {
+      let right = 0;
+      for (const seen of this.#versions.values()) if (seen === version) right += 1;
+      return right === count;
+    });
+  }
+
+  #until(holds: () => boolean): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error('never seen')), 120_000);
+      const look = (): void => {
+        if (!holds()) return;
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve(performance.now());
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort();
+    await this.#done;
+  }
+}
+
+/** The sum over all series of one metric; undefined while the daemon does not answer. */
+async function metric(port: number, name: string): Promise<number | undefined> {
+  try {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const values = text.split('\n').flatMap((line) => {
+      const match = /^([a-z_]+)(?:\{.*\})? (\S+)$/.exec(line);
+      return match?.[1] === name ? [Number(match[2])] : [];
+    });
+    return values.reduce((sum, value) => sum + value, 0);
+  } catch {
+    return undefined;
+  }
+}
+
+async function requestsOf(port: number): Promise<number> {
+  return (await metric(port, 'rest_client_requests_total')) ?? 0;
+}
+
+/** Ready, and nothing queued or asked for a second. */
+async function whenIdle(port: number): Promise<void> {
+  for (let quiet = 0, before = -1; quiet < 10;) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const isReady = (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true;
+    const now = await requestsOf(port);
+    const depth = await metric(port, 'workqueue_depth');
+    quiet = isReady && depth === 0 && now === before ? quiet + 1 : 0;
+    before = now;
+  }
+}
+
+interface CostPerReference {
+  /** More resident memory than without references, per imported Secret, bytes. */
+  readonly bytesPerImport: number;
+  readonly startRequestsPerImport: number;
+  readonly updateRequestsPerImport: number;
+  readonly restartRequestsPerImport: number;
+}
+
+function costPerReference(measured: Record<Subject, Measured>, plan: Plan): CostPerReference {
+  const { without, 'with references': referring } = measured;
+  const more = (of: (one: Measured) => number): number => (of(referring) - of(without)) / plan.secrets;
+  return {
+    bytesPerImport: more((one) => one.rssBytes),
+    startRequestsPerImport: more((one) => one.startRequests),
+    updateRequestsPerImport: more((one) => one.updateRequests),
+    restartRequestsPerImport: more((one) => one.restartRequests),
+  };
+}
+
+function tableOf(measured: Record<Subject, Measured>, perReference: CostPerReference): string {
+  const names = Object.keys(measured['with references']) as (keyof Measured)[];
+  const show = (name: string, value: number): string =>
+    name.endsWith('Bytes') ? `${(value / 2 ** 20).toFixed(1)} MiB` : String(Math.round(value * 10) / 10);
+  const rows = names.map((name) =>
+    [name, show(name, measured['with references'][name]), show(name, measured.without[name])]
+      .map((cell) => cell.padEnd(20))
+      .join(''),
+  );
+  const costs = Object.entries(perReference).map(
+    ([name, value]) => `${name.padEnd(28)}${Number(value).toFixed(2)}`,
+  );
+  const head = ['', 'with references', 'without'].map((cell) => cell.padEnd(20)).join('');
+  return `${[head, ...rows, '', ...costs].join('\n')}\n`;
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: LANES }, async () => {
+      while (next < count) await work(next++);
+    }),
+  );
+}

@@ -1,0 +1,254 @@
+/**
+ * A tenant who may write Endpoints inside the virtual cluster tries to read from the host, or to make the host do, what is not theirs.
+ * Each attempt ends in an Event and in nothing else.
+ */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { MARKER } from '../scenarios/expected-copy.ts';
+import { endpoints } from '../scenarios/objects.ts';
+import {
+  configMap,
+  importedTo,
+  KINDS_BY_DATA,
+  named,
+  NOTES,
+  referencePatches,
+  secret,
+  short,
+} from '../scenarios/reference-objects.ts';
+import { sharedWorld, type Shared } from '../scenarios/shared-world.ts';
+import { pair, type NewWorld, type World } from '../scenarios/world.ts';
+
+const KUBECONFIG = 'my-kubeconfig';
+
+export function referenceAttacks(newWorld: NewWorld): void {
+  describe('attack: read a Secret of the host by naming it', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
+
+    const attack = async (name: string, object: (world: World) => KubeObject): Promise<string> => {
+      const { world } = shared();
+      const original = await world.host.create('Secret', object(world));
+      return expectRefused(shared(), name, original);
+    };
+
+    test('the kubeconfig of the virtual cluster, by the name that vCluster gives it', async () => {
+      const name = `vc-${shared().world.vcluster}`;
+      const note = await attack(name, (world) =>
+        secret(`${world.hostNamespace}/${name}`, { data: { config: 'YQ==' } }),
+      );
+      expect(note).toContain('keys of a virtual cluster');
+    });
+
+    test("the kubeconfig of a neighbour's virtual cluster", async () => {
+      const name = 'vc-neighbour';
+      const note = await attack(name, (world) =>
+        secret(`${world.hostNamespace}/${name}`, { data: { config: 'YQ==' } }),
+      );
+      expect(note).toContain('keys of a virtual cluster');
+    });
+
+    test('the certificates of the virtual control plane', async () => {
+      const name = `${shared().world.vcluster}-certs`;
+      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`));
+      expect(note).toContain('keys of a virtual cluster');
+    });
+
+    test('the keys of a control plane under a name that tells nothing', async () => {
+      const note = await attack('harmless', (world) =>
+        secret(`${world.hostNamespace}/harmless`, { data: { 'sa.key': 'YQ==', 'sa.pub': 'YQ==' } }),
+      );
+      expect(note).toContain('keys of a control plane');
+    });
+
+    test('the record of a Helm release, which holds all values', async () => {
+      const name = 'sh.helm.release.v1.my-vcluster.v1';
+      const note = await attack(name, (world) =>
+        secret(`${world.hostNamespace}/${name}`, { type: 'helm.sh/release.v1' }),
+      );
+      expect(note).toContain('Helm');
+    });
+
+    test("the token of one of the host's service accounts", async () => {
+      const { world } = shared();
+      await world.host.request('POST', `/api/v1/namespaces/${world.hostNamespace}/serviceaccounts`, {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'powerful' },
+      });
+      const note = await attack('powerful-token', ({ hostNamespace }) =>
+        serviceAccountToken(`${hostNamespace}/powerful-token`),
+      );
+      expect(note).toContain('service account');
+    });
+
+    test('the copy of an object of another virtual cluster', async () => {
+      const note = await attack('stolen', ({ hostNamespace }) =>
+        secret(`${hostNamespace}/stolen`, {}, { [MARKER]: 'another-vcluster' }),
+      );
+      expect(note).toContain('copy of an object of a virtual cluster');
+    });
+
+    test('the copy of another virtual cluster whose marker somebody took off', async () => {
+      const note = await attack('unmarked', ({ hostNamespace }) => {
+        const object = secret(`${hostNamespace}/unmarked`);
+        object.metadata.annotations = {
+          'vcluster.loft.sh/object-name': 'x',
+          'vcluster.loft.sh/object-namespace': 'y',
+        };
+        return object;
+      });
+      expect(note).toContain('copy of an object of a virtual cluster');
+    });
+
+    test("the copy of another tenant's Secret, by its name on the host", async () => {
+      const { world, namespace } = shared();
+      const victim = await namespace();
+      await world.virtual.create('Secret', secret(`${victim}/private`, { data: { p: 'cA==' } }));
+      await world.virtual.create('Endpoints', named(`${victim}/web`, { secret: 'private' }));
+      const copy = await importedTo(world, 'Secret', `${victim}/private`);
+      const note = await expectRefused(shared(), copy.metadata.name, copy);
+      expect(note).toContain('copy of an object of a virtual cluster');
+    });
+
+    test('a Secret that becomes the copy of a virtual cluster after it was imported is taken away again', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.host.create('Secret', secret(`${world.hostNamespace}/turned`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'turned' }));
+      await world.virtual.when('Secret', [ns, 'turned'], (found) => found !== undefined);
+      await world.host.merge('Secret', [world.hostNamespace, 'turned'], {
+        metadata: { labels: { [MARKER]: 'another' } },
+      });
+      await world.virtual.when('Secret', [ns, 'turned'], (found) => found === undefined);
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('turned');
+    });
+  });
+
+  describe('attack: read the kubeconfig Secret that the configuration names', () => {
+    test('endpointSyncer.virtual.secret, which may have any name', async () => {
+      await using world = await newWorld();
+      const { readFileSync } = await import('node:fs');
+      const config = readFileSync(world.virtual.kubeconfigPath, 'utf8');
+      const data = { config: Buffer.from(config).toString('base64') };
+      const kubeconfig = await world.host.create(
+        'Secret',
+        secret(`${world.hostNamespace}/${KUBECONFIG}`, { data }),
+      );
+      const virtual = { kubeconfig: '', secret: KUBECONFIG };
+      await world.startDaemon({ config: { ...referencePatches(), endpointSyncer: { virtual } } });
+      await world.virtual.create('Endpoints', named('default/thief', { secret: KUBECONFIG }));
+      expect(await world.whenEvent('default/thief', 'ReferenceNotAllowed')).toContain('kubeconfig');
+      expect(await world.virtual.find('Secret', 'default', KUBECONFIG)).toBeUndefined();
+      expect(await world.host.get('Secret', world.hostNamespace, KUBECONFIG)).toEqual(kubeconfig);
+    });
+  });
+
+  describe('attack: choose the kind that is read', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
+
+    test('a kind that is enabled but in no patch is never looked for on the host', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/internals`, { k: '1' }));
+      await world.virtual.create('Endpoints', target(`${ns}/web`, 'ConfigMap', 'internals'));
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotFound')).toContain('internals');
+      await world.settle(daemon);
+      expect(await world.virtual.find('ConfigMap', ns, 'internals')).toBeUndefined();
+    });
+
+    test('a kind that no configuration names is not read at all', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Endpoints', target(`${ns}/web`, 'Role', 'admin'));
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('Role');
+    });
+  });
+
+  describe('attack: make the host do something', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
+
+    test('a virtual service-account token is not copied, or the host would fill it with one of its own', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.request('POST', `/api/v1/namespaces/${ns}/serviceaccounts`, {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'powerful' },
+      });
+      await world.virtual.create('Secret', serviceAccountToken(`${ns}/token`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'token' }));
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('service account');
+      await world.settle(daemon);
+      expect(await world.host.find('Secret', ...short(world, `${ns}/token`))).toBeUndefined();
+    });
+
+    test("forged bookkeeping on a virtual Secret does not make its copy somebody else's", async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const forged = secret(`${ns}/forged`, {}, { [MARKER]: 'another-vcluster' });
+      forged.metadata.annotations = {
+        'vcluster.loft.sh/object-name': 'admin',
+        'vcluster.loft.sh/object-namespace': 'kube-system',
+        'vcluster.loft.sh/object-host-name': 'elsewhere',
+      };
+      await world.virtual.create('Secret', forged);
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'forged' }));
+      const copy = await importedTo(world, 'Secret', `${ns}/forged`);
+      expect(copy.metadata.labels?.[MARKER]).toBe(world.vcluster);
+      expect(copy.metadata.annotations).toMatchObject({
+        'vcluster.loft.sh/object-name': 'forged',
+        'vcluster.loft.sh/object-namespace': ns,
+        'vcluster.loft.sh/object-host-name': copy.metadata.name,
+      });
+    });
+
+    test('an object of the tenant that claims to be an import does not get the name of a host object', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const fake = secret(`${ns}/fake`, {}, { [MARKER]: world.vcluster });
+      fake.metadata.annotations = { 'vcluster.loft.sh/object-imported': 'true' };
+      await world.virtual.create('Secret', fake);
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'fake' }));
+      const copy = await world.whenCopy(`${ns}/web`, () => true);
+      expect(copy.metadata.annotations?.[NOTES.secret]).toBe(short(world, `${ns}/fake`)[1]);
+      await world.settle(daemon);
+      expect(await world.host.find('Secret', ...short(world, `${ns}/fake`))).toBeUndefined();
+    });
+  });
+}
+
+/** Names the object from a namespace of the tenant's: an Event, no copy, the name rewritten, and the original untouched. */
+async function expectRefused(
+  { world, daemon, namespace }: Shared,
+  name: string,
+  original: KubeObject,
+): Promise<string> {
+  const ns = await namespace();
+  await world.virtual.create('Endpoints', named(`${ns}/thief`, { secret: name }));
+  const note = await world.whenEvent(`${ns}/thief`, 'ReferenceNotAllowed');
+  await world.whenCopy(
+    `${ns}/thief`,
+    ({ metadata }) => metadata.annotations?.[NOTES.secret] === short(world, `${ns}/${name}`)[1],
+  );
+  await world.settle(daemon);
+  expect(await world.virtual.find('Secret', ns, name)).toBeUndefined();
+  const { namespace: hostNamespace = '', resourceVersion } = original.metadata;
+  const now = await world.host.get('Secret', hostNamespace, name);
+  expect(now.metadata.uid).toBe(original.metadata.uid);
+  // A token is filled in by the host itself.
+  const isToken = now['type'] === 'kubernetes.io/service-account-token';
+  expect(isToken || now.metadata.resourceVersion === resourceVersion).toBe(true);
+  return note;
+}
+
+function serviceAccountToken(key: string): KubeObject {
+  const object = secret(key, { type: 'kubernetes.io/service-account-token' });
+  object.metadata.annotations = { 'kubernetes.io/service-account.name': 'powerful' };
+  return object;
+}
+
+function target(key: string, kind: string, name: string): KubeObject {
+  const targetRef = { kind, name, namespace: pair(key)[0] };
+  return endpoints(key, { subsets: [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }] });
+}

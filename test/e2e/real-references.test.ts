@@ -1,0 +1,10 @@
+/** References and what they bring along, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
+
+import { referenceAttacks } from '../attack/references.ts';
+import { referenceFaultScenarios } from '../scenarios/reference-faults.ts';
+import { referenceScenarios } from '../scenarios/references.ts';
+import { newRealWorld } from './real-ground.ts';
+
+referenceScenarios(newRealWorld);
+referenceFaultScenarios(newRealWorld);
+referenceAttacks(newRealWorld);

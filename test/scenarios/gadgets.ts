@@ -1,0 +1,83 @@
+/** A custom resource for tests: namespaced, with a status of its own. Real clusters get a CustomResourceDefinition, embedded ones serve it. */
+
+import { META_TYPES } from '../../src/api/kinds/meta-types.ts';
+import { defineResource, type ResourceDefinition } from '../../src/api/resource-definition.ts';
+import { TypeTable } from '../../src/api/schema/notation.ts';
+import { subdomainProblem } from '../../src/api/validation/names.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonValue } from '../../src/lib/json.ts';
+import type { TestCluster } from './cluster-client.ts';
+import { eventually } from './eventually.ts';
+import type { World } from './world.ts';
+
+export function gadgets(): ResourceDefinition {
+  const types = new TypeTable([
+    META_TYPES,
+    'example.Gadget = metadata:1! meta.ObjectMeta; spec:2 any; status:3 any; subsets:4 any',
+  ]);
+  return defineResource({
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Gadget',
+    plural: 'gadgets',
+    singular: 'gadget',
+    isNamespaced: true,
+    schema: types.get('example.Gadget'),
+    checkName: subdomainProblem,
+    hasStatus: true,
+    hasGeneration: true,
+    hasTypedItems: true,
+  });
+}
+
+const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+const DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'gadgets.example.com' },
+  spec: {
+    group: 'example.com',
+    names: { kind: 'Gadget', plural: 'gadgets', singular: 'gadget' },
+    scope: 'Namespaced',
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: ANYTHING,
+              status: ANYTHING,
+              subsets: { 'x-kubernetes-preserve-unknown-fields': true },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** Makes sure that both clusters serve it. */
+export async function serveGadgets({ ground, virtual, host }: World): Promise<void> {
+  if (ground.kind === 'embedded') return;
+  await Promise.all([define(virtual), define(host)]);
+}
+
+async function define(cluster: TestCluster): Promise<void> {
+  await cluster.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', DEFINITION);
+  await eventually(
+    () => cluster.request('GET', '/apis/example.com/v1/gadgets'),
+    ({ status }) => status === 200,
+    { what: 'gadgets being served' },
+  );
+}
+
+export function gadget(key: string, spec: JsonValue, finalizers?: string[]): KubeObject {
+  const [namespace = '', name = ''] = key.split('/');
+  const metadata = { namespace, name, ...(finalizers === undefined ? {} : { finalizers }) };
+  return { apiVersion: 'example.com/v1', kind: 'Gadget', metadata, spec };
+}

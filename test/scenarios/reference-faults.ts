@@ -1,0 +1,344 @@
+/** References when things go wrong: no import is missing in the end, and none is left over. */
+
+import { describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { MARKER } from './expected-copy.ts';
+import { dieAfterFirstWrite } from './faults.ts';
+import { leastRights } from './operation.ts';
+import {
+  configMap,
+  importedTo,
+  KINDS_BY_DATA,
+  named,
+  NOTES,
+  referencePatches,
+  secret,
+  short,
+} from './reference-objects.ts';
+import { endpoints } from './objects.ts';
+import { pair, type NewWorld, type Rule, type World } from './world.ts';
+
+const PATCHES = referencePatches();
+
+export function referenceFaultScenarios(newWorld: NewWorld): void {
+  describe('references under faults', () => {
+    test(
+      'the daemon that dies after each of its writes leaves no import behind and none out',
+      { timeout: 120_000 },
+      async () => {
+        await using world = await newWorld();
+        await prepareUnfinishedWork(world);
+        const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+        let starts = 0;
+        for (let wrote = true; wrote; starts++) {
+          expect(starts).toBeLessThan(40);
+          wrote = await dieAfterFirstWrite(world, host, virtual, PATCHES);
+        }
+        expect(starts).toBeGreaterThan(8);
+        const daemon = await world.startDaemon({ config: PATCHES });
+        await world.settle(daemon);
+        expect(await importNames(world, 'host')).toEqual(
+          ['new', 'kept', 'changed', 'recreated']
+            .map((name) => short(world, `default/${name}`)[1])
+            .toSorted(),
+        );
+        expect(await importNames(world, 'virtual')).toEqual(['h-kept', 'h-new']);
+        const changed = await world.host.get('Secret', ...short(world, 'default/changed'));
+        expect(changed['data']).toEqual({ k: 'bmV3' });
+        const recreated = await world.host.get('Secret', ...short(world, 'default/recreated'));
+        expect(recreated).toMatchObject({ immutable: true, data: { k: 'bmV3' } });
+      },
+    );
+
+    test('Endpoints that cannot be translated keep what their copy names', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: PATCHES });
+      await world.virtual.create('Secret', secret('default/s'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
+      await importedTo(world, 'Secret', 'default/s');
+      await world.whenCopy('default/web', () => true);
+      await first.terminate();
+      const failing = {
+        path: 'subsets[*].ports[*].port',
+        expression: 'value.nothing.here',
+      };
+      const patches = [...patchesOf(PATCHES), failing];
+      const config = { sync: { toHost: { endpoints: { enabled: true, patches } } } };
+      const second = await world.startDaemon({ config });
+      await world.whenEvent('default/web', 'PatchFailed');
+      await world.whenIdle(second);
+      expect(await world.host.find('Secret', ...short(world, 'default/s'))).toBeDefined();
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined, {
+        timeoutMs: 4000,
+      });
+    });
+
+    test('a kind that only data lead to and that may not be watched holds nothing up', async () => {
+      await using world = await newWorld();
+      const least = leastRights(world);
+      const secrets = { apiGroups: [''], resources: ['secrets'] };
+      const verbs = ['get', 'list', 'watch', 'create', 'update', 'delete'];
+      const host: Rule[] = [...least.host, { ...secrets, verbs, namespace: world.hostNamespace }];
+      const virtual: Rule[] = [...least.virtual, { ...secrets, verbs, namespace: '' }];
+      await world.startDaemon({
+        config: KINDS_BY_DATA,
+        kubeconfigs: {
+          host: world.file('lazy-host.kubeconfig', await world.ground.userKubeconfig('host', host)),
+          virtual: world.file(
+            'lazy-virtual.kubeconfig',
+            await world.ground.userKubeconfig('virtual', virtual),
+          ),
+        },
+      });
+      await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
+      const targetRef = { kind: 'ConfigMap', name: 'cfg', namespace: 'default' };
+      const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
+      await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
+      await world.virtual.create('Endpoints', endpoints('default/other'));
+      await world.whenCopied('default/other', { timeoutMs: 3000 });
+      await world.whenCopy('default/web', () => true);
+      expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
+    });
+
+    test('a copy that somebody keeps overwriting is left alone, and an Event says so', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: PATCHES });
+      await world.virtual.create('Secret', secret('default/s'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
+      await importedTo(world, 'Secret', 'default/s');
+      for (let round = 0; round < 12; round++) {
+        if ((await world.eventsOn('default/web', 'Contested')).length > 0) break;
+        const data = { k: Buffer.from(String(round)).toString('base64') };
+        await world.host.merge('Secret', short(world, 'default/s'), { data });
+        await world.settle(daemon);
+      }
+      expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');
+    });
+
+    test('a write whose answer is lost is not done twice, and not lost', async () => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      await world.startDaemon({ config: PATCHES, kubeconfigs: { host: host.path } });
+      const log = await world.log('host', 'Secret');
+      let lost = 0;
+      host.behaviour = {
+        decide: ({ isWrite, path }) =>
+          isWrite && path.includes('/secrets') && lost++ === 0 ? { kind: 'lose-answer' } : { kind: 'pass' },
+      };
+      await world.virtual.create('Secret', secret('default/s'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 's' }));
+      await importedTo(world, 'Secret', 'default/s');
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.host.when('Secret', short(world, 'default/s'), (found) => found === undefined);
+      await log.until(({ type }) => type === 'DELETED');
+      expect(log.of(short(world, 'default/s')[1])).toEqual(['ADDED', 'DELETED']);
+    });
+
+    test('imports of a kind that only data lead to are found again after a crash', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: KINDS_BY_DATA });
+      await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
+      const targetRef = { kind: 'ConfigMap', name: 'cfg', namespace: 'default' };
+      const subsets = [{ addresses: [{ ip: '10.1.0.1', targetRef }], ports: [{ port: 80 }] }];
+      await world.virtual.create('Endpoints', endpoints('default/web', { subsets }));
+      await importedTo(world, 'ConfigMap', 'default/cfg');
+      await first.kill();
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.host.delete('Endpoints', ...world.hostKey('default/web'));
+      await world.startDaemon({ config: KINDS_BY_DATA });
+      await world.host.when('ConfigMap', short(world, 'default/cfg'), (found) => found === undefined);
+      expect(await world.virtual.find('ConfigMap', 'default', 'cfg')).toBeDefined();
+    });
+
+    test('needs exactly the rights that are documented, and names those that are missing', async () => {
+      await using world = await newWorld();
+      const least = leastRights(world);
+      const write = ['create', 'update', 'delete'];
+      const kinds = { apiGroups: [''], resources: ['secrets', 'configmaps'] };
+      const rules = { ...kinds, verbs: ['get', 'list', 'watch', ...write] };
+      const host: Rule[] = [...least.host, { ...rules, namespace: world.hostNamespace }];
+      const virtual: Rule[] = [...least.virtual, { ...rules, namespace: '' }];
+      const daemon = await world.startDaemon({
+        config: PATCHES,
+        kubeconfigs: {
+          host: world.file('refs-host.kubeconfig', await world.ground.userKubeconfig('host', host)),
+          virtual: world.file(
+            'refs-virtual.kubeconfig',
+            await world.ground.userKubeconfig('virtual', virtual),
+          ),
+        },
+      });
+      await world.virtual.create('Secret', secret('default/s'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 's', config: 'cfg' }));
+      await importedTo(world, 'Secret', 'default/s');
+      await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/cfg`, { k: '1' }));
+      await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found !== undefined);
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      await world.virtual.when('ConfigMap', ['default', 'cfg'], (found) => found === undefined);
+      expect(daemon.stderr).not.toMatch(/forbidden/i);
+      await daemon.terminate();
+      const few = least.virtual;
+      const kubeconfig = world.file('few.kubeconfig', await world.ground.userKubeconfig('virtual', few));
+      const refused = await world.spawnDaemon({ config: PATCHES, kubeconfigs: { virtual: kubeconfig } });
+      expect((await refused.exited).code).toBe(1);
+      expect(refused.stderr).toMatch(/list secrets in every namespace of the virtual cluster/);
+    });
+
+    test(
+      'at random on both sides, with a daemon that is killed now and then',
+      { timeout: 120_000 },
+      async () => {
+        const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+        try {
+          await randomRun(newWorld, seed);
+        } catch (error) {
+          throw new Error(`failed with SCENARIO_SEED=${seed}`, { cause: error });
+        }
+        expect(seed).toBeGreaterThanOrEqual(0);
+      },
+    );
+  });
+}
+
+/** One object for each kind of decision, waiting for a daemon. */
+async function prepareUnfinishedWork(world: World): Promise<void> {
+  const first = await world.startDaemon({ config: PATCHES });
+  const fixed = (value: string) => secret('default/recreated', { immutable: true, data: { k: value } });
+  await world.virtual.create('Secret', fixed('b2xk'));
+  for (const name of ['kept', 'dropped', 'deleted', 'gone', 'changed'])
+    await world.virtual.create('Secret', secret(`default/${name}`));
+  for (const name of ['h-kept', 'h-dropped'])
+    await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+  const all = ['kept', 'dropped', 'deleted', 'gone', 'changed', 'recreated', 'h-kept', 'h-dropped'];
+  for (const name of all) await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
+  await eventually(
+    async () => [...(await importNames(world, 'host')), ...(await importNames(world, 'virtual'))],
+    (names) => names.length === all.length,
+  );
+  await first.terminate();
+  await world.virtual.create('Secret', secret('default/new'));
+  await world.host.create('Secret', secret(`${world.hostNamespace}/h-new`));
+  for (const name of ['new', 'h-new'])
+    await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
+  for (const name of ['dropped', 'h-dropped'])
+    await world.virtual.merge('Endpoints', ['default', name], {
+      metadata: { annotations: { [NOTES.secret]: null } },
+    });
+  await world.virtual.delete('Endpoints', 'default', 'deleted');
+  await world.virtual.delete('Secret', 'default', 'gone');
+  await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
+  await world.virtual.delete('Secret', 'default', 'recreated');
+  await world.virtual.create('Secret', fixed('bmV3'));
+}
+
+/** Names of all imports in one cluster, ours alone. */
+async function importNames(world: World, side: 'host' | 'virtual'): Promise<string[]> {
+  const namespace = side === 'host' ? world.hostNamespace : '';
+  const found = await world[side].list('Secret', namespace, `?labelSelector=${MARKER}%3D${world.vcluster}`);
+  return found.map(({ metadata }) => metadata.name).toSorted();
+}
+
+function patchesOf(config: typeof PATCHES): Record<string, never>[] {
+  const { sync } = config as unknown as {
+    sync: { toHost: { endpoints: { patches: Record<string, never>[] } } };
+  }; // as made
+  return sync.toHost.endpoints.patches;
+}
+
+// The random run.
+
+const STEPS = 50;
+const SECRETS = ['a', 'b', 'c'];
+const ENDPOINTS = ['default/e-0', 'default/e-1', 'default/e-2', 'default/e-3'];
+
+async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
+  const random = mulberry32(seed);
+  await using world = await newWorld();
+  let daemon = await world.startDaemon({ config: PATCHES });
+  for (let step = 0; step < STEPS; step++) {
+    await randomStep(world, random);
+    if (step % 17 !== 11) continue;
+    await daemon.kill();
+    daemon = await world.startDaemon({ config: PATCHES });
+  }
+  await world.settle(daemon);
+  await eventually(
+    () => stateOf(world),
+    (wrong) => wrong.length === 0,
+    { timeoutMs: 20_000, what: 'every name and every import as they should be' },
+  );
+}
+
+async function randomStep(world: World, random: () => number): Promise<void> {
+  const name = SECRETS[Math.floor(random() * SECRETS.length)] ?? '';
+  const key = ENDPOINTS[Math.floor(random() * ENDPOINTS.length)] ?? '';
+  const value = Buffer.from(String(random())).toString('base64');
+  const side = random() < 0.5 ? 'virtual' : 'host';
+  const namespace = side === 'virtual' ? 'default' : world.hostNamespace;
+  const roll = random();
+  try {
+    if (roll < 0.35) await flipEndpoints(world, key, random() < 0.7 ? name : undefined);
+    else if (roll < 0.6)
+      await world[side].create('Secret', secret(`${namespace}/${name}`, { data: { k: value } }));
+    else if (roll < 0.75) await world[side].merge('Secret', [namespace, name], { data: { k: value } });
+    else await world[side].delete('Secret', namespace, name);
+  } catch (error) {
+    // Another step or the daemon was faster: a conflict is no failure of the scenario.
+    if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
+  }
+}
+
+async function flipEndpoints(world: World, key: string, name: string | undefined): Promise<void> {
+  const there = await world.virtual.find('Endpoints', ...pair(key));
+  if (there === undefined)
+    await world.virtual.create('Endpoints', named(key, name === undefined ? {} : { secret: name }));
+  else if (name === undefined) await world.virtual.delete('Endpoints', ...pair(key));
+  else
+    await world.virtual.merge('Endpoints', pair(key), {
+      metadata: { annotations: { [NOTES.secret]: name } },
+    });
+}
+
+/** What is wrong, worked out again from the rules: what each copy names, and which imports there are. */
+async function stateOf(world: World): Promise<string[]> {
+  const wrong: string[] = [];
+  const expected = { host: new Set<string>(), virtual: new Set<string>() };
+  for (const key of ENDPOINTS) {
+    const virtual = await world.virtual.find('Endpoints', ...pair(key));
+    const name = virtual?.metadata.annotations?.[NOTES.secret];
+    if (virtual === undefined || name === undefined) continue;
+    const own = await world.virtual.find('Secret', 'default', name);
+    const isImport = own?.metadata.labels?.[MARKER] === world.vcluster;
+    const source = await world.host.find('Secret', world.hostNamespace, name);
+    const [, hostName] = short(world, `default/${name}`);
+    const isVirtual = own !== undefined && !isImport;
+    const wanted = isVirtual || source === undefined ? hostName : name;
+    if (isVirtual) expected.host.add(hostName);
+    else if (source !== undefined) expected.virtual.add(name);
+    const copy = await world.findCopy(key);
+    if (copy?.metadata.annotations?.[NOTES.secret] !== wanted) wrong.push(`${key} names ${wanted}`);
+    const [from, to] = isVirtual
+      ? [own, await world.host.find('Secret', world.hostNamespace, hostName)]
+      : [source, own];
+    if (from !== undefined && JSON.stringify(from['data']) !== JSON.stringify(to?.['data']))
+      wrong.push(`data of ${name}`);
+  }
+  for (const side of ['host', 'virtual'] as const) {
+    const actual = await importNames(world, side);
+    if (JSON.stringify(actual) !== JSON.stringify([...expected[side]].toSorted()))
+      wrong.push(`${side}: ${actual.join()}`);
+  }
+  return wrong;
+}
+
+/** Small, seeded, good enough. */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}

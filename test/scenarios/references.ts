@@ -1,0 +1,669 @@
+/** Objects that Endpoints name: which name they get, and that they come along, in both directions. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { jsonEquals, type JsonObject } from '../../src/lib/json.ts';
+import { hostNameShort } from '../../src/translate/names.ts';
+import { eventually } from './eventually.ts';
+import { LAST_SYNCED, MARKER } from './expected-copy.ts';
+import { gadget, serveGadgets } from './gadgets.ts';
+import { endpoints } from './objects.ts';
+import {
+  configMap,
+  importedTo,
+  KINDS_BY_DATA,
+  named,
+  NOTES,
+  referencePatches,
+  secret,
+  short,
+} from './reference-objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const IMPORTED = 'vcluster.loft.sh/object-imported';
+
+export function referenceScenarios(newWorld: NewWorld): void {
+  describe('an object of the virtual cluster that is named', () => {
+    const shared = sharedWorld(newWorld, async (world) => {
+      await serveGadgets(world);
+      return { config: referencePatches({}, true) };
+    });
+
+    test('is on the host under exactly the name that the copy has for it, with its bookkeeping', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const original = await world.virtual.create(
+        'Secret',
+        secret(`${ns}/tls`, { data: { k: 'djE=' } }, { a: '1' }),
+      );
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'tls' }));
+      const copy = await importedTo(world, 'Secret', `${ns}/tls`);
+      const endpointsCopy = await world.getCopy(`${ns}/web`);
+      expect(endpointsCopy.metadata.annotations?.[NOTES.secret]).toBe(copy.metadata.name);
+      expect(copy.metadata.name).toBe(hostNameShort('tls', ns, world.vcluster));
+      expect(copy).toMatchObject({ type: 'Opaque', data: { k: 'djE=' } });
+      expect(copy.metadata.labels).toEqual({
+        a: '1',
+        [MARKER]: world.vcluster,
+        'vcluster.loft.sh/namespace': ns,
+      });
+      expect(copy.metadata.annotations).toMatchObject({
+        'vcluster.loft.sh/object-name': 'tls',
+        'vcluster.loft.sh/object-namespace': ns,
+        'vcluster.loft.sh/object-uid': original.metadata.uid,
+        'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+        'vcluster.loft.sh/object-host-name': copy.metadata.name,
+        'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
+      });
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the host');
+    });
+
+    test('is kept in step within a second, and drift on the host is put right', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1', gone: '1' }));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { config: 'cfg' }));
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`);
+      await world.virtual.merge('ConfigMap', [ns, 'cfg'], { data: { k: '2', gone: null } });
+      const startedMs = performance.now();
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
+      expect(performance.now() - startedMs).toBeLessThan(1000);
+      await world.host.merge('ConfigMap', short(world, `${ns}/cfg`), { data: { k: 'drift', added: '1' } });
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
+      await world.host.delete('ConfigMap', ...short(world, `${ns}/cfg`));
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
+    });
+
+    test('is there as long as anything names it: the last of several takes it along', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/shared`));
+      for (const name of ['a', 'b', 'c'])
+        await world.virtual.create('Endpoints', named(`${ns}/${name}`, { secret: 'shared' }));
+      await importedTo(world, 'Secret', `${ns}/shared`);
+      for (const name of ['a', 'b', 'c']) await world.whenCopy(`${ns}/${name}`, () => true);
+      await world.virtual.delete('Endpoints', ns, 'a');
+      await world.virtual.merge('Endpoints', [ns, 'b'], {
+        metadata: { annotations: { [NOTES.secret]: null } },
+      });
+      await world.whenNoCopy(`${ns}/a`);
+      await world.settle(shared().daemon);
+      expect(await world.host.find('Secret', ...short(world, `${ns}/shared`))).toBeDefined();
+      await world.virtual.merge('Endpoints', [ns, 'c'], {
+        metadata: { annotations: { [NOTES.secret]: '' } },
+      });
+      await gone(world, 'Secret', short(world, `${ns}/shared`));
+      expect(await world.virtual.find('Secret', ns, 'shared')).toBeDefined();
+    });
+
+    test('goes with it, comes back with it', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/s`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 's' }));
+      const before = await importedTo(world, 'Secret', `${ns}/s`);
+      await world.virtual.delete('Secret', ns, 's');
+      await gone(world, 'Secret', short(world, `${ns}/s`));
+      await world.whenEvent(`${ns}/web`, 'ReferenceNotFound');
+      await world.virtual.create('Secret', secret(`${ns}/s`, { data: { n: 'Mg==' } }));
+      const after = await importedTo(world, 'Secret', `${ns}/s`);
+      expect(after.metadata.uid).not.toBe(before.metadata.uid);
+      expect(after['data']).toEqual({ n: 'Mg==' });
+    });
+
+    test('may be of any type, and immutable: what cannot be changed is made anew', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const tls = { type: 'kubernetes.io/tls', data: { 'tls.crt': 'YQ==', 'tls.key': 'Yg==' } };
+      await world.virtual.create('Secret', secret(`${ns}/tls`, tls));
+      await world.virtual.create('Secret', secret(`${ns}/fixed`, { immutable: true, data: { k: 'MQ==' } }));
+      await world.virtual.create('Endpoints', named(`${ns}/a`, { secret: 'tls' }));
+      await world.virtual.create('Endpoints', named(`${ns}/b`, { secret: 'fixed' }));
+      expect(await importedTo(world, 'Secret', `${ns}/tls`)).toMatchObject(tls);
+      const fixed = await importedTo(world, 'Secret', `${ns}/fixed`);
+      expect(fixed).toMatchObject({ immutable: true, data: { k: 'MQ==' } });
+      await world.virtual.delete('Secret', ns, 'fixed');
+      await world.virtual.create('Secret', secret(`${ns}/fixed`, { immutable: true, data: { k: 'Mg==' } }));
+      const next = await importedTo(world, 'Secret', `${ns}/fixed`, (copy) => sameData(copy, { k: 'Mg==' }));
+      expect(next['immutable']).toBe(true);
+    });
+
+    test('that is immutable and made anew while the daemon is away is made anew on the host', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: referencePatches() });
+      await world.virtual.create('ConfigMap', { ...configMap('default/fixed', { k: '1' }), immutable: true });
+      await world.virtual.create('Endpoints', named('default/web', { config: 'fixed' }));
+      await importedTo(world, 'ConfigMap', 'default/fixed');
+      await first.kill();
+      await world.virtual.delete('ConfigMap', 'default', 'fixed');
+      await world.virtual.create('ConfigMap', { ...configMap('default/fixed', { k: '2' }), immutable: true });
+      await world.startDaemon({ config: referencePatches() });
+      const copy = await importedTo(world, 'ConfigMap', 'default/fixed', (found) =>
+        sameData(found, { k: '2' }),
+      );
+      expect(copy['immutable']).toBe(true);
+    });
+
+    test('may be large', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const data = { big: 'x'.repeat(900_000) };
+      await world.virtual.create('ConfigMap', configMap(`${ns}/large`, data));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { config: 'large' }));
+      await importedTo(world, 'ConfigMap', `${ns}/large`, (copy) => sameData(copy, data));
+      await world.virtual.merge('ConfigMap', [ns, 'large'], { data: { more: 'y'.repeat(50_000) } });
+      const copy = await importedTo(world, 'ConfigMap', `${ns}/large`, (found) =>
+        Object.hasOwn(found['data'] as object, 'more'),
+      );
+      expect(Object.keys(copy['data'] as object)).toEqual(['big', 'more']);
+    });
+
+    test('may be a custom resource; status and finalizers do not cross', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const spec = { size: 3, parts: [{ name: 'a' }] };
+      await world.virtual.create('Gadget', gadget(`${ns}/g`, spec, ['example.com/hold']));
+      const path = `/apis/example.com/v1/namespaces/${ns}/gadgets/g/status`;
+      await world.virtual.request(
+        'PATCH',
+        path,
+        { status: { phase: 'virtual' } },
+        'application/merge-patch+json',
+      );
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { gadget: 'g' }));
+      const copy = await importedTo(world, 'Gadget', `${ns}/g`);
+      expect(copy['spec']).toEqual(spec);
+      expect(copy['status']).toBeUndefined();
+      expect(copy.metadata['finalizers']).toBeUndefined();
+      expect(copy.metadata.annotations?.['vcluster.loft.sh/object-kind']).toBe('example.com/v1, Kind=Gadget');
+      const [hostNs, name] = short(world, `${ns}/g`);
+      const hostPath = `/apis/example.com/v1/namespaces/${hostNs}/gadgets/${name}`;
+      await world.host.request(
+        'PATCH',
+        `${hostPath}/status`,
+        { status: { phase: 'host' } },
+        'application/merge-patch+json',
+      );
+      await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: ['example.com/theirs'] } });
+      await world.virtual.merge('Gadget', [ns, 'g'], { spec: { size: 4 } });
+      const next = await importedTo(
+        world,
+        'Gadget',
+        `${ns}/g`,
+        (found) => (found['spec'] as JsonObject)['size'] === 4,
+      );
+      expect(next['status']).toEqual({ phase: 'host' });
+      expect(next.metadata['finalizers']).toEqual(['example.com/theirs']);
+      await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: null } });
+      await world.virtual.delete('Endpoints', ns, 'web');
+      await gone(world, 'Gadget', [hostNs, name]);
+      await world.virtual.merge('Gadget', [ns, 'g'], { metadata: { finalizers: null } });
+    });
+
+    test('of which another syncer keeps a copy is called what that copy is called, and not touched', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/theirs`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'theirs' }));
+      await importedTo(world, 'Secret', `${ns}/theirs`);
+      const copy = await world.host.create('Secret', othersCopy(world, `${ns}/theirs`));
+      await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
+      await gone(world, 'Secret', short(world, `${ns}/theirs`));
+      await world.virtual.merge('Secret', [ns, 'theirs'], { data: { n: 'Mg==' } });
+      await world.settle(daemon);
+      expect(await world.host.get('Secret', world.hostNamespace, copy.metadata.name)).toEqual(copy);
+      await world.host.delete('Secret', world.hostNamespace, copy.metadata.name);
+      await importedTo(world, 'Secret', `${ns}/theirs`);
+      await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/theirs`)[1]));
+    });
+
+    test('whose place is taken by something foreign is not imported, and that is not touched', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const place = short(world, `${ns}/taken`);
+      const foreign = await world.host.create('Secret', secret(place.join('/'), { data: { f: 'Zg==' } }));
+      await world.virtual.create('Secret', secret(`${ns}/taken`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'taken' }));
+      expect(await world.whenEvent(`${ns}/web`, 'NotManaged')).toContain(place[1]);
+      await world.settle(daemon);
+      expect(await world.host.get('Secret', ...place)).toEqual(foreign);
+      await world.host.delete('Secret', ...place);
+      await importedTo(world, 'Secret', `${ns}/taken`);
+    });
+
+    test('that opts out is left alone, and so is its copy', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const label = { 'vcluster.loft.sh/controlled-by': 'somebody' };
+      await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1' }));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { config: 'cfg' }));
+      await importedTo(world, 'ConfigMap', `${ns}/cfg`);
+      await world.virtual.merge('ConfigMap', [ns, 'cfg'], { metadata: { labels: label }, data: { k: '2' } });
+      await world.settle(daemon);
+      const copy = await world.host.get('ConfigMap', ...short(world, `${ns}/cfg`));
+      expect(copy['data']).toEqual({ k: '1' });
+    });
+  });
+
+  describe('an object that only the host has', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
+
+    test("keeps its name and is in the virtual cluster, marked and without the host's own metadata", async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const name = `only-${ns}`;
+      await world.host.create(
+        'Secret',
+        secret(`${world.hostNamespace}/${name}`, { type: 'a/b' }, { team: 'host' }),
+      );
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
+      const copy = await virtualImport(world, 'Secret', `${ns}/${name}`);
+      expect(copy).toMatchObject({ type: 'a/b', data: { k: 'dg==' } });
+      expect(copy.metadata.annotations).toEqual({ [IMPORTED]: 'true' });
+      expect(copy.metadata.labels).toEqual({ [MARKER]: world.vcluster });
+      await world.whenCopy(`${ns}/web`, noteIs(name));
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the virtual cluster');
+    });
+
+    test('is kept in step, edits are put right, and it is never exported again', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const name = `edit-${ns}`;
+      await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/${name}`, { k: '1' }));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { config: name }));
+      await virtualImport(world, 'ConfigMap', `${ns}/${name}`);
+      await world.host.merge('ConfigMap', [world.hostNamespace, name], { data: { k: '2' } });
+      await virtualImport(world, 'ConfigMap', `${ns}/${name}`, (copy) => sameData(copy, { k: '2' }));
+      await world.virtual.merge('ConfigMap', [ns, name], {
+        data: { k: 'mine', more: '1' },
+        metadata: { annotations: { [IMPORTED]: null }, labels: { x: 'y' } },
+      });
+      await virtualImport(
+        world,
+        'ConfigMap',
+        `${ns}/${name}`,
+        (copy) => sameData(copy, { k: '2' }) && copy.metadata.labels?.['x'] === undefined,
+      );
+      await world.virtual.delete('ConfigMap', ns, name);
+      await virtualImport(world, 'ConfigMap', `${ns}/${name}`, (copy) => sameData(copy, { k: '2' }));
+      await world.settle(daemon);
+      expect(await world.host.find('ConfigMap', ...short(world, `${ns}/${name}`))).toBeUndefined();
+    });
+
+    test('goes from the virtual cluster when nothing names it, or when it goes from the host', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      for (const name of [`a-${ns}`, `b-${ns}`]) {
+        await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+        await world.virtual.create('Endpoints', named(`${ns}/${name}`, { secret: name }));
+        await virtualImport(world, 'Secret', `${ns}/${name}`);
+      }
+      await world.virtual.delete('Endpoints', ns, `a-${ns}`);
+      await world.virtual.when('Secret', [ns, `a-${ns}`], (found) => found === undefined);
+      expect(await world.host.find('Secret', world.hostNamespace, `a-${ns}`)).toBeDefined();
+      await world.host.delete('Secret', world.hostNamespace, `b-${ns}`);
+      await world.virtual.when('Secret', [ns, `b-${ns}`], (found) => found === undefined);
+      await world.whenEvent(`${ns}/b-${ns}`, 'ReferenceNotFound');
+      await world.whenCopy(`${ns}/b-${ns}`, noteIs(short(world, `${ns}/b-${ns}`)[1]));
+    });
+
+    test('gives way to an object of the virtual cluster that appears later, and an Event says so', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const name = `later-${ns}`;
+      await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
+      await virtualImport(world, 'Secret', `${ns}/${name}`);
+      await world.virtual.delete('Secret', ns, name);
+      const mine = await world.virtual.create('Secret', secret(`${ns}/${name}`, { data: { mine: 'MQ==' } }));
+      const copy = await importedTo(world, 'Secret', `${ns}/${name}`);
+      expect(copy['data']).toEqual({ mine: 'MQ==' });
+      await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
+      expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
+      await eventually(
+        () => world.eventsOn(`${ns}/web`, 'ReferenceImported'),
+        (events) => events.some((event) => JSON.stringify(event['note']).includes('takes the place')),
+        { what: 'an Event about the change of sides' },
+      );
+    });
+
+    test('never replaces an object that the virtual cluster has', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const name = `both-${ns}`;
+      await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`, { data: { h: 'aA==' } }));
+      const mine = await world.virtual.create('Secret', secret(`${ns}/${name}`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
+      await importedTo(world, 'Secret', `${ns}/${name}`);
+      await world.settle(daemon);
+      expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
+    });
+
+    test('is imported again as a whole when it is immutable and was made anew', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const name = `fixed-${ns}`;
+      const fixed = (value: string): KubeObject =>
+        secret(`${world.hostNamespace}/${name}`, { immutable: true, data: { k: value } });
+      await world.host.create('Secret', fixed('MQ=='));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
+      await virtualImport(world, 'Secret', `${ns}/${name}`);
+      await world.host.delete('Secret', world.hostNamespace, name);
+      await world.host.create('Secret', fixed('Mg=='));
+      const copy = await virtualImport(world, 'Secret', `${ns}/${name}`, (found) =>
+        sameData(found, { k: 'Mg==' }),
+      );
+      expect(copy['immutable']).toBe(true);
+    });
+  });
+
+  describe('an object that is nowhere', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
+
+    test.for(['virtual', 'host'] as const)(
+      'is imported the moment it appears in the %s cluster',
+      async (side) => {
+        const { world, namespace } = shared();
+        const ns = await namespace();
+        const name = `late-${ns}`;
+        await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: name }));
+        expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotFound')).toContain(`${ns}/${name}`);
+        await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/${name}`)[1]));
+        const place = side === 'virtual' ? ns : world.hostNamespace;
+        await world[side].create('Secret', secret(`${place}/${name}`));
+        if (side === 'virtual') await importedTo(world, 'Secret', `${ns}/${name}`);
+        else {
+          await virtualImport(world, 'Secret', `${ns}/${name}`);
+          await world.whenCopy(`${ns}/web`, noteIs(name));
+        }
+      },
+    );
+  });
+
+  describe('with syncing of the kind switched off', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: referencePatches({ secrets: { enabled: false }, configMaps: { enabled: false } }),
+    }));
+
+    test('the name is rewritten only; what only the host has still comes', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const name = `off-${ns}`;
+      await world.virtual.create('Secret', secret(`${ns}/here`));
+      await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+      await world.virtual.create('Endpoints', named(`${ns}/a`, { secret: 'here' }));
+      await world.virtual.create('Endpoints', named(`${ns}/b`, { secret: name }));
+      await world.whenCopy(`${ns}/a`, noteIs(short(world, `${ns}/here`)[1]));
+      await virtualImport(world, 'Secret', `${ns}/${name}`);
+      await world.virtual.merge('Secret', [ns, name], { data: { k: 'bWluZQ==' } });
+      await virtualImport(world, 'Secret', `${ns}/${name}`, (copy) => sameData(copy, { k: 'dg==' }));
+      await world.settle(daemon);
+      expect(await world.host.find('Secret', ...short(world, `${ns}/here`))).toBeUndefined();
+    });
+  });
+
+  describe('a path that leads to the kind', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
+
+    test('may lead to any kind that the configuration names or enables, from match to match', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Secret', secret(`${ns}/one`));
+      await world.virtual.create('ConfigMap', configMap(`${ns}/two`, { k: '1' }));
+      await world.virtual.create(
+        'Endpoints',
+        withTargets(`${ns}/web`, ['Secret', 'one'], ['ConfigMap', 'two']),
+      );
+      await importedTo(world, 'Secret', `${ns}/one`);
+      await importedTo(world, 'ConfigMap', `${ns}/two`);
+      const copy = await world.getCopy(`${ns}/web`);
+      expect(targetsOf(copy)).toEqual([
+        { kind: 'Secret', name: short(world, `${ns}/one`)[1], namespace: world.hostNamespace },
+        { kind: 'ConfigMap', name: short(world, `${ns}/two`)[1], namespace: world.hostNamespace },
+      ]);
+      await world.virtual.merge('ConfigMap', [ns, 'two'], { data: { k: '2' } });
+      await importedTo(world, 'ConfigMap', `${ns}/two`, (found) => sameData(found, { k: '2' }));
+      await world.virtual.delete('Endpoints', ns, 'web');
+      await gone(world, 'ConfigMap', short(world, `${ns}/two`));
+    });
+
+    test('to another kind leaves the value as it is, and an Event says so', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Endpoints', withTargets(`${ns}/web`, ['Role', 'admin']));
+      expect(await world.whenEvent(`${ns}/web`, 'ReferenceNotAllowed')).toContain('Role');
+      expect(targetsOf(await world.whenCopy(`${ns}/web`, () => true))[0]?.['name']).toBe('admin');
+    });
+  });
+
+  describe('imports after a restart', () => {
+    test('that nothing names any more are gone, the others are as their originals', async () => {
+      await using world = await newWorld();
+      await using first = await world.startDaemon({ config: referencePatches() });
+      for (const name of ['kept', 'dropped', 'deleted', 'changed']) {
+        await world.virtual.create('Secret', secret(`default/${name}`));
+        await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
+        await importedTo(world, 'Secret', `default/${name}`);
+      }
+      for (const name of ['h-kept', 'h-dropped']) {
+        await world.host.create('Secret', secret(`${world.hostNamespace}/${name}`));
+        await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
+        await virtualImport(world, 'Secret', `default/${name}`);
+      }
+      await first.kill();
+      for (const name of ['dropped', 'h-dropped'])
+        await world.virtual.merge('Endpoints', ['default', name], {
+          metadata: { annotations: { [NOTES.secret]: null } },
+        });
+      await world.virtual.delete('Endpoints', 'default', 'deleted');
+      await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
+      await world.host.merge('Secret', short(world, 'default/kept'), { data: { k: 'ZHJpZnQ=' } });
+      const second = await world.startDaemon({ config: referencePatches() });
+      for (const name of ['dropped', 'deleted']) await gone(world, 'Secret', short(world, `default/${name}`));
+      await world.virtual.when('Secret', ['default', 'h-dropped'], (found) => found === undefined);
+      await importedTo(world, 'Secret', 'default/changed', (copy) => sameData(copy, { k: 'bmV3' }));
+      await importedTo(world, 'Secret', 'default/kept', (copy) => sameData(copy, { k: 'dg==' }));
+      await virtualImport(world, 'Secret', 'default/h-kept');
+      await world.settle(second);
+      const logs = [await world.log('host', 'Secret'), await world.log('virtual', 'Secret')];
+      await second.terminate();
+      const third = await world.startDaemon({ config: referencePatches() });
+      await world.settle(third);
+      expect(logs.flatMap((log) => world.writesIn(log))).toEqual([]);
+    });
+
+    test.for(['live', 'while the daemon is away'])(
+      'of a patch that was removed %s are gone',
+      async (when) => {
+        await using world = await newWorld();
+        const daemon = await world.startDaemon({ config: referencePatches() });
+        await world.virtual.create('Secret', secret('default/s'));
+        await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/h`, { k: '1' }));
+        await world.virtual.create('Endpoints', named('default/web', { secret: 's', config: 'h' }));
+        await importedTo(world, 'Secret', 'default/s');
+        await virtualImport(world, 'ConfigMap', 'default/h');
+        const without = { sync: { toHost: { endpoints: { enabled: true, patches: [] } } } };
+        if (when === 'live') {
+          const config = world.configuration({ config: without }, Number(new URL(daemon.httpUrl).port));
+          world.writeConfig(config, daemon.configPath.slice(world.directory.length + 1));
+        } else {
+          await daemon.kill();
+          await world.startDaemon({ config: without });
+        }
+        await gone(world, 'Secret', short(world, 'default/s'));
+        await world.virtual.when('ConfigMap', ['default', 'h'], (found) => found === undefined);
+        const copy = await world.whenCopy('default/web', noteIs('s'));
+        expect(copy.metadata.annotations?.[LAST_SYNCED]).not.toContain('Secret');
+        expect(await world.host.find('ConfigMap', world.hostNamespace, 'h')).toBeDefined();
+      },
+    );
+  });
+
+  describe('a start', () => {
+    test.for([
+      ['Widget', 'no kind Widget'],
+      ['Namespace', 'cluster-scoped'],
+    ])('with a patch that names %s fails and says which patch', async ([kind = '', message = '']) => {
+      await using world = await newWorld();
+      const reference = { apiVersion: 'v1', kind };
+      const patches = [
+        { path: 'metadata.annotations["a"]', labels: {} },
+        { path: 'metadata.annotations["b"]', reference },
+      ];
+      const daemon = await world.spawnDaemon({
+        config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
+      });
+      expect((await daemon.exited).code).toBe(1);
+      expect(daemon.stderr).toContain('patches[1]');
+      expect(daemon.stderr).toContain(message);
+    });
+
+    test('watches no kind that no patch names', async () => {
+      await using world = await newWorld();
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const kubeconfigs = { host: host.path, virtual: virtual.path };
+      const plain = await world.startDaemon({ kubeconfigs });
+      await world.settle(plain);
+      const asked = (): string[] => [...host.requests, ...virtual.requests].map(({ path }) => path);
+      expect(asked().filter((path) => /secrets|configmaps/.test(path))).toEqual([]);
+      await plain.terminate();
+      const one = {
+        path: `metadata.annotations["${NOTES.secret}"]`,
+        reference: { apiVersion: 'v1', kind: 'Secret' },
+      };
+      const config = { sync: { toHost: { endpoints: { enabled: true, patches: [one] } } } };
+      await world.settle(await world.startDaemon({ kubeconfigs, config }));
+      expect(asked().filter((path) => path.includes('configmaps'))).toEqual([]);
+      expect(asked().filter((path) => path.includes('/secrets')).length).toBeGreaterThan(0);
+    });
+  });
+
+  describe('with namespaces that are mapped', () => {
+    const shared = sharedWorld(newWorld, async (world) => {
+      await world.virtualNamespace('team-a');
+      await world.virtualNamespace('plain');
+      await world.hostNamespaceNamed(`${world.hostNamespace}-a`);
+      const namespaces = { enabled: true, mappings: { byName: { 'team-a': `${world.hostNamespace}-a` } } };
+      return { config: referencePatches({ namespaces }) };
+    });
+
+    test('names stay, the copy goes to the mapped namespace', async () => {
+      const { world } = shared();
+      const place: [string, string] = [`${world.hostNamespace}-a`, 'tls'];
+      await world.virtual.create('Secret', secret('team-a/tls'));
+      await world.virtual.create('Endpoints', named('team-a/web', { secret: 'tls' }));
+      const copy = await world.host.when('Secret', place, (found) => found !== undefined);
+      expect(copy.metadata.annotations).toMatchObject({
+        'vcluster.loft.sh/object-host-namespace': place[0],
+        'vcluster.loft.sh/object-name': 'tls',
+      });
+      const endpointsCopy = await world.host.when(
+        'Endpoints',
+        [place[0], 'web'],
+        (found) => found !== undefined,
+      );
+      expect(endpointsCopy.metadata.annotations?.[NOTES.secret]).toBe('tls');
+      await world.virtual.delete('Endpoints', 'team-a', 'web');
+      await gone(world, 'Secret', place);
+    });
+
+    test('a foreign object in the mapped namespace is not touched and not read', async () => {
+      const { world, daemon } = shared();
+      const place: [string, string] = [`${world.hostNamespace}-a`, 'theirs'];
+      const foreign = await world.host.create('Secret', secret(place.join('/')));
+      await world.virtual.create('Endpoints', named('team-a/nosy', { secret: 'theirs' }));
+      await world.whenEvent('team-a/nosy', 'ReferenceNotFound');
+      await world.virtual.create('Secret', secret('team-a/theirs', { data: { v: 'dg==' } }));
+      await world.whenEvent('team-a/nosy', 'NotManaged');
+      await world.settle(daemon, 'plain');
+      expect(await world.host.get('Secret', ...place)).toEqual(foreign);
+    });
+  });
+
+  describe('with the multi-namespace mode of vCluster 0.25', () => {
+    test('the copy is in the hashed namespace under its own name', async () => {
+      await using world = await newWorld();
+      const { createHash } = await import('node:crypto');
+      const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
+      const target = `vcluster-${hash('default')}-${hash(`${world.hostNamespace}x${world.vcluster}`)}`;
+      await world.hostNamespaceNamed(target);
+      const config = { ...referencePatches(), experimental: { multiNamespaceMode: { enabled: true } } };
+      await world.startDaemon({ config });
+      await world.virtual.create('Secret', secret('default/tls'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
+      const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);
+      expect(copy.metadata.annotations).toHaveProperty([LAST_SYNCED]);
+      await world.virtual.delete('Endpoints', 'default', 'web');
+      await gone(world, 'Secret', [target, 'tls']);
+    });
+  });
+}
+
+function sameData(object: KubeObject, data: Record<string, string>): boolean {
+  return jsonEquals(object['data'] as JsonObject, data);
+}
+
+async function gone(
+  world: World,
+  kind: 'Secret' | 'ConfigMap' | 'Gadget',
+  key: [string, string],
+): Promise<void> {
+  await world.host.when<undefined>(kind, key, (found) => found === undefined, {
+    what: `${kind} ${key.join('/')} to be gone`,
+  });
+}
+
+function virtualImport(
+  world: World,
+  kind: 'Secret' | 'ConfigMap',
+  key: string,
+  holds: (copy: KubeObject) => boolean = () => true,
+): Promise<KubeObject> {
+  return world.virtual.when(
+    kind,
+    pair(key),
+    (found) => found !== undefined && found.metadata.annotations?.[IMPORTED] === 'true' && holds(found),
+  );
+}
+
+function noteIs(name: string): (copy: KubeObject) => boolean {
+  return ({ metadata }) =>
+    [metadata.annotations?.[NOTES.secret], metadata.annotations?.[NOTES.config]].includes(name);
+}
+
+/** As vCluster's own syncer makes it: the long name, no record of ours. */
+function othersCopy(world: World, key: string): KubeObject {
+  const [namespace, name] = pair(key);
+  const hostName = world.hostName(key);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      namespace: world.hostNamespace,
+      name: hostName,
+      labels: { [MARKER]: world.vcluster, 'vcluster.loft.sh/namespace': namespace },
+      annotations: {
+        'vcluster.loft.sh/object-name': name,
+        'vcluster.loft.sh/object-namespace': namespace,
+        'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+        'vcluster.loft.sh/object-host-name': hostName,
+        'vcluster.loft.sh/object-host-namespace': world.hostNamespace,
+      },
+    },
+    data: { k: 'dg==' },
+  };
+}
+
+function withTargets(key: string, ...targets: readonly (readonly [string, string])[]): KubeObject {
+  const addresses = targets.map(([kind, name], i) => ({
+    ip: `10.1.0.${i + 1}`,
+    targetRef: { kind, name, namespace: pair(key)[0] },
+  }));
+  return endpoints(key, { subsets: [{ addresses, ports: [{ port: 80 }] }] });
+}
+
+function targetsOf(object: KubeObject): JsonObject[] {
+  const subsets = (object['subsets'] ?? []) as unknown as { addresses: { targetRef: JsonObject }[] }[]; // Endpoints
+  return subsets.flatMap(({ addresses }) => addresses.map(({ targetRef }) => targetRef));
+}

@@ -1,0 +1,83 @@
+/** The rights that a named kind needs: those of the directions in which it is imported, and no more. */
+
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../../../src/config/types.ts';
+import type { ReferencedKind } from '../../../src/sync/references/referenced-kind.ts';
+import { describeRight, requiredRights } from '../../../src/sync/rights.ts';
+
+const RESOURCE = {
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Gadget',
+  plural: 'gadgets',
+  isNamespaced: true,
+};
+const KIND: ReferencedKind = {
+  id: 'example.com/v1 Gadget',
+  virtual: RESOURCE,
+  host: RESOURCE,
+  isNamed: true,
+  isSynced: true,
+  isImportable: true,
+};
+
+function rights(
+  parts: Partial<ReferencedKind>,
+  isDryRun = false,
+  kind: 'single' | 'legacy-multi' = 'single',
+): string[] {
+  const config = {
+    sync: { endpoints: { enabled: true }, namespaces: { kind } },
+    virtual: { secret: '' },
+    host: { namespace: 'team' },
+  } as unknown as Config; // what rights depend on
+  const references = [{ ...KIND, ...parts }];
+  return requiredRights(config, { isDryRun, references })
+    .filter(({ resource }) => resource === 'gadgets')
+    .map(describeRight);
+}
+
+const on = (cluster: 'host' | 'virtual', where: string, verbs: string[]): string[] =>
+  verbs.map((verb) => `${verb} gadgets.example.com ${where} of the ${cluster} cluster`);
+
+const TEAM = 'in namespace "team"';
+const ALL = 'in every namespace';
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'delete'];
+
+describe('the rights of a named kind', () => {
+  test('both ways', () => {
+    expect(rights({})).toEqual([
+      ...on('host', TEAM, [...READ, ...WRITE]),
+      ...on('virtual', ALL, [...READ, ...WRITE]),
+    ]);
+  });
+
+  test('only from the host, where its syncing is not configured', () => {
+    expect(rights({ isSynced: false })).toEqual([
+      ...on('host', TEAM, READ),
+      ...on('virtual', ALL, [...READ, ...WRITE]),
+    ]);
+  });
+
+  test('to read, where nothing is imported, and in a dry run', () => {
+    const read = [...on('host', TEAM, READ), ...on('virtual', ALL, READ)];
+    expect(rights({ isImportable: false })).toEqual(read);
+    expect(rights({}, true)).toEqual(read);
+  });
+
+  test('in every namespace of the host, where namespaces are mapped', () => {
+    expect(rights({}, true, 'legacy-multi')).toEqual([...on('host', ALL, READ), ...on('virtual', ALL, READ)]);
+  });
+
+  test('none without a patch that names it', () => {
+    const config = {
+      sync: { endpoints: { enabled: true }, namespaces: { kind: 'single' } },
+      virtual: { secret: '' },
+      host: { namespace: 'team' },
+    } as unknown as Config; // what rights depend on
+    expect(requiredRights(config, { isDryRun: false }).map(({ resource }) => resource)).not.toContain(
+      'gadgets',
+    );
+  });
+});
