@@ -27,7 +27,7 @@ import { createWriter, type WriteMetrics } from '../write/writer.ts';
 import { createContentionGuard } from './contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './controller.ts';
 import { createCopyForge } from './copy-forge.ts';
-import { createObserver, hostIndexes, virtualIndexes } from './observer.ts';
+import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './observer.ts';
 import { createReconciler } from './reconciler.ts';
 import { createRecreationBackoff } from './recreation.ts';
 import { recordedKinds } from './references/sweep.ts';
@@ -206,6 +206,9 @@ class SyncEngine implements Engine {
       contention: createContentionGuard(clock),
       recorder,
       references,
+      released: (target) => {
+        for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.#controller.enqueue(key);
+      },
     });
     const createNamespace =
       config.createNamespaces && !this.#options.isDryRun ? this.#namespaceMaker() : undefined;

@@ -1,22 +1,23 @@
 /** One key, once: observe both sides, decide, act. Idempotent; whatever goes wrong is decided anew the next time. */
 
-import type { ClusterClient, EventRecorder, Informer } from '../cluster/types.ts';
+import type { ClusterClient, EventRecorder, Informer, RecordedEvent } from '../cluster/types.ts';
 import { invariant } from '../kube/errors.ts';
 import {
   ENDPOINTS,
   SERVICES,
   keyOf,
-  objectKey,
   parseKey,
   type KubeObject,
+  type NamespacedName,
   type ObjectKey,
 } from '../kube/object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/status-error.ts';
 import type { ObjectReference, TranslatedReference } from '../patch/types.ts';
-import { FIELD_MANAGER, type Writer } from '../write/writer.ts';
+import type { Writer } from '../write/writer.ts';
 import type { ContentionGuard } from './contention.ts';
 import type { CopyForge, MergedCopy, Pair } from './copy-forge.ts';
 import { decide, type DecideOptions, type Decision, type Observation } from './decide.ts';
+import { contestedNotice, keepsDeletingNotice, notAllowedNotice, syncedNotice, warning } from './notices.ts';
 import type { RecreationBackoff } from './recreation.ts';
 import { isInStep, syncedPair, type SyncedPairs } from './synced-pairs.ts';
 
@@ -32,6 +33,8 @@ export interface ReconcilerOptions {
   readonly contention: ContentionGuard;
   readonly recorder: EventRecorder;
   readonly references: ReferenceNotes;
+  /** A host name is free by our own doing, which causes no event: others may wait for it. */
+  readonly released: (target: NamespacedName) => void;
 }
 
 /** Told what the copies of the Endpoints name on the host. */
@@ -128,7 +131,7 @@ class EndpointsReconciler {
     seen: Observation,
     { reason, note }: Decision & { kind: 'refuse' },
   ): Promise<ReconcileResult> {
-    this.#warn(seen, reason, note);
+    this.#tell(seen, warning(reason, note));
     this.#options.references.dropped(seen.key);
     return { outcome: 'refused', reason };
   }
@@ -138,12 +141,14 @@ class EndpointsReconciler {
     invariant(host?.metadata.uid && target, 'a host copy that is deleted has been seen');
     await this.#options.host.writer.delete(target, host.metadata.uid, reason);
     this.#forget(seen.key);
+    this.#options.released(target);
     return { outcome: 'deleted', reason };
   }
 
   /** A copy that an earlier configuration put elsewhere. */
   async #deleteStray({ metadata: { namespace = '', name, uid = '' } }: KubeObject): Promise<void> {
     await this.#options.host.writer.delete({ namespace, name }, uid, 'belongs elsewhere now');
+    this.#options.released({ namespace, name });
   }
 
   async #create(seen: Observation): Promise<ReconcileResult> {
@@ -160,11 +165,7 @@ class EndpointsReconciler {
     const stored = await this.#options.host.writer.create(copy.host, 'no host copy');
     this.#remember(seen, virtual, stored ?? copy.host);
     this.#options.references.took(key, copy.references);
-    this.#options.recorder.event(virtual, ENDPOINTS, {
-      type: 'Normal',
-      reason: 'Synced',
-      note: `Synced to Endpoints "${objectKey(copy.host)}" on the host.`,
-    });
+    this.#tell(seen, syncedNotice(copy.host));
     return { outcome: 'created' };
   }
 
@@ -227,25 +228,13 @@ class EndpointsReconciler {
 
   /** Says once per streak that somebody on the host keeps deleting the copy. */
   async #waitForRecreation(seen: Observation, waitMs: number): Promise<ReconcileResult> {
-    if (this.#options.recreation.deletions(seen.key) === 2) {
-      this.#warn(
-        seen,
-        'SyncError',
-        'Somebody on the host keeps deleting the copy of this object; it is made again with growing pauses. ' +
-          "The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
-      );
-    }
+    if (this.#options.recreation.deletions(seen.key) === 2) this.#tell(seen, keepsDeletingNotice());
     return { outcome: 'waiting', reason: 'host copy was deleted', waitMs };
   }
 
   async #leaveContested(seen: Observation, host: KubeObject): Promise<ReconcileResult> {
     const waitMs = this.#options.contention.waitMs(seen.key);
-    this.#warn(
-      seen,
-      'Contested',
-      `Field manager "${otherManager(host)}" keeps overwriting the host copy, so it is left alone for now. ` +
-        'Stop that writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
-    );
+    this.#tell(seen, contestedNotice(host));
     return { outcome: 'waiting', reason: 'Contested', waitMs };
   }
 
@@ -290,19 +279,11 @@ class EndpointsReconciler {
   }
 
   #warnNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {
-    for (const { patchIndex, path, apiVersion, kind, namespace, name } of references) {
-      this.#warn(
-        seen,
-        'ReferenceNotAllowed',
-        `patches[${patchIndex}], path ${path}: it names ${apiVersion} ${kind} "${namespace}/${name}", a kind that the configuration ` +
-          'does not allow, so the reference is left as it is. Name the kind in a reference patch, or enable it under sync.toHost.',
-      );
-    }
+    for (const reference of references) this.#tell(seen, notAllowedNotice(reference));
   }
 
-  #warn({ virtual }: Observation, reason: string, note: string): void {
-    if (virtual !== undefined)
-      this.#options.recorder.event(virtual, ENDPOINTS, { type: 'Warning', reason, note });
+  #tell({ virtual }: Observation, notice: RecordedEvent): void {
+    if (virtual !== undefined) this.#options.recorder.event(virtual, ENDPOINTS, notice);
   }
 }
 
@@ -319,11 +300,4 @@ function updateReason({ putsRight }: MergedCopy): string {
 function hasReached(reached: string, wanted: string | undefined): boolean {
   if (!/^\d+$/.test(reached) || wanted === undefined || !/^\d+$/.test(wanted)) return false;
   return reached.length === wanted.length ? reached >= wanted : reached.length > wanted.length;
-}
-
-/** The manager of the latest write that was not ours, as managedFields tell. */
-function otherManager(host: KubeObject): string {
-  const others = (host.metadata.managedFields ?? []).filter(({ manager }) => manager !== FIELD_MANAGER);
-  const latest = others.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0];
-  return latest?.manager ?? 'unknown';
 }

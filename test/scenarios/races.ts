@@ -303,11 +303,11 @@ function beforeFirst(method: string, happens: () => Promise<unknown>): ProxyBeha
   };
 }
 
+/** With an annotation that keeps the host's endpoints controller from deleting it: there is no Service of this name. */
 function putForeign(world: World): ReturnType<World['getCopy']> {
-  return world.host.create(
-    'Endpoints',
-    endpoints(world.hostKey(KEY).join('/'), { subsets: [subset('10.9.0.1')] }),
-  );
+  const foreign = endpoints(world.hostKey(KEY).join('/'), { subsets: [subset('10.9.0.1')] });
+  const annotations = { 'control-plane.alpha.kubernetes.io/leader': '{}' };
+  return world.host.create('Endpoints', { ...foreign, metadata: { ...foreign.metadata, annotations } });
 }
 
 async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {

@@ -1,0 +1,46 @@
+/** What users are told in Events: what happened, where, and what they can do. */
+
+import type { RecordedEvent } from '../cluster/types.ts';
+import { objectKey, type KubeObject } from '../kube/object.ts';
+import type { ObjectReference } from '../patch/types.ts';
+import { FIELD_MANAGER } from '../write/writer.ts';
+
+export function syncedNotice(copy: KubeObject): RecordedEvent {
+  return { type: 'Normal', reason: 'Synced', note: `Synced to Endpoints "${objectKey(copy)}" on the host.` };
+}
+
+export function keepsDeletingNotice(): RecordedEvent {
+  return warning(
+    'SyncError',
+    'Somebody on the host keeps deleting the copy of this object; it is made again with growing pauses. ' +
+      "The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
+  );
+}
+
+export function contestedNotice(host: KubeObject): RecordedEvent {
+  return warning(
+    'Contested',
+    `Field manager "${otherManager(host)}" keeps overwriting the host copy, so it is left alone for now. ` +
+      'Stop that writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
+  );
+}
+
+export function notAllowedNotice(reference: ObjectReference): RecordedEvent {
+  const { patchIndex, path, apiVersion, kind, namespace, name } = reference;
+  return warning(
+    'ReferenceNotAllowed',
+    `patches[${patchIndex}], path ${path}: it names ${apiVersion} ${kind} "${namespace}/${name}", a kind that the configuration ` +
+      'does not allow, so the reference is left as it is. Name the kind in a reference patch, or enable it under sync.toHost.',
+  );
+}
+
+export function warning(reason: string, note: string): RecordedEvent {
+  return { type: 'Warning', reason, note };
+}
+
+/** The manager of the latest write that was not ours, as managedFields tell. */
+function otherManager(host: KubeObject): string {
+  const others = (host.metadata.managedFields ?? []).filter(({ manager }) => manager !== FIELD_MANAGER);
+  const latest = others.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0];
+  return latest?.manager ?? 'unknown';
+}
