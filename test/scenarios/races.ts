@@ -45,6 +45,7 @@ export function raceScenarios(newWorld: NewWorld): void {
     test('somebody replaces the host copy by an object of theirs while it is deleted: theirs stays', async () => {
       await using world = await newWorld();
       const { daemon, host } = await open(world);
+      await keepControllersAway(world);
       let uid = '';
       host.behaviour = beforeFirst('DELETE', async () => {
         await world.host.delete('Endpoints', ...world.hostKey(KEY));
@@ -58,6 +59,7 @@ export function raceScenarios(newWorld: NewWorld): void {
     test('somebody replaces the host copy by an object of theirs while it is updated: theirs stays as it is', async () => {
       await using world = await newWorld();
       const { daemon, host } = await open(world);
+      await keepControllersAway(world);
       let version = '';
       host.behaviour = beforeFirst('PUT', async () => {
         await world.host.delete('Endpoints', ...world.hostKey(KEY));
@@ -72,6 +74,7 @@ export function raceScenarios(newWorld: NewWorld): void {
     test('somebody takes the name while the copy is made: theirs stays as it is', async () => {
       await using world = await newWorld();
       const { daemon, host } = await open(world, { create: false });
+      await keepControllersAway(world);
       let version = '';
       host.behaviour = beforeFirst('POST', async () => {
         version = (await putForeign(world)).metadata.resourceVersion ?? '';
@@ -303,11 +306,14 @@ function beforeFirst(method: string, happens: () => Promise<unknown>): ProxyBeha
   };
 }
 
-/** With an annotation that keeps the host's endpoints controller from deleting it: there is no Service of this name. */
 function putForeign(world: World): ReturnType<World['getCopy']> {
-  const foreign = endpoints(world.hostKey(KEY).join('/'), { subsets: [subset('10.9.0.1')] });
-  const annotations = { 'control-plane.alpha.kubernetes.io/leader': '{}' };
-  return world.host.create('Endpoints', { ...foreign, metadata: { ...foreign.metadata, annotations } });
+  const key = world.hostKey(KEY).join('/');
+  return world.host.create('Endpoints', endpoints(key, { subsets: [subset('10.9.0.1')] }));
+}
+
+/** Without a Service the host's endpoints controller deletes whatever follows a deletion that it saw, theirs included. */
+async function keepControllersAway(world: World): Promise<void> {
+  await world.host.create('Service', service(world.hostKey(KEY).join('/')));
 }
 
 async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
