@@ -43,7 +43,7 @@ export class ActivityLogger implements Logger, Activity {
     const what = didFlowBack
       ? 'virtual   updated'
       : (SIDES[String(fields['outcome'])] ?? String(fields['outcome']));
-    this.#show?.(`${time()}  ${key.padEnd(24)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`);
+    this.#show?.(`${time()}  ${key.padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`);
   }
 
   warn(fields: LogFields, message: string): void {

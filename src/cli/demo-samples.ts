@@ -21,7 +21,7 @@ sync:
         # A wildcard: every address, with what the expression may look at in context.
         - path: subsets[*].addresses[*].hostname
           expression: 'value + "-" + context.vcluster.name'
-        # reference: the name of a ConfigMap becomes the name it has on the host.
+        # reference: the name of a ConfigMap becomes the name it has on the host, and the ConfigMap comes along.
         - path: metadata.annotations["shop.example.com/settings"]
           reference: {apiVersion: v1, kind: ConfigMap}
         # labels: a label selector, its keys translated as label keys are.
@@ -59,6 +59,14 @@ export const DEMO_SAMPLES: readonly DemoSample[] = [
     notSynced: 'its Service has a selector, so the host builds them itself',
   },
 ];
+
+/** What the reference in the first sample names: it is imported into the host. */
+export const DEMO_SETTINGS: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'db-settings', namespace: NAMESPACE },
+  data: { 'pool-size': '20' },
+};
 
 export const DEMO_NAMESPACE: KubeObject = {
   apiVersion: 'v1',

@@ -9,13 +9,26 @@ import { plainAccess } from '../cluster/access.ts';
 import { createClient } from '../cluster/client.ts';
 import type { ClusterClient, ClusterName } from '../cluster/types.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
-import { ENDPOINTS, NAMESPACES, objectKey, SERVICES, type KubeObject } from '../kube/object.ts';
+import {
+  ENDPOINTS,
+  NAMESPACES,
+  objectKey,
+  SERVICES,
+  type KubeObject,
+  type Resource,
+} from '../kube/object.ts';
 import { sleep, systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from './config-checks.ts';
 import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
-import { DEMO_HOST_NAMESPACE, DEMO_NAMESPACE, DEMO_SAMPLES, demoConfig } from './demo-samples.ts';
+import {
+  DEMO_HOST_NAMESPACE,
+  DEMO_NAMESPACE,
+  DEMO_SAMPLES,
+  DEMO_SETTINGS,
+  demoConfig,
+} from './demo-samples.ts';
 import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
 import { watchFile } from './watch-file.ts';
@@ -25,6 +38,13 @@ interface DemoOptions {
   readonly dir: string;
 }
 
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
 const CHANGE_EVERY_MS = 4000;
 const SETTLE_MAX_MS = 30_000;
 
@@ -97,6 +117,7 @@ function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): ClusterClient
 
 async function createSamples(virtual: ClusterClient): Promise<void> {
   await virtual.create(NAMESPACES, DEMO_NAMESPACE);
+  await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
   for (const { service, endpoints } of DEMO_SAMPLES) {
     if (service !== undefined) await virtual.create(SERVICES, service);
     await virtual.create(ENDPOINTS, endpoints);
