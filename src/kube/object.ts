@@ -33,6 +33,11 @@ export interface KubeObject {
   [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
+/** The object as plain JSON, not a copy: its type only says more about `metadata`. */
+export function asJson(object: KubeObject): JsonObject {
+  return object as unknown as JsonObject;
+}
+
 /** Namespace and name; a cluster-scoped object has the namespace `''`. */
 export interface NamespacedName {
   readonly namespace: string;

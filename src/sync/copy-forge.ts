@@ -3,7 +3,7 @@
  * nothing is written here.
  */
 
-import { ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
+import { asJson, ENDPOINTS, type KubeObject, type NamespacedName } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
@@ -95,10 +95,10 @@ async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedOb
   const { virtual, target, host } = pair;
   const forged = forgeHostObject(virtual, { ...options, kind: ENDPOINTS, target });
   const apply = (): PatchedObject | Promise<PatchedObject> =>
-    options.pipeline.apply('toHost', json(forged), {
+    options.pipeline.apply('toHost', asJson(forged), {
       objectNamespace: virtual.metadata.namespace ?? '',
-      virtualObject: json(virtual),
-      hostObject: host === undefined ? null : json(host),
+      virtualObject: asJson(virtual),
+      hostObject: host === undefined ? null : asJson(host),
     });
   const patched = await apply();
   if (patched.references.length === 0 || options.learn === undefined) return patched;
@@ -112,11 +112,11 @@ export async function reverseObject(
   objectNamespace: string,
   pipeline: PatchPipeline,
 ): Promise<KubeObject> {
-  const virtualObject = virtual === undefined ? null : json(virtual);
-  const { object } = await pipeline.apply('toVirtual', json(host), {
+  const virtualObject = virtual === undefined ? null : asJson(virtual);
+  const { object } = await pipeline.apply('toVirtual', asJson(host), {
     objectNamespace,
     virtualObject,
-    hostObject: json(host),
+    hostObject: asJson(host),
   });
   return object as unknown as KubeObject; // patches leave the metadata of an object in place
 }
@@ -144,11 +144,6 @@ function virtualPatch(from: KubeObject, to: KubeObject): JsonObject {
   const labels = mapPatch(from.metadata.labels ?? {}, to.metadata.labels ?? {});
   if (annotations !== undefined) metadata['annotations'] = annotations;
   if (labels !== undefined) metadata['labels'] = labels;
-  const [before, after] = [json(from)['subsets'] ?? null, json(to)['subsets'] ?? null];
+  const [before, after] = [asJson(from)['subsets'] ?? null, asJson(to)['subsets'] ?? null];
   return subsetsEqual(before, after) ? { metadata } : { metadata, subsets: after };
-}
-
-/** Kubernetes objects are JSON; their type only says more about `metadata`. */
-function json(object: KubeObject): JsonObject {
-  return object as unknown as JsonObject;
 }

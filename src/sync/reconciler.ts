@@ -1,5 +1,6 @@
 /** One key, once: observe both sides, decide, act. Idempotent; whatever goes wrong is decided anew the next time. */
 
+import { compareVersions } from '../cluster/resource-version.ts';
 import type { ClusterClient, EventRecorder, Informer, RecordedEvent } from '../cluster/types.ts';
 import { invariant } from '../kube/errors.ts';
 import {
@@ -296,8 +297,7 @@ function updateReason({ putsRight }: MergedCopy): string {
   return putsRight ? 'differs from the virtual object' : 'bookkeeping';
 }
 
-/** True when a cache at version `reached` holds everything up to `wanted`; versions that are no numbers prove nothing. */
+/** True when a cache at version `reached` holds everything up to `wanted`; versions that cannot be compared prove nothing. */
 function hasReached(reached: string, wanted: string | undefined): boolean {
-  if (!/^\d+$/.test(reached) || wanted === undefined || !/^\d+$/.test(wanted)) return false;
-  return reached.length === wanted.length ? reached >= wanted : reached.length > wanted.length;
+  return (compareVersions(reached, wanted) ?? -1) >= 0;
 }

@@ -1,7 +1,7 @@
 /** Which keys an event concerns. Both sides' events name the same keys: those of the virtual Endpoints. */
 
 import type { CacheEvent, Lister } from '../cluster/types.ts';
-import { ENDPOINTS, keyOf, type ObjectKey } from '../kube/object.ts';
+import { ENDPOINTS, keyOf, parseKey, type ObjectKey } from '../kube/object.ts';
 import { namedVirtual } from '../translate/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { BY_HOST_KEY } from './observer.ts';
@@ -14,8 +14,7 @@ export function keysOfVirtualEvent(
   { key }: CacheEvent,
   { virtual, translator }: { virtual: Lister; translator: NameTranslator },
 ): readonly ObjectKey[] {
-  const slash = key.indexOf('/');
-  const target = translator.toHost({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
+  const target = translator.toHost(parseKey(key));
   if (target === undefined) return [key];
   const rivals = virtual.byIndex(BY_HOST_KEY, keyOf(target));
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];

@@ -9,7 +9,7 @@
  * writes, also where a reverseExpression is not the exact inverse, and a crash in between loses nothing.
  */
 
-import type { KubeObject, ObjectMeta, StringMap } from '../kube/object.ts';
+import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../kube/object.ts';
 import { jsonEquals, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
 import {
   EXCLUDED_ANNOTATIONS,
@@ -75,9 +75,9 @@ export function detectChanges(input: MergeInput): DetectedChanges {
   const annotations = planAnnotations(input, host, record);
   const labels = planLabels(input, record);
   const paths = planPaths({
-    virtual: json(input.virtual),
-    host: input.host && json(input.host),
-    desired: json(input.desired),
+    virtual: asJson(input.virtual),
+    host: input.host && asJson(input.host),
+    desired: asJson(input.desired),
     twoWay: pathsOnBoth(input, (object) => input.flows.twoWayPaths(object)),
     hostOwned: pathsOnBoth(input, (object) => input.flows.hostOwnedPaths(object)),
     section: record?.paths,
@@ -96,7 +96,7 @@ export function resolveChanges(changes: DetectedChanges, reversed: KubeObject | 
   const reversedLabels = reversed && labelsToHost(stringMapOf(reversed.metadata.labels), input.labels);
   const annotations = resolveMap(changes.annotations, reversedAnnotations);
   const labels = resolveMap(changes.labels, reversedLabels && pick(reversedLabels, crossingLabel(input)));
-  const subsets = resolvePaths(paths, reversed && json(reversed));
+  const subsets = resolvePaths(paths, reversed && asJson(reversed));
 
   const record: LastSynced = {
     annotations: annotations.section,
@@ -167,8 +167,8 @@ function pathsOnBoth(
   { desired, host }: MergeInput,
   pathsOf: (object: JsonObject) => readonly ConcretePath[],
 ): readonly ConcretePath[] {
-  const wanted = pathsOf(json(desired));
-  return host === undefined ? wanted : [...wanted, ...pathsOf(json(host))];
+  const wanted = pathsOf(asJson(desired));
+  return host === undefined ? wanted : [...wanted, ...pathsOf(asJson(host))];
 }
 
 /** Excluded keys stay where they are; bookkeeping comes from the translation, whatever somebody made of it. */
@@ -248,9 +248,4 @@ function pick(map: StringMap, isWanted: (key: string) => boolean): StringMap {
     if (isWanted(key)) setOwn(picked, key, map[key] ?? '');
   }
   return picked;
-}
-
-/** Kubernetes objects are JSON; their type only says more about `metadata`. */
-function json(object: KubeObject): JsonObject {
-  return object as unknown as JsonObject;
 }

@@ -2,9 +2,9 @@
 
 import type { ClusterClient, Informer } from '../../cluster/types.ts';
 import { invariant } from '../../kube/errors.ts';
-import type { KubeObject, NamespacedName, Resource } from '../../kube/object.ts';
+import { asJson, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
-import { jsonEquals, type JsonObject } from '../../lib/json.ts';
+import { jsonEquals } from '../../lib/json.ts';
 import { createWriter, type Writer, type WriterOptions } from '../../write/writer.ts';
 
 export interface CopyWriter {
@@ -64,16 +64,11 @@ function mayBeImmutable({ group, kind }: Resource): boolean {
 function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
   if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
   const members = ['data', 'binaryData', 'immutable', 'type'];
-  return members.some((member) => !jsonEquals(json(actual)[member], json(wanted)[member]));
+  return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
 }
 
 function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
   return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
-}
-
-/** Kubernetes objects are JSON; their type only says more about `metadata`. */
-function json(object: KubeObject): JsonObject {
-  return object as unknown as JsonObject;
 }
 
 async function makeAnew(
