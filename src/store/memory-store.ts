@@ -7,6 +7,7 @@ import {
   StoreError,
   type ListPage,
   type ListResult,
+  type Notes,
   type Store,
   type StoredEntry,
   type StoreEvent,
@@ -38,6 +39,7 @@ export class MemoryStore implements Store {
   readonly #tables = new Map<string, Table>();
   readonly #log: StoreEvent[] = [];
   readonly #watchers = new Set<Watcher>();
+  readonly #notes = new Map<string, Map<string, string>>();
   readonly #historyLimit: number;
   /** An empty store is at revision 1, as etcd is: 0 means "any" to clients. */
   #revision = 1;
@@ -129,6 +131,15 @@ export class MemoryStore implements Store {
     this.#compacted = Math.max(this.#compacted, revision);
   }
 
+  notes(table: string): Notes {
+    let notes = this.#notes.get(table);
+    if (!notes) {
+      notes = new Map();
+      this.#notes.set(table, notes);
+    }
+    return new MemoryNotes(notes);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const { observer } of this.#watchers) observer.end();
@@ -195,6 +206,25 @@ export class MemoryStore implements Store {
 
   #checkOpen(): void {
     if (this.#isClosed) throw new StoreError('closed', 'the store is closed');
+  }
+}
+
+class MemoryNotes implements Notes {
+  readonly #notes: Map<string, string>;
+
+  constructor(notes: Map<string, string>) {
+    this.#notes = notes;
+  }
+
+  async read(): Promise<ReadonlyMap<string, string>> {
+    return new Map(this.#notes);
+  }
+
+  async write(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    for (const [key, value] of changes) {
+      if (value === undefined) this.#notes.delete(key);
+      else this.#notes.set(key, value);
+    }
   }
 }
 

@@ -107,7 +107,20 @@ export interface Store {
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch>;
   /** Forgets history up to and including `revision`. */
   compact(revision: number): Promise<void>;
+  /** The notes called `table`, beside the objects. */
+  notes(table: string): Notes;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Small facts that change often and matter little, such as when something was last used: no revisions, no events, no preconditions. The last
+ * write of a key wins; a crash may lose what was written in the last second.
+ */
+export interface Notes {
+  /** Every note, as it is now. */
+  read(): Promise<ReadonlyMap<string, string>>;
+  /** Sets these notes; undefined removes one. Notes that are not named stay. */
+  write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
 /** The text by which lists are ordered and continued: `namespace/name`. */

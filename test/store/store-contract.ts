@@ -24,6 +24,7 @@ export function storeContract(driver: string, open: NewStore): void {
   lists(driver, open);
   watches(driver, open);
   histories(driver, open);
+  notes(driver, open);
 }
 
 function writes(driver: string, open: NewStore): void {
@@ -197,6 +198,37 @@ function watches(driver: string, open: NewStore): void {
       });
       await store[Symbol.asyncDispose]();
       expect(ends).toBe(1);
+    });
+  });
+}
+
+function notes(driver: string, open: NewStore): void {
+  describe(`${driver}: notes`, () => {
+    test('are what was last written, table by table, and raise no revision', async () => {
+      await using store = await open();
+      const before = await store.revision();
+      const seen = store.notes('seen');
+      await seen.write(
+        new Map([
+          ['a', '1'],
+          ['b', '1'],
+        ]),
+      );
+      await seen.write(
+        new Map([
+          ['a', '2'],
+          ['b', undefined],
+          ['__proto__', '3'],
+        ]),
+      );
+      await store.notes('other').write(new Map([['a', 'x']]));
+      const expected = new Map([
+        ['a', '2'],
+        ['__proto__', '3'],
+      ]);
+      expect(await store.notes('seen').read()).toEqual(expected);
+      expect(await store.notes('nothing').read()).toEqual(new Map());
+      expect(await store.revision()).toBe(before);
     });
   });
 }
