@@ -6,19 +6,24 @@ import { sleep, type Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { statusAnswer, type Answer } from './answer.ts';
+import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { Fault, Interceptor, InterceptedRequest } from './faults.ts';
 import type { MetaHandler } from './meta-handler.ts';
-import { parseResourcePath, verbOf, type ResourcePath } from './request-info.ts';
+import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from './request-info.ts';
 import type { ResourceHandler, WatchAnswer } from './resource-handler.ts';
 import { failure, internalError, methodNotAllowed, noSuchResource, tooLarge } from './status.ts';
+import type { Credentials, UserInfo } from './user.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
 export interface ApiServerOptions {
   readonly meta: MetaHandler;
   readonly resources: ResourceHandler;
   readonly watches: WatchStreams;
-  /** The user behind an `Authorization` header; undefined: 401. */
-  authenticate(authorization: string | undefined): string | undefined;
+  /** Who sent a request; undefined: 401. */
+  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
+  readonly authorizer: Authorizer;
+  splitPath(path: string): ServerPath | undefined;
+  readonly publicDocuments: ReadonlyMap<string, () => Promise<Answer>>;
   readonly interceptor: Interceptor | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -81,10 +86,11 @@ export async function listen(options: ApiServerOptions, where: ListenOptions = {
 
 async function serve(options: ApiServerOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const url = parseTarget(request.raw.url ?? '/');
-  const path = parseResourcePath(url.path);
+  const split = options.splitPath(url.path);
+  const path = split && parseResourcePath(split.path);
   const fault = options.interceptor?.(intercepted(request, url, path));
   if (fault && !(await passes(options, fault, reply))) return;
-  const answer = await answerTo(options, { request, url, path }).catch((error: unknown) =>
+  const answer = await answerTo(options, { request, url, split, path }).catch((error: unknown) =>
     answerOf(error, request, options.logger),
   );
   if (fault === 'reset-after-commit') {
@@ -152,27 +158,20 @@ function parseTarget(target: string): Target {
 interface Incoming {
   readonly request: FastifyRequest;
   readonly url: Target;
+  readonly split: ServerPath | undefined;
   readonly path: ResourcePath | undefined;
 }
 
-async function answerTo(
-  options: ApiServerOptions,
-  { request, url, path }: Incoming,
-): Promise<Answer | WatchAnswer> {
+async function answerTo(options: ApiServerOptions, incoming: Incoming): Promise<Answer | WatchAnswer> {
+  const { request, url, split, path } = incoming;
   const { headers, method } = request;
-  const user = options.authenticate(headers.authorization);
+  const document = options.publicDocuments.get(url.path);
+  if (document && (method === 'GET' || method === 'HEAD')) return document();
+  const { authorization } = headers;
+  const user = await options.authenticate({ authorization, address: request.ip });
   if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
-  if (!path) {
-    const answer = options.meta.handle({
-      method,
-      path: url.path,
-      query: url.query,
-      accept: headers.accept,
-      ifNoneMatch: headers['if-none-match'],
-    });
-    if (!answer) throw noSuchResource();
-    return answer;
-  }
+  if (!split) throw noSuchResource();
+  if (!path) return metaAnswer(options, incoming, { ...split, user });
   const contentType = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   return options.resources.handle({
     method,
@@ -181,9 +180,30 @@ async function answerTo(
     accept: headers.accept,
     userAgent: headers['user-agent'] ?? '',
     user,
+    prefix: split.prefix,
     body: { contentType, bytes: bytesOf(request) },
   });
 }
+
+/** What is no request for objects. */
+async function metaAnswer(
+  options: ApiServerOptions,
+  { request, url }: Incoming,
+  { prefix, path, user }: ServerPath & { readonly user: UserInfo },
+): Promise<Answer> {
+  const access: AccessRequest = { ...NO_RESOURCE, verb: request.method.toLowerCase(), path, prefix };
+  const decision = await options.authorizer.authorize(user, access);
+  if (!decision.isAllowed) {
+    throw failure(403, 'Forbidden', `forbidden: ${denialText(user, access, decision)}`, {});
+  }
+  const { headers, method } = request;
+  const asked = { method, path, query: url.query, accept: headers.accept };
+  const answer = prefix === '' && options.meta.handle({ ...asked, ifNoneMatch: headers['if-none-match'] });
+  if (!answer) throw noSuchResource();
+  return answer;
+}
+
+const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
 
 function bytesOf(request: FastifyRequest): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);

@@ -13,6 +13,7 @@ import { ClusterAdmission } from './kinds/cluster-admission.ts';
 import type { ObjectRegistry } from './object-registry.ts';
 import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from './schema/decode.ts';
+import { SERVER_USER, userNamed, type Credentials, type UserInfo } from './user.ts';
 import { startServer } from './start-server.ts';
 
 export interface EmbeddedClusterOptions {
@@ -57,7 +58,7 @@ export interface EmbeddedCluster {
 
 /** What the server says it is; kubectl warns when it is too far from its own. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
-const USER = 'admin';
+const USER = userNamed('admin', ['system:masters']);
 
 export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
   const logger = (options.logger ?? silentLogger).child({ cluster: options.name });
@@ -99,10 +100,10 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
 function authenticatorFor({
   token,
   users = {},
-}: EmbeddedClusterOptions): (header: string | undefined) => string | undefined {
-  return (header) => {
-    const bearer = header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : undefined;
-    if (bearer !== undefined && Object.hasOwn(users, bearer)) return users[bearer];
+}: EmbeddedClusterOptions): (credentials: Credentials) => UserInfo | undefined {
+  return ({ authorization }) => {
+    const bearer = authorization?.startsWith('Bearer ') ? authorization.slice('Bearer '.length) : undefined;
+    if (bearer !== undefined && Object.hasOwn(users, bearer)) return userNamed(users[bearer] ?? '');
     return token === undefined || bearer === token ? USER : undefined;
   };
 }
@@ -125,7 +126,7 @@ const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 /** What a new cluster holds. */
 async function bootstrap(registry: ObjectRegistry, table: DefinitionTable): Promise<void> {
-  const context = { manager: 'kube-apiserver', isDryRun: false };
+  const context = { user: SERVER_USER, manager: 'kube-apiserver', isDryRun: false };
   const create = async (resource: string, namespace: string, body: JsonObject): Promise<void> => {
     const definition = table.find('', 'v1', resource);
     if (!definition) return;

@@ -4,7 +4,7 @@ import type { StringMap } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { StoredEntry, StoreRange } from '../store/types.ts';
 import { unsupportedValue } from './field-error.ts';
-import { currentForm } from './target.ts';
+import { currentForm, type Target } from './target.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
@@ -26,9 +26,11 @@ export interface ListQuery {
 
 const BASE_FIELDS = ['metadata.name', 'metadata.namespace'];
 
+/** The collection that is asked for. */
+export type Collection = Pick<Target, 'definition' | 'namespace' | 'isVisible'>;
+
 export function parseListQuery(
-  definition: ResourceDefinition,
-  namespace: string,
+  { definition, namespace, isVisible }: Collection,
   query: URLSearchParams,
 ): ListQuery {
   const labelText = query.get('labelSelector') ?? '';
@@ -38,10 +40,11 @@ export function parseListQuery(
   const isNamespaced = definition.isNamespaced && namespace !== '';
   return {
     range: isNamespaced ? { resource: definition.storage, namespace } : { resource: definition.storage },
-    hasSelector: labelText !== '' || fieldText !== '',
+    hasSelector: labelText !== '' || fieldText !== '' || isVisible !== undefined,
     matches: (entry) => {
-      if (labelText === '' && fieldText === '') return true;
+      if (labelText === '' && fieldText === '' && !isVisible) return true;
       const object = currentForm(definition, entry);
+      if (isVisible?.(object) === false) return false;
       const labelled = objectField(metadataOf(object), 'labels') as StringMap; // decoded: values are text
       return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
     },

@@ -12,7 +12,8 @@ import { emptyObject } from './schema/decode.ts';
 import { timeText } from './schema/scalars.ts';
 import { memberSchema, type Schema } from './schema/schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from './status.ts';
-import { checkName, currentForm, groupName, storeKey, type Target } from './target.ts';
+import { checkName, currentForm, groupName, type Target } from './target.ts';
+import type { UserInfo } from './user.ts';
 import { metadataOf, text } from './validation/metadata.ts';
 import type { WriteOptions } from './write-options.ts';
 
@@ -22,6 +23,7 @@ export interface PatchRequest {
   readonly options: WriteOptions;
   /** Who writes: the field manager, or what stands for it. */
   readonly manager: string;
+  readonly user: UserInfo;
   readonly warn: Warn;
 }
 
@@ -43,7 +45,7 @@ export async function applyObject(
   );
   const applied = asSent(definition.schema, config, body);
   for (let attempt = 1; ; attempt++) {
-    const entry = await registry.store.get(storeKey(target));
+    const entry = await registry.find(target);
     try {
       if (!entry && target.subresource) throw notFound(groupName(definition), name);
       if (!entry) return await applyNew(registry, target, applied, request);
@@ -76,7 +78,7 @@ async function applyNew(
   registry: ObjectRegistry,
   target: Target,
   config: JsonObject,
-  { manager, options }: PatchRequest,
+  { manager, user, options }: PatchRequest,
 ): Promise<Written> {
   const { definition, namespace, name } = target;
   const uid = text(metadataOf(config), 'uid');
@@ -92,6 +94,7 @@ async function applyNew(
   const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
   definition.applyDefaults(created);
   return registry.insertPrepared(target, withManagedFields(created, managedFields), {
+    user,
     manager,
     isDryRun: options.isDryRun,
   });
@@ -101,7 +104,7 @@ async function applyExisting(
   registry: ObjectRegistry,
   target: Target,
   { entry, applied }: { entry: StoredEntry; applied: JsonObject },
-  { manager, options }: PatchRequest,
+  { manager, user, options }: PatchRequest,
 ): Promise<Written> {
   const { definition, name } = target;
   const asked = text(metadataOf(applied), 'resourceVersion');
@@ -114,6 +117,7 @@ async function applyExisting(
   const object = cloneJson(result.object);
   definition.applyDefaults(object);
   return registry.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
+    user,
     manager,
     isDryRun: options.isDryRun,
   });

@@ -85,7 +85,7 @@ export class ObjectDeleter {
     }
     const written = await this.#registry.store.update(
       entry.key,
-      storedForm(definition, object),
+      storedForm(definition, object, entry.value),
       entry.revision,
     );
     await this.#registry.admission.afterWrite(definition, { type: 'updated', entry: written });

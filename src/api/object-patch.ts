@@ -35,7 +35,8 @@ export async function patchObject(
 ): Promise<Written> {
   if (request.kind === 'apply') return applyObject(registry, target, request);
   const patch = parsePatch(request);
-  const context = { manager: request.manager, isDryRun: request.options.isDryRun };
+  const { manager, user, options } = request;
+  const context = { user, manager, isDryRun: options.isDryRun };
   return registry.modify(
     target,
     async (current, entry) => {

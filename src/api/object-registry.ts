@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import { jsonEquals, type JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../store/types.ts';
-import type { Admission } from './admission.ts';
+import type { Admission, ReviewedWrite } from './admission.ts';
 import type { FieldWriter } from './fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from './fields/managed-fields.ts';
 import { invalidValue } from './field-error.ts';
@@ -23,6 +23,7 @@ import {
   stillDeleting,
 } from './status.ts';
 import { currentForm, groupName, storeKey, type Target } from './target.ts';
+import { SERVER_USER, type UserInfo } from './user.ts';
 import { metadataOf, text } from './validation/metadata.ts';
 import { canonical, isFinished, mergedFor, refuseInvalid, withGeneration } from './write-rules.ts';
 
@@ -34,6 +35,7 @@ export interface RegistryOptions {
 }
 
 export interface WriteContext {
+  readonly user: UserInfo;
   readonly manager: string;
   readonly isDryRun: boolean;
 }
@@ -65,9 +67,16 @@ export class ObjectRegistry {
     this.#random = options.random;
   }
 
+  /** The object, if there is one that the target's user may see. */
+  async find(target: Target): Promise<StoredEntry | undefined> {
+    const entry = await this.store.get(storeKey(target));
+    if (!entry || !target.isVisible) return entry;
+    return target.isVisible(currentForm(target.definition, entry)) ? entry : undefined;
+  }
+
   /** Throws 404. */
   async get(target: Target): Promise<StoredEntry> {
-    const entry = await this.store.get(storeKey(target));
+    const entry = await this.find(target);
     if (!entry) throw notFound(groupName(target.definition), target.name);
     return entry;
   }
@@ -114,14 +123,18 @@ export class ObjectRegistry {
     const { definition } = target;
     definition.prepare(object, undefined);
     const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
+    await this.#review({ target, next, previous: undefined, entry: undefined }, context);
     refuseInvalid(target, next, undefined);
+    const stored = storedForm(definition, next, undefined);
     const key = storeKey(target);
     if (context.isDryRun) {
       const current = await this.store.get(key);
       if (current) throw new StoreError('exists', 'the name is taken', current);
-      return { object: next, resourceVersion: '', isCreated: true, isDeleted: false };
+      // Nothing was kept, so nothing that is shown only once may be shown.
+      const object = definition.view ? definition.view.fromStorage(stored) : next;
+      return { object, resourceVersion: '', isCreated: true, isDeleted: false };
     }
-    const entry = await this.store.create(key, storedForm(definition, next));
+    const entry = await this.store.create(key, stored);
     await this.admission.afterWrite(definition, { type: 'created', entry });
     return { object: next, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
@@ -130,7 +143,7 @@ export class ObjectRegistry {
   async update(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
     const { definition, name } = target;
     for (let attempt = 1; ; attempt++) {
-      const entry = await this.store.get(storeKey(target));
+      const entry = await this.find(target);
       if (!entry) {
         if (!definition.allowsCreateOnUpdate || target.subresource) {
           throw notFound(groupName(definition), name);
@@ -201,8 +214,10 @@ export class ObjectRegistry {
     definition.prepare(next, previous);
     if (definition.hasGeneration) next = withGeneration(next, nextGeneration(next, previous));
     next = canonical(definition, next);
+    await this.#review({ target, next, previous, entry }, context);
     refuseInvalid(target, next, previous);
-    const stored = storedForm(definition, next);
+    const stored = storedForm(definition, next, entry.value);
+    if (definition.view) next = definition.view.fromStorage(stored);
     const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
     if (jsonEquals(stored, entry.value)) return { object: next, ...same };
     if (context.isDryRun) return { object: next, ...same };
@@ -236,6 +251,14 @@ export class ObjectRegistry {
         if (isPinned || attempt >= WRITE_ATTEMPTS) throw this.#asConflict(error, target);
       }
     }
+  }
+
+  async #review(
+    write: Pick<ReviewedWrite, 'target' | 'next' | 'previous' | 'entry'>,
+    { user, isDryRun }: WriteContext,
+  ): Promise<void> {
+    if (user === SERVER_USER) return;
+    await this.admission.review({ ...write, user, isDryRun });
   }
 
   writer(

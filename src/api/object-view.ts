@@ -67,10 +67,14 @@ export function presented(
   };
 }
 
-/** The object as it is stored: without what the view adds. */
-export function storedForm(definition: ResourceDefinition, object: JsonObject): JsonObject {
+/** The object as it is stored: without what the view adds. `stored` is the state that it replaces. */
+export function storedForm(
+  definition: ResourceDefinition,
+  object: JsonObject,
+  stored: JsonObject | undefined,
+): JsonObject {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   const { resourceVersion: _version, ...metadata } = metadataOf(object);
   const bare = { ...rest, metadata };
-  return definition.view ? definition.view.toStorage(bare) : bare;
+  return definition.view ? definition.view.toStorage(bare, stored) : bare;
 }

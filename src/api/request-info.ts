@@ -13,6 +13,14 @@ export interface ResourcePath {
   readonly subresource: string;
 }
 
+/** The parts of a URL's path: whose API it means, and what of it. */
+export interface ServerPath {
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  /** `/api/v1/…` and so on. */
+  readonly path: string;
+}
+
 /** The object path of a URL path, or undefined when it is none (discovery, health, nonsense). Segments are decoded. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const segments = decodeSegments(path);

@@ -6,6 +6,7 @@ import type { FieldError } from './field-error.ts';
 import type { ObjectSchema } from './schema/schema.ts';
 import { listField, metadataOf } from './validation/metadata.ts';
 import type { NameCheck } from './validation/names.ts';
+import type { UserInfo } from './user.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
@@ -87,14 +88,29 @@ export interface ResourceDefinition extends Resource {
   /** DELETE answers the object that went, not a Status. */
   readonly returnsDeleted: boolean;
   /** Answers a create without storing anything: reviews and the like. */
-  readonly respond: ((object: JsonObject, user: string) => JsonObject | Promise<JsonObject>) | undefined;
-  /** Between the stored object and this kind's view of it, for a shared storage. */
+  readonly respond: ((object: JsonObject, caller: Caller) => JsonObject | Promise<JsonObject>) | undefined;
+  /** The answer to a create holds a secret: nobody may keep it. */
+  readonly answersSecret: boolean;
+  /** Is it served below this prefix of the URL? `''` is the server itself. */
+  isServedUnder(prefix: string): boolean;
+  /** Between the stored object and this kind's view of it, where the two differ. */
   readonly view: ObjectView | undefined;
 }
 
+export interface Caller {
+  readonly user: UserInfo;
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  readonly isDryRun: boolean;
+}
+
+/** How an object is stored that looks different to clients: as another kind, or with what clients must not see. */
 export interface ObjectView {
-  toStorage(object: JsonObject): JsonObject;
-  fromStorage(object: JsonObject): JsonObject;
+  /** The group by which validation errors call the kind, if not its own. */
+  readonly validationGroup?: string;
+  /** `stored` is the state that is replaced, as it is stored; undefined for a new object. */
+  toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject;
+  fromStorage(stored: JsonObject): JsonObject;
 }
 
 /** The fields without which there is no kind; the others have a usual value. */
@@ -130,6 +146,8 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     beginDeletion: () => undefined,
     returnsDeleted: false,
     respond: undefined,
+    answersSecret: false,
+    isServedUnder: (prefix) => prefix === '',
     view: undefined,
     ...input,
   };

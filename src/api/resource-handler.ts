@@ -11,8 +11,8 @@ import { negotiate, type AnswerForm } from './negotiate.ts';
 import { LIST_FORMS, OBJECT_FORMS, ObjectAnswers, type Presentation } from './object-answers.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { patchKindOf, patchObject } from './object-patch.ts';
-import type { ObjectRegistry, Written } from './object-registry.ts';
-import { checkName, groupName, type Target } from './target.ts';
+import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts';
+import { checkName, type Target } from './target.ts';
 import { refuseResourceVersion } from './write-rules.ts';
 import type { ObjectViews } from './object-view.ts';
 import { checkType, decodeBody, parseBody, parseJsonText, type RawBody } from './read-body.ts';
@@ -27,7 +27,8 @@ import {
   tooLargeResourceVersion,
 } from './status.ts';
 import { duplicateOwners, metadataOf, text } from './validation/metadata.ts';
-import { parseDeleteOptions, parseWriteOptions } from './write-options.ts';
+import type { UserInfo } from './user.ts';
+import { parseDeleteOptions, parseWriteOptions, type WriteOptions } from './write-options.ts';
 
 export interface ApiRequest {
   readonly method: string;
@@ -35,7 +36,9 @@ export interface ApiRequest {
   readonly query: URLSearchParams;
   readonly accept: string | undefined;
   readonly userAgent: string;
-  readonly user: string;
+  readonly user: UserInfo;
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
   readonly body: RawBody;
 }
 
@@ -43,6 +46,7 @@ export interface ApiRequest {
 export interface WatchAnswer {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
+  readonly isVisible: Target['isVisible'];
   readonly form: AnswerForm;
   readonly warnings: readonly string[];
 }
@@ -75,9 +79,8 @@ export class ResourceHandler {
 
   /** Throws `StatusError`. */
   async handle(request: ApiRequest): Promise<Answer | WatchAnswer> {
-    const target = this.#target(request);
+    const target = await this.#allowed(request);
     const verb = this.#verb(request, target);
-    this.#authorize(request, target, verb);
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = negotiate(request.accept, forms);
@@ -86,8 +89,8 @@ export class ResourceHandler {
     const { deprecation } = target.definition;
     const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
     if (verb === 'watch') {
-      const { definition, namespace } = target;
-      return { definition, namespace, form, warnings: call.warnings };
+      const { definition, namespace, isVisible } = target;
+      return { definition, namespace, isVisible, form, warnings: call.warnings };
     }
     try {
       const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
@@ -98,9 +101,23 @@ export class ResourceHandler {
     }
   }
 
-  #target({ path }: ApiRequest): Target {
+  /** What the request is about, if its user may ask for it: who may not, does not learn what there is. */
+  async #allowed(request: ApiRequest): Promise<Target> {
+    const { user, path, prefix } = request;
     const definition = this.#options.table.find(path.group, path.version, path.resource);
-    if (!definition) throw noSuchResource();
+    if (prefix === '') {
+      // Of this server's own kinds everybody may know that they are there.
+      const target = this.#target(request, definition);
+      const verb = this.#verb(request, target);
+      await this.#authorize(request, verb);
+      return { ...target, isVisible: this.#options.authorizer.visibleTo?.(user, target.definition) };
+    }
+    await this.#authorize(request, verbOf(request.method, path, request.query) ?? '');
+    return this.#target(request, definition);
+  }
+
+  #target({ path, prefix }: ApiRequest, definition: ResourceDefinition | undefined): Target {
+    if (!definition?.isServedUnder(prefix)) throw noSuchResource();
     const subresource = definition.subresources.find(({ name }) => name === path.subresource);
     if (path.subresource !== '' && !subresource) throw noSuchResource();
     if (path.namespace !== '' && !definition.isNamespaced) throw noSuchResource();
@@ -119,11 +136,11 @@ export class ResourceHandler {
     return verb;
   }
 
-  #authorize({ user, path }: ApiRequest, { definition }: Target, verb: Verb): void {
-    const access: AccessRequest = { ...path, verb, path: '' };
-    const decision = this.#options.authorizer.authorize(user, access);
+  async #authorize({ user, path, prefix }: ApiRequest, verb: string): Promise<void> {
+    const access: AccessRequest = { ...path, verb, path: '', prefix };
+    const decision = await this.#options.authorizer.authorize(user, access);
     if (decision.isAllowed) return;
-    throw forbidden(groupName(definition), path.name, denialText(user, access, decision));
+    throw forbidden(path, path.name, denialText(user, access, decision));
   }
 
   async #single(verb: Verb, call: Call): Promise<Answer> {
@@ -157,12 +174,14 @@ export class ResourceHandler {
     const options = parseWriteOptions(request.query, 'CreateOptions');
     const body = this.#body(call, options.fieldValidation);
     if (definition.respond) {
-      const object = await definition.respond(body, request.user);
-      return this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
+      const { user, prefix } = request;
+      const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun });
+      const answer = this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
+      return unkept(definition, answer);
     }
     refuseOtherNamespace(target, body);
     refuseResourceVersion(body);
-    const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
+    const context = contextOf(request, options);
     return this.#written(call, await this.#options.registry.create(target, body, context));
   }
 
@@ -172,7 +191,7 @@ export class ResourceHandler {
     const body = this.#body(call, options.fieldValidation);
     refuseOtherNamespace(target, body);
     checkName(target, body);
-    const context = { manager: managerOf(request, options.fieldManager), isDryRun: options.isDryRun };
+    const context = contextOf(request, options);
     return this.#written(call, await this.#options.registry.update(target, body, context));
   }
 
@@ -184,7 +203,7 @@ export class ResourceHandler {
       kind,
       text: request.body.bytes.toString('utf8'),
       options,
-      manager: managerOf(request, options.fieldManager),
+      ...contextOf(request, options),
       warn: (warning) => call.warnings.push(warning),
     });
     return this.#written(call, written);
@@ -202,7 +221,8 @@ export class ResourceHandler {
 
   #written(call: Call, written: Written): Answer {
     call.warnings.push(...call.target.definition.warnings(written.object));
-    return this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
+    const answer = this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
+    return unkept(call.target.definition, answer);
   }
 
   async #delete(call: Call): Promise<Answer> {
@@ -223,7 +243,7 @@ export class ResourceHandler {
 
   async #collection(verb: Verb, call: Call): Promise<Answer> {
     const { request, target } = call;
-    const query = parseListQuery(target.definition, target.namespace, request.query);
+    const query = parseListQuery(target, request.query);
     const page = await listObjects(this.#options.registry.store, query);
     if (verb === 'deletecollection') {
       const options = parseDeleteOptions(request.query, deleteBody(request.body));
@@ -251,6 +271,15 @@ function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObjec
 const DUPLICATE_OWNERS =
   '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests ' +
   'as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
+
+/** Where an answer may hold a secret, no cache may keep it. */
+function unkept({ answersSecret }: ResourceDefinition, answer: Answer): Answer {
+  return answersSecret ? { ...answer, headers: { ...answer.headers, 'cache-control': 'no-store' } } : answer;
+}
+
+function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions): WriteContext {
+  return { user: request.user, manager: managerOf(request, fieldManager), isDryRun };
+}
 
 /** The field manager: what the request says, else the client's name. */
 function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {

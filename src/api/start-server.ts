@@ -6,6 +6,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Store } from '../store/types.ts';
 import type { Admission } from './admission.ts';
 import { listen, type ListenOptions } from './api-server.ts';
+import type { Answer } from './answer.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { Interceptor } from './faults.ts';
 import { MetaHandler, type ServerVersion } from './meta-handler.ts';
@@ -14,6 +15,8 @@ import { ObjectRegistry } from './object-registry.ts';
 import { ObjectViews } from './object-view.ts';
 import type { DefinitionTable } from './resource-definition.ts';
 import { ResourceHandler } from './resource-handler.ts';
+import type { ServerPath } from './request-info.ts';
+import type { Credentials, UserInfo } from './user.ts';
 import { WatchStreams } from './watch-streams.ts';
 
 export interface StartOptions {
@@ -24,8 +27,12 @@ export interface StartOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly authorizer: Authorizer;
-  /** The user behind an `Authorization` header; undefined: 401. */
-  authenticate(authorization: string | undefined): string | undefined;
+  /** Who sent a request; undefined: 401. Throws a `StatusError` to refuse in other words. */
+  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
+  /** Splits the path of a URL for a server that answers below prefixes; default: there are none. Undefined: 404. */
+  splitPath?(path: string): ServerPath | undefined;
+  /** Documents that anybody may read, by path. */
+  readonly publicDocuments?: ReadonlyMap<string, () => Promise<Answer>>;
   readonly version: ServerVersion;
   /** Made around the deleter, through which it removes what belongs together. */
   admission(deleter: () => ObjectDeleter): Admission;
@@ -59,7 +66,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       meta,
       resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
       watches: new WatchStreams({ store, clock, random, views, ...interval }),
-      authenticate: (authorization) => options.authenticate(authorization),
+      authenticate: (credentials) => options.authenticate(credentials),
+      authorizer,
+      splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
+      publicDocuments: options.publicDocuments ?? new Map(),
       interceptor: options.interceptor,
       clock,
       logger,

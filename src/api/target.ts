@@ -13,6 +13,8 @@ export interface Target {
   readonly name: string;
   /** Absent: the object itself. */
   readonly subresource?: Subresource | undefined;
+  /** See `Authorizer.visibleTo`. */
+  readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
 }
 
 export function groupName(definition: ResourceDefinition): GroupName {
@@ -21,8 +23,7 @@ export function groupName(definition: ResourceDefinition): GroupName {
 
 /** For validation errors, which name the kind. */
 export function kindName(definition: ResourceDefinition): GroupName {
-  // A view of another kind is validated as that kind, of the core group.
-  return { group: definition.view ? '' : definition.group, resource: definition.kind };
+  return { group: definition.view?.validationGroup ?? definition.group, resource: definition.kind };
 }
 
 export function storeKey({ definition, namespace, name }: Target): StoreKey {

@@ -73,7 +73,7 @@ export class WatchStreams {
       });
     }
     const { store, clock, bookmarkIntervalMs } = this.#options;
-    const listQuery = parseListQuery(answer.definition, answer.namespace, query);
+    const listQuery = parseListQuery(answer, query);
     const sendsInitialEvents = isTrue(query.get('sendInitialEvents'));
     if (sendsInitialEvents && listQuery.versionMatch !== 'NotOlderThan') {
       throw badRequest('sendInitialEvents needs resourceVersionMatch=NotOlderThan');

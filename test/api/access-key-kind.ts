@@ -49,7 +49,7 @@ export function accessKeyTable(): DefinitionTable {
       singular: 'directclusterendpointtoken',
       verbs: ['create'],
       schema: types.get('Token'),
-      respond: (object, user) => ({ ...object, status: { token: `for ${user}` } }),
+      respond: (object, { user }) => ({ ...object, status: { token: `for ${user.name}` } }),
     }),
   ]);
 }

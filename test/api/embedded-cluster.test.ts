@@ -10,6 +10,7 @@ import {
 } from '../../src/api/embedded-cluster.ts';
 import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
+import type { UserInfo } from '../../src/api/user.ts';
 
 const EP = '/api/v1/namespaces/default/endpoints';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -212,7 +213,7 @@ describe('protobuf bodies', () => {
 describe('rights', () => {
   test('are those of the authorizer, for requests and for reviews', async () => {
     const authorizer = {
-      authorize: (_user: string, request: { verb: string; resource: string }) => ({
+      authorize: (_user: UserInfo, request: { verb: string; resource: string }) => ({
         isAllowed: request.verb !== 'delete' || request.resource !== 'endpoints',
         reason: '',
       }),

@@ -7,6 +7,7 @@ import { FakeClock, settle } from '../fake-clock.ts';
 import type { RawAnswer } from '../contract/raw-client.ts';
 import { accessKeyTable } from './access-key-kind.ts';
 import { startMachinery, type Machinery, type MachineryOptions } from './machinery.ts';
+import type { UserInfo } from '../../src/api/user.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const TYPE = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
@@ -350,7 +351,7 @@ describe('a kind that is only created', () => {
 describe('permission', () => {
   test('is asked for before anything is looked at', async () => {
     const authorizer = {
-      authorize: (_user: string, { verb }: { verb: string }) => ({
+      authorize: (_user: UserInfo, { verb }: { verb: string }) => ({
         isAllowed: verb === 'get',
         reason: 'scope',
       }),

@@ -9,6 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Random } from '../../src/lib/random.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
+import { userNamed } from '../../src/api/user.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { RawClient } from '../contract/raw-client.ts';
 
@@ -27,6 +28,7 @@ export interface MachineryOptions {
 
 const noAdmission = {
   beforeCreate: () => Promise.resolve(),
+  review: () => Promise.resolve(),
   beforeDelete: () => Promise.resolve(),
   afterWrite: () => Promise.resolve(),
 };
@@ -40,7 +42,7 @@ export async function startMachinery(options: MachineryOptions): Promise<Machine
     random: options.random ?? systemRandom,
     logger: silentLogger,
     authorizer: options.authorizer ?? allowEverything,
-    authenticate: (authorization) => authorization?.replace('Bearer ', '') ?? 'nobody',
+    authenticate: ({ authorization }) => userNamed(authorization?.replace('Bearer ', '') ?? 'nobody'),
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
     admission: () => noAdmission,
   });

@@ -49,7 +49,7 @@ async function open(name: ClusterName, directory: string): Promise<Opened> {
   const rules: Rule[] = [];
   const authorizer: Authorizer = {
     authorize: (user, request) => ({
-      isAllowed: user !== USER || opened.rules.some((rule) => allows(rule, request)),
+      isAllowed: user.name !== USER || opened.rules.some((rule) => allows(rule, request)),
       reason: '',
     }),
   };

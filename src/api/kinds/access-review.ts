@@ -22,9 +22,9 @@ export function selfSubjectAccessReviews(types: TypeTable, authorizer: Authorize
     verbs: ['create'],
     schema: types.get('authorization.SelfSubjectAccessReview'),
     checkName: () => undefined,
-    respond: (review, user) => {
+    respond: async (review, { user }) => {
       const spec = objectField(review, 'spec');
-      const decision = authorizer.authorize(user, requestOf(spec));
+      const decision = await authorizer.authorize(user, requestOf(spec));
       const status: JsonObject = { allowed: decision.isAllowed };
       if (decision.reason !== '') status['reason'] = decision.reason;
       return { ...review, spec, status };
@@ -48,5 +48,6 @@ function requestOf(spec: JsonObject): AccessRequest {
     namespace: text(asked, 'namespace'),
     name: text(asked, 'name'),
     path: text(asked, 'path'),
+    prefix: '',
   };
 }

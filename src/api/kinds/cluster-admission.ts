@@ -52,6 +52,10 @@ export class ClusterAdmission implements Admission {
     });
   }
 
+  async review(): Promise<void> {
+    // A cluster's writers are not told apart.
+  }
+
   async beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {
     const { name } = entry.key;
     if (definition.storage !== 'namespaces' || !PROTECTED.includes(name)) return;

@@ -45,7 +45,7 @@ export function groupEvents(types: TypeTable): ResourceDefinition {
     selectableFields: selectable('regarding'),
     columns: columnsOf(toCore),
     validate: (next, previous) => groupEventErrors(toCore(next), previous && toCore(previous)),
-    view: { toStorage: toCore, fromStorage: fromCore },
+    view: { validationGroup: '', toStorage: toCore, fromStorage: fromCore },
   });
 }
 
