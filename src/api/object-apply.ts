@@ -2,7 +2,7 @@
 
 import { apiVersionOf, gvkString } from '../kube/object.ts';
 import { cloneJson, isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { StoreError, type StoredEntry } from '../store/types.ts';
+import { StoreError, type StoredEntry, type StoreErrorCode } from '../store/types.ts';
 import { applyFields, withManagedFields } from './fields/managed-fields.ts';
 import { createdMetadata } from './object-metadata.ts';
 import type { ObjectRegistry, Written } from './object-registry.ts';
@@ -51,8 +51,7 @@ export async function applyObject(
       if (!entry) return await applyNew(registry, target, applied, request);
       return await applyExisting(registry, target, { entry, applied }, request);
     } catch (error) {
-      const isRace = error instanceof StoreError && error.code !== 'closed';
-      if (!isRace) throw error;
+      if (!(error instanceof StoreError) || !RACES.has(error.code)) throw error;
       if (attempt < APPLY_ATTEMPTS) continue;
       throw error.code === 'exists'
         ? alreadyExists(groupName(definition), name)
@@ -62,6 +61,8 @@ export async function applyObject(
 }
 
 const APPLY_ATTEMPTS = 5;
+/** Somebody else was faster: looking again helps. */
+const RACES: ReadonlySet<StoreErrorCode> = new Set(['exists', 'missing', 'conflict']);
 
 function checkApplied(target: Target, body: JsonObject): void {
   const { definition } = target;

@@ -76,6 +76,8 @@ export type StoreErrorCode =
   | 'compacted'
   /** list, watch: the revision has not happened yet. */
   | 'future'
+  /** The write could not be made durable, or the engine is not to be reached: nothing happened, and it may work later. */
+  | 'unavailable'
   | 'closed';
 
 export class StoreError extends Error {
@@ -83,8 +85,8 @@ export class StoreError extends Error {
   readonly code: StoreErrorCode;
   readonly current: StoredEntry | undefined;
 
-  constructor(code: StoreErrorCode, message: string, current?: StoredEntry) {
-    super(message);
+  constructor(code: StoreErrorCode, message: string, current?: StoredEntry, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
     this.current = current;
   }
