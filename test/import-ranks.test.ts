@@ -21,6 +21,7 @@ const RANKS: Record<string, number> = {
   patch: 5,
   write: 6,
   sync: 7,
+  management: 7,
   daemon: 8,
   app: 9,
   cli: 10,
