@@ -7,7 +7,7 @@ import { createSemaphore } from '../../queue/semaphore.ts';
 import { kindPolicy, type KindPolicy } from '../reference-kinds.ts';
 import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import type { KindWorkplace } from './importer.ts';
+import type { KindWorkplace } from './import-job.ts';
 import { KindCaches } from './kind-caches.ts';
 import { resolveKind, type KindId, type ReferencedKind } from './referenced-kind.ts';
 import type { KindParts } from './sweep.ts';

@@ -13,11 +13,12 @@ import { createController, type Controller } from '../controller.ts';
 import { createRecreationBackoff } from '../recreation.ts';
 import { decideReference } from './decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
+import { HostNames } from './host-names.ts';
 import { isImport } from './import-forge.ts';
 import { Importer } from './importer.ts';
 import type { KindCaches } from './kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kind-registry.ts';
-import { copiedFrom, observeReference, sourceKeyOf } from './kind-view.ts';
+import { copiedFrom, observeReference } from './kind-view.ts';
 import { ReferenceIndex } from './reference-index.ts';
 import { ReferenceNotices } from './reference-notices.ts';
 import {
@@ -50,8 +51,7 @@ export class References {
   readonly #index = new ReferenceIndex();
   /** Endpoints that have to be translated again although neither side of them changed. */
   readonly #stale = new Set<ObjectKey>();
-  /** Referenced objects that wait for something at this host name, by kind and host key. */
-  readonly #byHostName = new Map<string, Set<ReferenceId>>();
+  readonly #hostNames: HostNames;
   readonly #notices: ReferenceNotices;
   readonly #queue: WorkQueue;
   readonly #importer: Importer;
@@ -62,6 +62,7 @@ export class References {
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[]) {
     const { config, clock, metrics, names, logger, recorder } = environment;
     this.#environment = environment;
+    this.#hostNames = new HostNames(names);
     this.#rules = { vcluster: config.name, kubeconfigSecret: config.virtual.secret };
     this.#notices = new ReferenceNotices({
       recorder,
@@ -207,7 +208,7 @@ export class References {
   }
 
   #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
-    const ids = new Set(this.#byHostName.get(`${kind.id} ${key}`));
+    const ids = new Set(this.#hostNames.at(kind.id, key));
     for (const state of [object, previous]) {
       const virtual = state && copiedFrom(state, kind, this.#environment.names);
       if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
@@ -257,23 +258,9 @@ export class References {
     return observeReference(caches, { namespace, name }, this.#environment.names);
   }
 
-  /** Whatever happens at the host names that matter to this object will be noticed, as long as anything references it. */
   #linkHostNames(id: ReferenceId): void {
-    const { kind, ...virtual } = parseReferenceId(id);
-    const caches = this.#kinds.caches(kind);
-    if (caches === undefined) return;
-    const { names } = this.#environment;
-    const target = names.referenceToHost(virtual);
-    const hostKeys = [target && keyOf(target), sourceKeyOf(caches.kind, virtual, names)];
-    for (const hostKey of new Set(hostKeys)) {
-      if (hostKey === undefined) continue;
-      const place = `${kind} ${hostKey}`;
-      const ids = this.#byHostName.get(place) ?? new Set();
-      if (this.#index.isReferenced(id)) ids.add(id);
-      else ids.delete(id);
-      if (ids.size > 0) this.#byHostName.set(place, ids);
-      else this.#byHostName.delete(place);
-    }
+    const caches = this.#kinds.caches(parseReferenceId(id).kind);
+    if (caches !== undefined) this.#hostNames.set(id, caches, this.#index.isReferenced(id));
   }
 
   // Removing what nothing references.
@@ -327,11 +314,13 @@ export class References {
       tellProblem: (id, problem) => this.#notices.problem(id, problem),
       tellImported: (id, note) => this.#notices.imported(id, note),
       alert: (id, reason, note) => this.#notices.alert(id, reason, note),
-      recreation: {
-        host: createRecreationBackoff(clock),
-        virtual: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
+      guards: {
+        host: { recreation: createRecreationBackoff(clock), contention: createContentionGuard(clock) },
+        virtual: {
+          recreation: createRecreationBackoff(clock, { free: 0, baseMs: IMPORT_RETURN_MS }),
+          contention: createContentionGuard(clock),
+        },
       },
-      contention: createContentionGuard(clock),
     });
   }
 
