@@ -186,6 +186,8 @@ function pathsOf(definition: ResourceDefinition): JsonObject {
     ['patch', 'patch', 'patch'],
     ['delete', 'delete', 'delete'],
   ]);
+  // kubectl looks at PATCH to learn whether a server validates fields itself: a kind that is only answered would not be created at all.
+  if (definition.respond) item['patch'] = operation(definition, 'patch', 'patch');
   if (Object.keys(item).length > 0) paths[`${base}/{name}`] = item;
   if (isNamespaced && verbs.includes('list')) {
     const everywhere = operations(definition, [['list', 'get', 'list']]);

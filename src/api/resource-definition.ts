@@ -102,6 +102,8 @@ export interface Caller {
   /** See `AccessRequest.prefix`. */
   readonly prefix: string;
   readonly isDryRun: boolean;
+  /** Adds a `Warning` header to the answer. */
+  warn(warning: string): void;
 }
 
 /** How an object is stored that looks different to clients: as another kind, or with what clients must not see. */

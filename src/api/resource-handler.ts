@@ -175,7 +175,8 @@ export class ResourceHandler {
     const body = this.#body(call, options.fieldValidation);
     if (definition.respond) {
       const { user, prefix } = request;
-      const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun });
+      const warn = (warning: string): void => void call.warnings.push(warning);
+      const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun, warn });
       const answer = this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
       return unkept(definition, answer);
     }
