@@ -2,7 +2,14 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { StoreError, type Store, type StoreEvent, type StoreKey } from '../../src/store/types.ts';
+import {
+  orderedKey,
+  StoreError,
+  type Store,
+  type StoreEvent,
+  type StoreKey,
+  type StoreRange,
+} from '../../src/store/types.ts';
 
 export type NewStore = (historyLimit?: number) => Promise<Store>;
 
@@ -19,9 +26,10 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   return 'no error';
 }
 
-/** `runs`: random histories to try; fewer for a driver whose stores take long to open. */
+/** `runs`: random histories to try; fewer for a driver whose writes take long. */
 export function storeContract(driver: string, open: NewStore, runs = 60): void {
   writes(driver, open);
+  concurrentWrites(driver, open);
   lists(driver, open);
   watches(driver, open);
   histories(driver, open, runs);
@@ -84,6 +92,44 @@ function writes(driver: string, open: NewStore): void {
       const store = await open();
       await store[Symbol.asyncDispose]();
       expect(await codeOf(store.create(key('a'), {}))).toBe('closed');
+    });
+  });
+}
+
+function concurrentWrites(driver: string, open: NewStore): void {
+  describe(`${driver}: writes at the same time`, () => {
+    test('are all there, one after the other', async () => {
+      await using store = await open();
+      const names = Array.from({ length: 40 }, (_, i) => `n${i}`);
+      const entries = await Promise.all(names.map((name) => store.create(key(name), { name })));
+      expect(new Set(entries.map(({ revision }) => revision)).size).toBe(names.length);
+      expect(await store.revision()).toBe(Math.max(...entries.map(({ revision }) => revision)));
+      for (const { key: at, value, revision } of entries) {
+        expect(await store.get(at)).toEqual({ key: at, value, revision });
+      }
+    });
+
+    test('of one object at one revision: exactly one wins, the others see what did', async () => {
+      await using store = await open();
+      const created = await Promise.allSettled([1, 2, 3, 4].map((x) => store.create(key('a'), { x })));
+      const [winner] = created.filter((result) => result.status === 'fulfilled').map(({ value }) => value);
+      expect(created.filter(({ status }) => status === 'rejected')).toHaveLength(3);
+      const revision = winner?.revision ?? 0;
+      const writes = [
+        ...[5, 6, 7].map((x) => store.update(key('a'), { x }, revision)),
+        store.delete(key('a'), revision),
+      ];
+      const results = await Promise.allSettled(writes);
+      const won = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      expect(won).toHaveLength(1);
+      for (const result of results) {
+        if (result.status === 'fulfilled') continue;
+        const { code, current } = result.reason as StoreError;
+        expect(code === 'conflict' ? current?.revision : code).toBe(
+          code === 'conflict' ? won[0]?.revision : 'missing',
+        );
+      }
+      expect(await store.revision()).toBe(won[0]?.revision);
     });
   });
 }
@@ -245,18 +291,21 @@ function histories(driver: string, open: NewStore, runs: number): void {
 
   describe(`${driver}: any history`, () => {
     test('a list at a revision is the replay of all events up to it', async () => {
+      await using store = await open();
+      let run = 0;
       await fc.assert(
         fc.asyncProperty(fc.array(operation, { maxLength: 30 }), async (operations) => {
-          await using store = await open();
+          // A resource of its own for each run: what the others did must not show.
+          const resource = `things${++run}`;
           const model = new Map<string, number>();
           const moments: { revision: number; state: string }[] = [];
           const seen: StoreEvent[] = [];
-          await store.watch({ resource: 'things' }, await store.revision(), {
+          const watch = await store.watch({ resource }, await store.revision(), {
             event: (event) => seen.push(event),
             end: () => undefined,
           });
           for (const { name, namespace, deletes, value } of operations) {
-            const at = key(name, namespace);
+            const at = key(name, namespace, resource);
             const current = await store.get(at);
             if (!current) await store.create(at, { value });
             else if (deletes) await store.delete(at, current.revision);
@@ -271,16 +320,32 @@ function histories(driver: string, open: NewStore, runs: number): void {
           }
           expect(seen.map(({ revision }) => revision)).toEqual(moments.map(({ revision }) => revision));
           for (const { revision, state } of moments) {
-            const { entries } = await store.list({ resource: 'things' }, { atRevision: revision });
+            const { entries } = await store.list({ resource }, { atRevision: revision });
             const listed = entries.map((entry) => [
               `${entry.key.namespace}/${entry.key.name}`,
               entry.value['value'],
             ]);
             expect(JSON.stringify(listed)).toBe(state);
+            const ofOne = listed.filter(([id]) => String(id).startsWith('n/'));
+            expect(await walk(store, { resource, namespace: 'n' }, revision)).toEqual(ofOne);
           }
+          watch.close();
         }),
         { numRuns: runs },
       );
     });
   });
+}
+
+/** A list at a revision, in pages of two. */
+async function walk(store: Store, range: StoreRange, atRevision: number): Promise<unknown[]> {
+  const listed: unknown[] = [];
+  for (let after: string | undefined; ;) {
+    const page = { atRevision, limit: 2, ...(after === undefined ? {} : { after }) };
+    const { entries, remaining } = await store.list(range, page);
+    listed.push(...entries.map((entry) => [orderedKey(entry.key), entry.value['value']]));
+    const last = entries.at(-1);
+    if (remaining === 0 || !last) return listed;
+    after = orderedKey(last.key);
+  }
 }

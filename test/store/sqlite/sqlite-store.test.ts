@@ -10,12 +10,9 @@ const folder = temporaryFolder();
 let files = 0;
 afterAll(() => folder[Symbol.dispose]());
 
-storeContract(
-  'sqlite',
-  (historyLimit) =>
-    SqliteStore.open({
-      file: join(folder.path, `${++files}`, 'management.db'),
-      ...(historyLimit === undefined ? {} : { historyLimit }),
-    }),
-  12,
+storeContract('sqlite', (historyLimit) =>
+  SqliteStore.open({
+    file: join(folder.path, `${++files}`, 'management.db'),
+    ...(historyLimit === undefined ? {} : { historyLimit }),
+  }),
 );
