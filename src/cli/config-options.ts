@@ -1,29 +1,43 @@
-/** `--config` and one flag per field of `endpointSyncer`, for every command that needs a configuration. */
+/** `--config` and one flag per field, for every command that needs a configuration. */
 
 import { type Command, Option } from 'commander';
-import { FLAGS, type FlagDefinition } from '../config/flags.ts';
+import { FLAGS, flagFields, type FlagDefinition } from '../config/flags.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { ConfigFlags } from '../config/types.ts';
 import { CONFIG_CHECKS } from './config-checks.ts';
 
 const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
+const API_HELP_GROUP = 'Key and token API:';
 
-/** Adds `--config` and the flags; with `fields`, only the flags of these (`name`, `host.namespace`). */
-export function addConfigOptions(command: Command, fields?: readonly string[]): void {
+/** Every field that has a flag. */
+export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
+
+/** Those that the key and token API reads. */
+export const API_FIELDS: readonly string[] = [
+  ...flagFields('managementApi'),
+  ...flagFields('endpointSyncer').filter((field) => /^(host|log)\./u.test(field)),
+];
+
+/** Adds `--config` and the flags of these fields (`name`, `host.namespace`); by default, all that are about syncing. */
+export function addConfigOptions(
+  command: Command,
+  fields: readonly string[] = flagFields('endpointSyncer'),
+): void {
   const help = 'configuration file, - is standard input (else ENDPOINT_SYNCER_CONFIG)';
   command.addOption(new Option('-c, --config <file>', help).helpGroup(HELP_GROUP));
   for (const definition of FLAGS) {
-    if (fields === undefined || fields.includes(definition.field)) addFlag(command, definition);
+    if (fields.includes(definition.field)) addFlag(command, definition);
   }
 }
 
-function addFlag(command: Command, { flag, type, value, help, words }: FlagDefinition): void {
+function addFlag(command: Command, { section, flag, type, value, help, words }: FlagDefinition): void {
+  const group = section === 'managementApi' ? API_HELP_GROUP : HELP_GROUP;
   if (type === 'switch') {
-    command.addOption(new Option(`--${flag}`, help).helpGroup(HELP_GROUP));
+    command.addOption(new Option(`--${flag}`, help).helpGroup(group));
     command.addOption(new Option(`--no-${flag}`, `not: ${help}`).hideHelp());
   } else {
     const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
-    command.addOption((words === undefined ? option : option.choices(words)).helpGroup(HELP_GROUP));
+    command.addOption((words === undefined ? option : option.choices(words)).helpGroup(group));
   }
 }
 

@@ -8,7 +8,7 @@ import { TerminalError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
-import { addConfigOptions, loaderInput } from './config-options.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
@@ -19,7 +19,7 @@ interface RunOptions {
 }
 
 export function define(command: Command, exit: (code: number) => void): void {
-  addConfigOptions(command);
+  addConfigOptions(command, ALL_FIELDS);
   command
     .option('--dry-run', 'log each write instead of doing it')
     .action(async (options: RunOptions) => exit(await run(command, options)));

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { configFile, displayName, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
 import { formatProblems, problemToJson } from '../config/report.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
-import { addConfigOptions, loaderInput } from './config-options.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.argument(
@@ -14,7 +14,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(
     new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
   );
-  addConfigOptions(command);
+  addConfigOptions(command, ALL_FIELDS);
   command.action(async (files: string[], { output }: { output: string }) => {
     exit(await validate(filesToCheck(files, command), loaderInput(command), output));
   });

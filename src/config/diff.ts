@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, se
 import { formatBytes } from './quantity.ts';
 import { formatDuration } from './duration.ts';
 import { type ConfigPath, formatPath } from './path.ts';
-import type { Config } from './types.ts';
+import type { Config, ManagementConfig } from './types.ts';
 
 export interface ConfigDiff {
   /** Paths below `sync` and `experimental`: applied without a restart. */
@@ -60,6 +60,25 @@ function effective(config: Config): JsonObject {
       http: { bindAddress: config.httpBindAddress },
       log: { ...config.log },
     },
+    managementApi: effectiveManagement(config.management),
+  };
+}
+
+function effectiveManagement({ host: _host, ...config }: ManagementConfig): JsonObject {
+  return {
+    enabled: config.enabled,
+    bindAddress: config.bindAddress,
+    tls: { ...config.tls },
+    dataDir: config.dataDir,
+    store: { ...config.store },
+    issuer: config.issuer,
+    maxTtl: formatDuration(config.maxTtlMs),
+    tokenTtl: {
+      default: formatDuration(config.tokenTtl.defaultMs),
+      max: formatDuration(config.tokenTtl.maxMs),
+    },
+    delegatedAuth: config.delegatedAuth,
+    bootstrapKeyFile: config.bootstrapKeyFile,
   };
 }
 

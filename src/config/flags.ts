@@ -1,7 +1,10 @@
-/** The flags that set a field of `endpointSyncer`: the same words in kebab case. Plain data, so that `--help` needs no schema. */
+/** The flags that set a field of our own sections: the same words in kebab case. Plain data, so that `--help` needs no schema. */
+
+export type FlagSection = 'endpointSyncer' | 'managementApi';
 
 export interface FlagDefinition {
-  /** Dotted path below `endpointSyncer`. */
+  readonly section: FlagSection;
+  /** Dotted path below the section. No two sections have one in common. */
   readonly field: string;
   /** Without the dashes. */
   readonly flag: string;
@@ -18,7 +21,7 @@ export interface FlagDefinition {
 /** `value` names the value in the help, or lists the only words that it may be: `short|long`. */
 type FlagRow = readonly [field: string, type: FlagDefinition['type'], value: string, help: string];
 
-const ROWS: readonly FlagRow[] = [
+const SYNCER_ROWS: readonly FlagRow[] = [
   ['name', 'text', 'name', 'name of the virtual cluster'],
   ['virtual.kubeconfig', 'text', 'file', 'kubeconfig of the virtual cluster'],
   ['virtual.context', 'text', 'name', 'context in the kubeconfig of the virtual cluster'],
@@ -49,6 +52,20 @@ const ROWS: readonly FlagRow[] = [
   ['log.format', 'text', 'json|pretty|auto', 'auto: pretty on a terminal, else json'],
 ];
 
+const MANAGEMENT_ROWS: readonly FlagRow[] = [
+  ['bindAddress', 'text', 'host:port', 'where the key and token API is served'],
+  ['tls.certFile', 'text', 'file', 'PEM certificate chain; without it one is made in dataDir'],
+  ['tls.keyFile', 'text', 'file', 'PEM private key of the certificate'],
+  ['dataDir', 'text', 'folder', 'what must survive a restart: database, keys, certificates'],
+  ['store.driver', 'text', 'sqlite|memory|kubernetes', 'where objects are kept'],
+  ['issuer', 'text', 'url', 'issuer of tokens: the URL at which clusters reach the API'],
+  ['maxTtl', 'text', 'duration', 'longest life of a key, 0s for no maximum'],
+  ['tokenTtl.default', 'text', 'duration', 'life of a token that asks for none'],
+  ['tokenTtl.max', 'text', 'duration', 'longest life of a token'],
+  ['delegatedAuth', 'switch', '', 'take tokens of the host cluster too, with the rights they have there'],
+  ['bootstrapKeyFile', 'text', 'file', "the first administrator's key: read if it exists, else written"],
+];
+
 /** A kubeconfig given by hand comes with its own contexts, and instead of a Secret; a Secret instead of a file. */
 const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'virtual.kubeconfig': ['virtual.context', 'virtual.secret'],
@@ -56,9 +73,20 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'host.kubeconfig': ['host.context'],
 };
 
-export const FLAGS: readonly FlagDefinition[] = ROWS.map(([field, type, value, help]) => {
+export const FLAGS: readonly FlagDefinition[] = [
+  ...SYNCER_ROWS.map((row) => flagOf('endpointSyncer', row)),
+  ...MANAGEMENT_ROWS.map((row) => flagOf('managementApi', row)),
+];
+
+/** The fields of a section that have a flag. */
+export function flagFields(section: FlagSection): string[] {
+  return FLAGS.filter((flag) => flag.section === section).map(({ field }) => field);
+}
+
+function flagOf(section: FlagSection, [field, type, value, help]: FlagRow): FlagDefinition {
   const replaces = REPLACES[field];
   return {
+    section,
     field,
     flag: kebab(field),
     type,
@@ -67,7 +95,7 @@ export const FLAGS: readonly FlagDefinition[] = ROWS.map(([field, type, value, h
     ...(value.includes('|') ? { words: value.split('|') } : {}),
     ...(replaces === undefined ? {} : { replaces }),
   };
-});
+}
 
 /** `host.bindAddress` → `host-bind-address`. */
 function kebab(field: string): string {

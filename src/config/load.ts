@@ -13,6 +13,8 @@ export interface LoadOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly flags: ConfigFlags;
   readonly checks: ConfigChecks;
+  /** For commands that have nothing to do with a virtual cluster. */
+  readonly isNameOptional?: boolean;
 }
 
 export interface LoadedConfig {

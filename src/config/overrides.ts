@@ -29,10 +29,11 @@ export function overridesOf(env: NodeJS.ProcessEnv, flags: ConfigFlags): Overrid
 
 function overridesOfFlag(definition: FlagDefinition, flags: ConfigFlags): Override[] {
   const origin = `--${definition.flag}`;
-  const path = ['endpointSyncer', ...definition.field.split('.')];
+  const { section } = definition;
+  const path = [section, ...definition.field.split('.')];
   const replaced = (definition.replaces ?? []).filter((field) => !Object.hasOwn(flags, field));
   return [
-    ...replaced.map((field) => ({ path: ['endpointSyncer', ...field.split('.')], value: undefined, origin })),
+    ...replaced.map((field) => ({ path: [section, ...field.split('.')], value: undefined, origin })),
     { path, value: typedValue(definition, flags[definition.field] ?? ''), origin },
   ];
 }

@@ -19,6 +19,8 @@ export interface ParseOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly flags: ConfigFlags;
   readonly checks: ConfigChecks;
+  /** For commands that have nothing to do with a virtual cluster. */
+  readonly isNameOptional?: boolean;
 }
 
 export interface ParseResult {
@@ -44,7 +46,7 @@ export function parseConfig(
   const value = applyOverrides(document.value, overrides);
   const written = withoutEmptyKeys(value);
   const defaults = vclusterDefaults();
-  const { config: parsed, findings } = checkSchema(written);
+  const { config: parsed, findings } = checkSchema(written, options.isNameOptional);
   const all = [
     ...findings,
     ...PATCH_LISTS.flatMap((list) =>

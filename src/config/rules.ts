@@ -3,6 +3,7 @@
 import type { JsonObject } from '../lib/json.ts';
 import { Fields, isMultiNamespace, pathOf } from './fields.ts';
 import { errorAtKey, errorAtValue, type Finding, warningAtKey } from './finding.ts';
+import { managementRules } from './management-rules.ts';
 import type { ConfigChecks } from './types.ts';
 
 /** Every finding that needs more than one field. `written` is the user's configuration without empty keys. */
@@ -41,12 +42,6 @@ function notBuiltYet(fields: Fields): Finding[] {
     refuse(
       'sync.toHost.endpointSlices.patches',
       'syncing EndpointSlices is not available in this version: remove these patches',
-    );
-  }
-  if (fields.isOn('managementApi.enabled')) {
-    refuse(
-      'managementApi.enabled',
-      'the key and token API is not available in this version: set it to false',
     );
   }
   return findings;
@@ -150,19 +145,5 @@ function durationRules(fields: Fields): Finding[] {
   order(['renewDeadline', '10s'], ['leaseDuration', '15s'], 'endpointSyncer.leaderElection');
   order(['retryPeriod', '2s'], ['renewDeadline', '10s'], 'endpointSyncer.leaderElection');
   order(['default', '24h'], ['max', '168h'], 'managementApi.tokenTtl');
-  return findings;
-}
-
-function managementRules(fields: Fields): Finding[] {
-  const findings: Finding[] = [];
-  const [cert, key] = ['managementApi.tls.certFile', 'managementApi.tls.keyFile'];
-  if ((fields.text(cert) === '') !== (fields.text(key) === '')) {
-    const [missing, there] = fields.text(cert) === '' ? [cert, key] : [key, cert];
-    findings.push(errorAtKey(pathOf(missing), `is required with ${there}`));
-  }
-  const issuer = fields.text('managementApi.issuer');
-  if (issuer !== '' && !issuer.startsWith('https://')) {
-    findings.push(errorAtValue(pathOf('managementApi.issuer'), 'must be an https:// URL'));
-  }
   return findings;
 }

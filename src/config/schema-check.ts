@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../lib/json.ts';
 import { errorAtKey, errorAtValue, type Finding } from './finding.ts';
 import type { ConfigPath } from './path.ts';
-import { configSchema, type ParsedConfig } from './schema.ts';
+import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
 import { show } from './schema-fields.ts';
 import { didYouMean } from './suggest.ts';
 
@@ -15,14 +15,15 @@ export interface SchemaResult {
 }
 
 /** Checks the sections that the schema describes. `written` has no empty keys. */
-export function checkSchema(written: JsonObject): SchemaResult {
+export function checkSchema(written: JsonObject, isNameOptional = false): SchemaResult {
+  const schema = isNameOptional ? namelessConfigSchema : configSchema;
   const checked: JsonObject = {};
   for (const section of Object.keys(configSchema.shape)) {
     const value = ownValue(written, section);
     if (value !== undefined) setOwn(checked, section, value);
   }
   // Compiling the schema to code pays from the second parse on; this is the only one.
-  const result = configSchema.safeParse(checked, { jitless: true });
+  const result = schema.safeParse(checked, { jitless: true });
   if (result.success) return { config: result.data, findings: [] };
   return { config: undefined, findings: result.error.issues.flatMap((issue) => findingsOf(issue, checked)) };
 }

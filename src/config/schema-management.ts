@@ -1,4 +1,4 @@
-/** `managementApi`: the key and token API. Checked in full, refused when it is switched on. */
+/** `managementApi`: the key and token API. */
 
 import * as z from 'zod';
 import { bindAddress, choice, duration, flag, text } from './schema-fields.ts';
@@ -8,7 +8,7 @@ const YEARS_MS = 3_650 * DAY_MS;
 
 export const managementSchema = z
   .strictObject({
-    enabled: flag('Not available in this version: must be false.', false),
+    enabled: flag('Serve it beside the sync; the api command serves it whatever this says.', false),
     bindAddress: bindAddress('Where the API is served.', '127.0.0.1:8443'),
     tls: z
       .strictObject({

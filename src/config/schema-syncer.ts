@@ -98,45 +98,48 @@ const leaderElection = z
   .prefault({})
   .meta({ description: 'One of several replicas works at a time.' });
 
-export const syncerSchema = z
-  .strictObject({
-    name: requiredLabel(
-      'Name of the virtual cluster, as vCluster was installed. Required.',
-      'the name of the virtual cluster, here, with --name or in VCLUSTER_NAME',
-    ),
-    virtual,
-    host,
-    owner,
-    workers: count('Objects synced at the same time.', { min: 1, max: 256 }, 10),
-    requireService: flag('Sync only Endpoints that have a Service, as vCluster does.', false),
-    onHostDelete: choice(
-      'When somebody deletes a copy on the host: make it again, or delete the virtual object as vCluster does.',
-      ['recreate', 'deleteVirtual'],
-      'recreate',
-    ),
-    createNamespaces: flag('Create host namespaces that are missing (multi-namespace modes).', false),
-    references: z
-      .strictObject({
-        naming: choice('Names that `reference` patches write.', ['short', 'long'], 'short'),
-      })
-      .prefault({}),
-    sandbox,
-    leaderElection,
-    http: z
-      .strictObject({
-        bindAddress: bindAddress('Where /healthz, /readyz and /metrics are served.', '127.0.0.1:8080'),
-      })
-      .prefault({}),
-    log: z
-      .strictObject({
-        level: choice(
-          'Least severe level that is written.',
-          ['debug', 'info', 'warn', 'error', 'silent'],
-          'info',
-        ),
-        format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
-      })
-      .prefault({}),
-  })
+const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
+
+const fields = z.strictObject({
+  name: requiredLabel(NAME, 'the name of the virtual cluster, here, with --name or in VCLUSTER_NAME'),
+  virtual,
+  host,
+  owner,
+  workers: count('Objects synced at the same time.', { min: 1, max: 256 }, 10),
+  requireService: flag('Sync only Endpoints that have a Service, as vCluster does.', false),
+  onHostDelete: choice(
+    'When somebody deletes a copy on the host: make it again, or delete the virtual object as vCluster does.',
+    ['recreate', 'deleteVirtual'],
+    'recreate',
+  ),
+  createNamespaces: flag('Create host namespaces that are missing (multi-namespace modes).', false),
+  references: z
+    .strictObject({
+      naming: choice('Names that `reference` patches write.', ['short', 'long'], 'short'),
+    })
+    .prefault({}),
+  sandbox,
+  leaderElection,
+  http: z
+    .strictObject({
+      bindAddress: bindAddress('Where /healthz, /readyz and /metrics are served.', '127.0.0.1:8080'),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: choice(
+        'Least severe level that is written.',
+        ['debug', 'info', 'warn', 'error', 'silent'],
+        'info',
+      ),
+      format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
+    })
+    .prefault({}),
+});
+
+export const syncerSchema = fields
   .prefault({} as never) // `name` is missing then, which is the error to report
   .meta({ description: 'How endpoint-syncer runs.' });
+
+/** For what has nothing to do with a virtual cluster: the key and token API alone. */
+export const namelessSyncerSchema = fields.extend({ name: label(NAME) }).prefault({});

@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { managementSchema } from './schema-management.ts';
 import { experimentalSchema, syncSchema } from './schema-sync.ts';
-import { syncerSchema } from './schema-syncer.ts';
+import { namelessSyncerSchema, syncerSchema } from './schema-syncer.ts';
 
 export const configSchema = z.looseObject({
   sync: syncSchema,
@@ -14,6 +14,9 @@ export const configSchema = z.looseObject({
   endpointSyncer: syncerSchema,
   managementApi: managementSchema,
 });
+
+/** The same for commands that need no virtual cluster: `endpointSyncer.name` may be absent. */
+export const namelessConfigSchema = configSchema.extend({ endpointSyncer: namelessSyncerSchema });
 
 /** What the schema makes of a valid file: defaults filled in, durations in ms, sizes in bytes. */
 export type ParsedConfig = z.output<typeof configSchema>;

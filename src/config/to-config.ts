@@ -3,7 +3,7 @@
 import { type JsonObject, isJsonObject, ownValue } from '../lib/json.ts';
 import { OWNER_API_VERSIONS } from './rules.ts';
 import type { ParsedConfig } from './schema.ts';
-import type { Config, NamespaceMode, PatchConfig, SyncConfig } from './types.ts';
+import type { Config, ManagementConfig, NamespaceMode, PatchConfig, SyncConfig } from './types.ts';
 
 /** `patches` are the entries of `sync.toHost.endpoints.patches`, `vclusterConfig` the file merged with vCluster's defaults. */
 export function toConfig(
@@ -33,7 +33,24 @@ export function toConfig(
     },
     httpBindAddress: own.http.bindAddress,
     log: own.log,
+    management: managementConfig(parsed),
     vclusterConfig,
+  };
+}
+
+function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig): ManagementConfig {
+  return {
+    enabled: api.enabled,
+    bindAddress: api.bindAddress,
+    tls: api.tls,
+    dataDir: api.dataDir,
+    store: api.store,
+    issuer: api.issuer === '' ? `https://${api.bindAddress}` : api.issuer,
+    maxTtlMs: api.maxTtl,
+    tokenTtl: { defaultMs: api.tokenTtl.default, maxMs: api.tokenTtl.max },
+    delegatedAuth: api.delegatedAuth,
+    bootstrapKeyFile: api.bootstrapKeyFile,
+    host: endpointSyncer.host,
   };
 }
 

@@ -57,8 +57,34 @@ export interface SandboxLimits {
   readonly memoBytes: number;
 }
 
+/** Where the key and token API keeps its objects. */
+export type StoreDriver = 'sqlite' | 'memory' | 'kubernetes';
+
+/** The key and token API. */
+export interface ManagementConfig {
+  /** Served by the daemon beside the sync; the `api` command serves it whatever this says. */
+  readonly enabled: boolean;
+  /** `host:port`; port 0 takes a free one. */
+  readonly bindAddress: string;
+  /** Paths of PEM files, both or none; '' for a certificate of its own making. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string };
+  readonly dataDir: string;
+  readonly store: { readonly driver: StoreDriver };
+  /** `https://…`, as tokens name it. */
+  readonly issuer: string;
+  /** Longest life of a key; 0: no maximum. */
+  readonly maxTtlMs: number;
+  readonly tokenTtl: { readonly defaultMs: number; readonly maxMs: number };
+  readonly delegatedAuth: boolean;
+  /** '' for none. */
+  readonly bootstrapKeyFile: string;
+  /** The host cluster: for the store `kubernetes`, and for callers with its tokens. */
+  readonly host: ClusterAccess & { readonly namespace: string };
+}
+
 export interface Config {
   readonly sync: SyncConfig;
+  /** '' only where the loader was told that nobody needs it. */
   readonly name: string;
   readonly virtual: ClusterAccess & { readonly secret: string };
   readonly host: ClusterAccess & { readonly namespace: string };
@@ -75,6 +101,7 @@ export interface Config {
     readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
     readonly format: 'json' | 'pretty' | 'auto';
   };
+  readonly management: ManagementConfig;
   /** vCluster's file merged with its defaults, our own sections removed: `context.vcluster.config`. */
   readonly vclusterConfig: JsonObject;
 }
@@ -108,7 +135,7 @@ export interface ConfigChecks {
 }
 
 /**
- * Settings from the command line: dotted path below `endpointSyncer` (`name`, `host.namespace`, `workers`) → the text as typed.
+ * Settings from the command line: dotted path below its section (`name`, `host.namespace`, `workers`, `dataDir`) → the text as typed.
  * They win over the environment and the file.
  */
 export type ConfigFlags = Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.t
 
 describe('defaults', () => {
   test('a file with nothing but the name', () => {
-    const { vclusterConfig, sync, ...own } = validConfig('endpointSyncer: {name: vc}');
+    const { vclusterConfig, sync, management: _management, ...own } = validConfig('endpointSyncer: {name: vc}');
     expect(own).toEqual({
       name: 'vc',
       virtual: { kubeconfig: '', context: '', secret: '' },
@@ -249,11 +249,6 @@ describe('features that are not there yet', () => {
       `${withSyncer('')}sync: {toHost: {endpointSlices: {patches: [{path: a, expression: value}]}}}`,
       /sync.toHost.endpointSlices.patches syncing EndpointSlices is not available/u,
     ],
-    [
-      'the management API',
-      `${withSyncer('')}managementApi: {enabled: true}`,
-      /managementApi.enabled the key and token API is not available/u,
-    ],
   ])('%s is refused when it is switched on', (_, text, problem) => {
     const problems = problemsIn(text);
     expect(problems).toHaveLength(1);
@@ -470,8 +465,8 @@ describe('whatever the file holds', () => {
   });
 
   test('wrong values in known places are found in their place', () => {
-    const paths = FLAGS.filter(({ type }) => type !== 'switch').map(({ field }) => [
-      'endpointSyncer',
+    const paths = FLAGS.filter(({ type }) => type !== 'switch').map(({ section, field }) => [
+      section,
       ...field.split('.'),
     ]);
     fc.assert(

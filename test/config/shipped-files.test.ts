@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { FLAGS } from '../../src/config/flags.ts';
+import { FLAGS, flagFields } from '../../src/config/flags.ts';
 import { configJsonSchema } from '../../src/config/json-schema.ts';
 import { knownKeys } from '../../src/config/schema-check.ts';
 import { parseText, validConfig } from './setup.ts';
@@ -49,7 +49,7 @@ describe('the JSON Schema', () => {
 
   test('every field of endpointSyncer has a flag, but for those that nobody sets by hand', () => {
     const fields = leaves(schema, ['endpointSyncer']).map(([path]) => path.split('.').slice(1).join('.'));
-    const flags = new Set(FLAGS.map(({ field }) => field));
+    const flags = new Set(flagFields('endpointSyncer'));
     expect(fields.filter((field) => !flags.has(field))).toEqual([
       'leaderElection.leaseDuration',
       'leaderElection.renewDeadline',
@@ -58,9 +58,21 @@ describe('the JSON Schema', () => {
     expect([...flags].filter((field) => !fields.includes(field))).toEqual([]);
   });
 
+  test('every field of managementApi has a flag, but the one that the api command stands for', () => {
+    const fields = leaves(schema, ['managementApi']).map(([path]) => path.split('.').slice(1).join('.'));
+    expect(fields.filter((field) => field !== 'enabled').toSorted()).toEqual(
+      flagFields('managementApi').toSorted(),
+    );
+  });
+
+  test('no two flags, and no two fields, are the same', () => {
+    expect(new Set(FLAGS.map(({ flag }) => flag)).size).toBe(FLAGS.length);
+    expect(new Set(FLAGS.map(({ field }) => field)).size).toBe(FLAGS.length);
+  });
+
   test('flags and schema agree on types and words', () => {
-    for (const { field, type, words } of FLAGS) {
-      const node = at(schema, ['endpointSyncer', ...field.split('.')]);
+    for (const { section, field, type, words } of FLAGS) {
+      const node = at(schema, [section, ...field.split('.')]);
       expect([field, node?.enum]).toEqual([field, words]);
       const isText = node?.type === 'string' || node?.anyOf !== undefined;
       expect([field, isText ? 'text' : node?.type]).toEqual([
