@@ -7,7 +7,7 @@ import type { StoredEntry } from '../store/types.ts';
 import { jsonAnswer, type Answer } from './answer.ts';
 import type { ObjectPage } from './list-objects.ts';
 import type { AnswerForm, OfferedForm } from './negotiate.ts';
-import { presented, type ObjectViews } from './object-view.ts';
+import { overlaid, presented, type ObjectViews } from './object-view.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { partialMetadata, tableOf, type IncludeObject, type TableOptions } from './table.ts';
 
@@ -54,7 +54,8 @@ export class ObjectAnswers {
     code: number,
     { object, resourceVersion }: { object: JsonObject; resourceVersion: string },
   ): Answer {
-    return this.#shown(how, code, presented(how.definition, object, resourceVersion));
+    const value = overlaid(how.definition, object);
+    return this.#shown(how, code, presented(how.definition, value, resourceVersion));
   }
 
   #shown(how: Presentation, code: number, object: ReturnType<typeof presented>): Answer {

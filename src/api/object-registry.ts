@@ -121,7 +121,7 @@ export class ObjectRegistry {
   /** The rest of a create, once it is known who owns what. Throws `StoreError` `exists`. */
   async insertPrepared(target: Target, object: JsonObject, context: WriteContext): Promise<Written> {
     const { definition } = target;
-    definition.prepare(object, undefined);
+    definition.prepare(object, undefined, undefined);
     const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
     await this.#review({ target, next, previous: undefined, entry: undefined }, context);
     refuseInvalid(target, next, undefined);
@@ -136,7 +136,8 @@ export class ObjectRegistry {
     }
     const entry = await this.store.create(key, stored);
     await this.admission.afterWrite(definition, { type: 'created', entry });
-    return { object: next, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
+    const shown = definition.view?.firstShown?.(next) ?? next;
+    return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
 
   /** PUT. */
@@ -211,7 +212,7 @@ export class ObjectRegistry {
     const { definition } = target;
     const previous = currentForm(definition, entry);
     let next: JsonObject = { ...object, metadata: keptMetadata(metadataOf(object), metadataOf(previous)) };
-    definition.prepare(next, previous);
+    definition.prepare(next, previous, entry.value);
     if (definition.hasGeneration) next = withGeneration(next, nextGeneration(next, previous));
     next = canonical(definition, next);
     await this.#review({ target, next, previous, entry }, context);

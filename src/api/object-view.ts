@@ -10,9 +10,15 @@ import { metadataOf } from './validation/metadata.ts';
 /** Metadata fields that stand before the resourceVersion, where a real server writes it. */
 const BEFORE_VERSION = ['name', 'generateName', 'namespace', 'selfLink', 'uid'];
 
+/** The text of an entry, good as long as what lies over it is the same. */
+interface Text {
+  readonly version: string;
+  readonly text: string;
+}
+
 export class ObjectViews {
   /** The JSON text of entries, which many watchers and lists share. */
-  readonly #texts = new WeakMap<ResourceDefinition, WeakMap<StoredEntry, string>>();
+  readonly #texts = new WeakMap<ResourceDefinition, WeakMap<StoredEntry, Text>>();
 
   object(definition: ResourceDefinition, entry: StoredEntry): KubeObject {
     return viewOf(definition, entry.value, String(entry.revision));
@@ -25,11 +31,11 @@ export class ObjectViews {
       texts = new WeakMap();
       this.#texts.set(definition, texts);
     }
-    let text = texts.get(entry);
-    if (text === undefined) {
-      text = JSON.stringify(this.object(definition, entry));
-      texts.set(entry, text);
-    }
+    const version = definition.view?.overlay?.version(entry.value) ?? '';
+    const known = texts.get(entry);
+    if (known?.version === version) return known.text;
+    const text = JSON.stringify(this.object(definition, entry));
+    texts.set(entry, { version, text });
     return text;
   }
 
@@ -44,7 +50,12 @@ export class ObjectViews {
 
 function viewOf(definition: ResourceDefinition, stored: JsonObject, resourceVersion: string): KubeObject {
   const value = definition.view ? definition.view.fromStorage(stored) : stored;
-  return presented(definition, value, resourceVersion);
+  return presented(definition, overlaid(definition, value), resourceVersion);
+}
+
+/** The object with the facts that are kept beside it. */
+export function overlaid(definition: ResourceDefinition, value: JsonObject): JsonObject {
+  return definition.view?.overlay?.over(value) ?? value;
 }
 
 /** An object in the shape of its kind, as a client sees it. `resourceVersion` `''`: it was not stored. */

@@ -74,8 +74,11 @@ export interface ResourceDefinition extends Resource {
   readonly deprecation: string;
   /** Fills in what the client left out. Changes the object, which is a decoded copy. */
   applyDefaults(object: JsonObject): void;
-  /** What the server sets or clears itself before validation. Changes `next`. */
-  prepare(next: JsonObject, previous: JsonObject | undefined): void;
+  /**
+   * What the server sets or clears itself before validation. Changes `next`. `stored` is `previous` as it is stored, with what its view
+   * does not show.
+   */
+  prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void;
   validate(next: JsonObject, previous: JsonObject | undefined): FieldError[];
   /** Hints for the client beyond unknown fields. */
   warnings(object: JsonObject): readonly string[];
@@ -113,6 +116,17 @@ export interface ObjectView {
   /** `stored` is the state that is replaced, as it is stored; undefined for a new object. */
   toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject;
   fromStorage(stored: JsonObject): JsonObject;
+  /** What the answer to a create shows of the object that was written; default: all of it. */
+  firstShown?(object: JsonObject): JsonObject;
+  readonly overlay?: Overlay;
+}
+
+/** Facts that clients see in an object but that are kept beside it, so that they can change without a new revision. */
+export interface Overlay {
+  /** Differs when what {@link over} adds to the object differs; `''`: nothing. */
+  version(object: JsonObject): string;
+  /** The object, as it is stored or as its view shows it, with these facts; not changed in place. */
+  over(object: JsonObject): JsonObject;
 }
 
 /** The fields without which there is no kind; the others have a usual value. */
