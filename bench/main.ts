@@ -6,6 +6,10 @@ interface Benchmark {
 }
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  api: {
+    summary: 'the key and token API beside a kube-apiserver: GET, list, durable create, watch, memory',
+    load: () => import('./api.ts'),
+  },
   patch: {
     summary: 'patches, object in, object out, beside goja, isolated-vm and a plain function',
     load: () => import('./patch.ts'),

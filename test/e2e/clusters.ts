@@ -35,11 +35,15 @@ export interface RealClusters extends AsyncDisposable {
   stop(component: Component): Promise<void>;
   /** Resolves when an API server answers `/readyz`; the controllers are only started. */
   start(component: Component): Promise<void>;
+  /** Of a component that runs. */
+  pidOf(component: Component): number;
 }
 
 export interface StartOptions {
   /** Default true. */
   controllers?: boolean;
+  /** etcd syncs every write to the disk, as one that matters does; default false: tests need no more than the semantics. */
+  isDurable?: boolean;
 }
 
 const USERS = ['syncer-a', 'syncer-b', 'syncer-c'];
@@ -51,7 +55,7 @@ export async function startRealClusters(options: StartOptions = {}): Promise<Rea
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-kube-'));
   const clusters = new Clusters(assets, directory, await freePorts(4));
   try {
-    await clusters.startAll(options.controllers ?? true);
+    await clusters.startAll(options);
     return clusters;
   } catch (error) {
     await clusters[Symbol.asyncDispose]();
@@ -83,10 +87,10 @@ class Clusters implements RealClusters {
     writeFileSync(join(directory, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }));
   }
 
-  async startAll(controllers: boolean): Promise<void> {
+  async startAll({ controllers = true, isDurable = false }: StartOptions): Promise<void> {
     this.#spawn('etcd', 'etcd', [
       `--data-dir=${this.#directory}/etcd`,
-      '--unsafe-no-fsync',
+      ...(isDurable ? [] : ['--unsafe-no-fsync']),
       `--listen-client-urls=${this.#etcdClient}`,
       `--advertise-client-urls=${this.#etcdClient}`,
       `--listen-peer-urls=${this.#etcdPeer}`,
@@ -164,6 +168,12 @@ class Clusters implements RealClusters {
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
+  }
+
+  pidOf(component: Component): number {
+    const pid = this.#running.get(component)?.pid;
+    if (pid === undefined) throw new Error(`${component} does not run`);
+    return pid;
   }
 
   async stop(component: Component): Promise<void> {

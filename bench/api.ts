@@ -1,0 +1,301 @@
+/**
+ * The key and token API beside a kube-apiserver that serves ConfigMaps of the same size: the same requests by the same client, in turns, in one
+ * run on one machine.
+ *
+ *   npm run bench -- api [--rounds 3] [--millis 2000] [--objects 500] [--watchers 1000] [--events 60] [--creates 3000] [--only ours]
+ *
+ * The client is a process of its own (`api-client.ts`): bare HTTP/1.1 over TLS 1.3, one connection per lane and per watcher, no pipelining, no
+ * compression. Both servers are new in every round and stay up through it; the one that is not asked is idle. Each phase runs on both
+ * before the next one begins, and who goes first changes from round to round.
+ */
+
+import { fork, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { LoadPhase, LoadResult, Phase, WatchEventsResult } from './api-client.ts';
+import { report, type Measured } from './api-report.ts';
+import {
+  ask,
+  changeOf,
+  startKubeApiServer,
+  startOurs,
+  type Subject,
+  type SubjectName,
+} from './api-servers.ts';
+import { costOf } from './process-cost.ts';
+
+const RESULTS = join(import.meta.dirname, 'results', 'api.json');
+/** Bytes of one object's JSON, as GET answers it. */
+const OBJECT_BYTES = 1024;
+
+export interface ApiPlan {
+  readonly rounds: number;
+  readonly millis: number;
+  readonly objects: number;
+  readonly watchers: number;
+  readonly events: number;
+  readonly creates: number;
+  readonly getConnections: number;
+  readonly listConnections: number;
+  readonly createConnections: number;
+  readonly subjects: readonly SubjectName[];
+}
+
+export async function run(args: readonly string[]): Promise<void> {
+  const plan = planOf(args);
+  const [loadAverage = 0] = loadavg();
+  const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
+  const rounds: Partial<Record<SubjectName, Measured>>[] = [];
+  try {
+    for (let round = 0; round < plan.rounds; round++) {
+      process.stderr.write(`round ${round + 1} of ${plan.rounds}\n`);
+      rounds.push(await measureRound(plan, { round, directory }));
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  const machine = {
+    // Before we add to it: other work on the machine makes every number worse.
+    loadAverage,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+  const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
+  process.stdout.write(`${result.table}\n`);
+  if (plan.subjects.length < 2) return;
+  mkdirSync(join(RESULTS, '..'), { recursive: true });
+  writeFileSync(RESULTS, `${JSON.stringify(result.json, undefined, 2)}\n`);
+}
+
+async function measureRound(
+  plan: ApiPlan,
+  { round, directory }: { round: number; directory: string },
+): Promise<Partial<Record<SubjectName, Measured>>> {
+  await using cleanup = new AsyncDisposableStack();
+  const subjects: Subject[] = [];
+  for (const name of plan.subjects) {
+    const place = join(directory, `round-${round}`);
+    subjects.push(
+      cleanup.use(name === 'ours' ? await startOurs(place, profiling()) : await startKubeApiServer()),
+    );
+  }
+  if (round % 2 === 1) subjects.reverse();
+  const client = cleanup.use(new ClientProcess());
+  const bench: Bench = { plan, client };
+  const fillers = new Map<SubjectName, string>();
+  for (const subject of subjects) fillers.set(subject.name, await fill(bench, subject));
+  const parts = new Map<SubjectName, Partial<Measured>[]>();
+  for (const phase of [watchPhase, getPhase, listPhase, createPhase]) {
+    for (const subject of subjects) {
+      const part = await phase(bench, subject, fillers.get(subject.name) ?? '');
+      parts.set(subject.name, [...(parts.get(subject.name) ?? []), part]);
+    }
+  }
+  const whole = subjects.map(({ name }) => [name, Object.assign({}, ...(parts.get(name) ?? []))] as const);
+  return Object.fromEntries(whole) as Partial<Record<SubjectName, Measured>>; // every part is there
+}
+
+/** For whoever wants to know where our time goes; the file lands in the folder that is named. */
+function profiling(): string[] {
+  const folder = process.env['BENCH_API_PROFILE'];
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+}
+
+interface Bench {
+  readonly plan: ApiPlan;
+  readonly client: ClientProcess;
+}
+
+/** Makes the objects, each {@link OBJECT_BYTES} long; the filler that makes them so. */
+async function fill({ plan, client }: Bench, { peer, collection, object }: Subject): Promise<string> {
+  const probe = async (name: string, filler: string): Promise<number> => {
+    const body = JSON.stringify(object(name, filler));
+    const { code, text } = await ask(peer, { method: 'POST', path: collection, body });
+    if (code !== 201) throw new Error(`POST ${collection} was answered with ${code}: ${text}`);
+    return (await ask(peer, { method: 'GET', path: `${collection}/${name}` })).text.length;
+  };
+  const bytes = await probe('probe-1', 'x');
+  const filler = 'x'.repeat(OBJECT_BYTES - bytes + 1);
+  const found = await probe('probe-2', filler);
+  if (Math.abs(found - OBJECT_BYTES) > 32)
+    throw new Error(`an object has ${found} bytes, not ${OBJECT_BYTES}`);
+  await client.load({
+    peer,
+    request: { method: 'POST', path: collection, body: JSON.stringify(object('object-{n}', filler)) },
+    code: 201,
+    connections: plan.createConnections,
+    requests: plan.objects - 2,
+  });
+  return filler;
+}
+
+/** First of all phases: memory that another one left unused would hide what watchers need. */
+async function watchPhase({ plan, client }: Bench, subject: Subject): Promise<Partial<Measured>> {
+  const { peer, pid, collection } = subject;
+  const { resourceVersion } = listMetadata(await ask(peer, { method: 'GET', path: `${collection}?limit=1` }));
+  const before = await settledRss(pid);
+  await client.run({
+    kind: 'watch-open',
+    peer,
+    path: `${collection}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`,
+    watchers: plan.watchers,
+  });
+  const after = await settledRss(pid);
+  const request = changeOf(subject, 'object-1');
+  const warmUp = { kind: 'watch-events', peer, request, events: 10, pauseMs: 5 } as const;
+  await client.run(warmUp);
+  const cpuMs = costOf(pid).cpuMs;
+  const events = (await client.run({ ...warmUp, events: plan.events, pauseMs: 20 })) as WatchEventsResult;
+  const afterEvents = await settledRss(pid);
+  const watchCpuMs = (costOf(pid).cpuMs - cpuMs) / plan.events;
+  await client.run({ kind: 'watch-close' });
+  return {
+    rssBytes: before,
+    watcherBytes: (after - before) / plan.watchers,
+    usedWatcherBytes: (afterEvents - before) / plan.watchers,
+    deliveryP50Ms: events.p50Ms,
+    deliveryP99Ms: events.p99Ms,
+    deliveryLastMs: events.lastP50Ms,
+    deliveryWriteMs: events.writeP50Ms,
+    deliveryCpuMs: watchCpuMs,
+    deliveryClientCpu: events.clientCpu,
+  };
+}
+
+async function getPhase(
+  { plan, client }: Bench,
+  { peer, collection, pid }: Subject,
+): Promise<Partial<Measured>> {
+  const request = { method: 'GET', path: `${collection}/object-1` };
+  const load = { peer, request, code: 200, connections: plan.getConnections };
+  await client.load({ ...load, millis: plan.millis / 2 });
+  const cpuMs = costOf(pid).cpuMs;
+  const { requestsPerSecond, requests, p99Ms, bytesPerAnswer, clientCpu } = await client.load({
+    ...load,
+    millis: plan.millis,
+  });
+  return {
+    getsPerSecond: requestsPerSecond,
+    getP99Ms: p99Ms,
+    getBytes: bytesPerAnswer,
+    getCpuMs: (costOf(pid).cpuMs - cpuMs) / requests,
+    getClientCpu: clientCpu,
+  };
+}
+
+async function listPhase({ plan, client }: Bench, { peer, collection }: Subject): Promise<Partial<Measured>> {
+  const request = { method: 'GET', path: `${collection}?limit=500` };
+  const load = { peer, request, code: 200, connections: plan.listConnections };
+  await client.load({ ...load, millis: plan.millis / 2 });
+  const result = await client.load({ ...load, millis: plan.millis });
+  return {
+    listsPerSecond: result.requestsPerSecond,
+    listP99Ms: result.p99Ms,
+    listBytes: result.bytesPerAnswer,
+    listClientCpu: result.clientCpu,
+  };
+}
+
+/** Last: the lists of the other phases stay short. */
+async function createPhase(
+  { plan, client }: Bench,
+  { peer, collection, object, pid }: Subject,
+  filler: string,
+): Promise<Partial<Measured>> {
+  const load = (prefix: string, requests: number): Promise<LoadResult> =>
+    client.load({
+      peer,
+      request: { method: 'POST', path: collection, body: JSON.stringify(object(`${prefix}-{n}`, filler)) },
+      code: 201,
+      connections: plan.createConnections,
+      requests,
+    });
+  await load('warm', Math.ceil(plan.creates / 4));
+  const cpuMs = costOf(pid).cpuMs;
+  const result = await load('new', plan.creates);
+  return {
+    createsPerSecond: result.requestsPerSecond,
+    createP99Ms: result.p99Ms,
+    createCpuMs: (costOf(pid).cpuMs - cpuMs) / result.requests,
+    createClientCpu: result.clientCpu,
+  };
+}
+
+function listMetadata({ text }: { text: string }): { resourceVersion: string } {
+  return (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata; // a list
+}
+
+/** The resident bytes when they have stopped changing, or after ten seconds. */
+async function settledRss(pid: number): Promise<number> {
+  const seen: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    seen.push(costOf(pid).rssBytes);
+    const [a = 0, b = 0, c = 0, d = 0] = seen.slice(-4);
+    const isStill = seen.length >= 4 && Math.max(a, b, c, d) - Math.min(a, b, c, d) < 0.005 * d;
+    if (isStill) break;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  return seen.at(-1) ?? 0;
+}
+
+class ClientProcess implements AsyncDisposable {
+  readonly #child: ChildProcess = fork(join(import.meta.dirname, 'api-client.ts'));
+
+  async load(phase: Omit<LoadPhase, 'kind'>): Promise<LoadResult> {
+    return (await this.run({ kind: 'load', ...phase })) as LoadResult; // what a load answers
+  }
+
+  run(phase: Phase): Promise<LoadResult | WatchEventsResult | undefined> {
+    return new Promise((resolve, reject) => {
+      const take = (message: unknown): void => {
+        this.#child.off('exit', gone);
+        const { result, error } = message as { result?: LoadResult | WatchEventsResult; error?: string }; // our own child
+        if (error === undefined) resolve(result);
+        else reject(new Error(error));
+      };
+      const gone = (): void => reject(new Error('the client process ended'));
+      this.#child.once('message', take);
+      this.#child.once('exit', gone);
+      this.#child.send(phase);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+function planOf(args: readonly string[]): ApiPlan {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string', default: '3' },
+      millis: { type: 'string', default: '2000' },
+      objects: { type: 'string', default: '500' },
+      watchers: { type: 'string', default: '1000' },
+      events: { type: 'string', default: '60' },
+      creates: { type: 'string', default: '3000' },
+      only: { type: 'string', default: '' },
+    },
+  });
+  const all: readonly SubjectName[] = ['ours', 'kube-apiserver'];
+  return {
+    rounds: Number(values.rounds),
+    millis: Number(values.millis),
+    objects: Number(values.objects),
+    watchers: Number(values.watchers),
+    events: Number(values.events),
+    creates: Number(values.creates),
+    getConnections: 32,
+    listConnections: 8,
+    createConnections: 64,
+    subjects: values.only === '' ? all : all.filter((name) => name === values.only),
+  };
+}
