@@ -18,6 +18,7 @@ const RANKS: Record<string, number> = {
   api: 4,
   sandbox: 4,
   cluster: 4,
+  'kubernetes-store': 5,
   patch: 5,
   write: 6,
   sync: 7,

@@ -1,0 +1,275 @@
+/** The store in the Secrets of a namespace: several replicas share it, and the engine is the etcd that the cluster runs anyway. */
+
+import { ListWatch, type ListWatchCondition, type ListWatchMetrics } from '../cluster/list-watch.ts';
+import type { WatchClient } from '../cluster/types.ts';
+import { SECRETS } from '../kube/object.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { Random } from '../lib/random.ts';
+import type { Logger } from '../observe/logger.ts';
+import {
+  StoreError,
+  type ListPage,
+  type ListResult,
+  type Notes,
+  type Store,
+  type StoredEntry,
+  type StoreKey,
+  type StoreRange,
+  type StoreWatch,
+  type WatchObserver,
+} from '../store/types.ts';
+import { DamageReport } from './damage-report.ts';
+import { EventFeed } from './event-feed.ts';
+import { HostSecrets } from './host-secrets.ts';
+import { Lists } from './lists.ts';
+import { Mirror } from './mirror.ts';
+import { Patience } from './patience.ts';
+import { Reader } from './reader.ts';
+import { SecretNames } from './secret-names.ts';
+import { ShardedNotes } from './sharded-notes.ts';
+import { WriteLedger } from './write-ledger.ts';
+import { Writer } from './writer.ts';
+
+export interface KubernetesStoreOptions {
+  /** Of the host cluster. It stays the caller's, who disposes of it after the store. */
+  readonly client: WatchClient;
+  /** Where the Secrets are. */
+  readonly namespace: string;
+  /** Tells this store from others in the same namespace; any text. Replicas of one store name it alike. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics?: ListWatchMetrics;
+  /** Events kept for watches that begin in the past; default 2048. */
+  readonly historyLimit?: number;
+  /** JSON bytes of the objects in them; default 32 MiB. */
+  readonly historyBytesMax?: number;
+  /** Until an operation must have an end; default 10 s. */
+  readonly timeoutMs?: number;
+  /** How long a deletion waits for its event, and a create that seems not to have happened for a sign of life; default 1 s. */
+  readonly eventWaitMs?: number;
+}
+
+const HISTORY_LIMIT = 2048;
+const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
+const TIMEOUT_MS = 10_000;
+const EVENT_WAIT_MS = 1000;
+const NO_METRICS: ListWatchMetrics = {
+  expect: () => undefined,
+  ended: () => undefined,
+  received: () => undefined,
+};
+
+/**
+ * Reads and writes go straight to the host, so that all replicas see one another's at once; one list-watch feeds all watches. Methods
+ * reject with `StoreError`, and with `StatusError` when the host refuses (500, 503), does not answer (503), leaves open whether a write
+ * happened (504), or when an object is larger than a Secret (413).
+ */
+export class KubernetesStore implements Store {
+  readonly #options: KubernetesStoreOptions;
+  readonly #closing = new AbortController();
+  readonly #names: SecretNames;
+  readonly #secrets: HostSecrets;
+  readonly #feed: EventFeed;
+  readonly #mirror: Mirror;
+  readonly #listWatch: ListWatch;
+  readonly #reader: Reader;
+  readonly #lists: Lists;
+  readonly #writer: Writer;
+  readonly #notes = new Map<string, ShardedNotes>();
+  #running: Promise<void> | undefined;
+  /** The latest moment of the host that this replica knows of. */
+  #newest = 0;
+  /** What `compact` was told. */
+  #compacted = 0;
+
+  constructor(options: KubernetesStoreOptions) {
+    const { client, namespace, name, logger, clock, random } = options;
+    this.#options = options;
+    const names = new SecretNames(name);
+    const secrets = new HostSecrets(client, namespace);
+    const ledger = new WriteLedger();
+    const damage = new DamageReport(logger, namespace);
+    const feed = new EventFeed({
+      logger,
+      eventsMax: Math.max(1, options.historyLimit ?? HISTORY_LIMIT),
+      bytesMax: options.historyBytesMax ?? HISTORY_BYTES_MAX,
+    });
+    const restarted = (revision: number): void => this.#restart(revision);
+    const mirror = new Mirror({ names, feed, ledger, damage, clock, restarted });
+    const observed = (revision: number): void => this.#observe(revision);
+    const reader = new Reader({ names, secrets, mirror, damage, observed });
+    this.#names = names;
+    this.#secrets = secrets;
+    this.#feed = feed;
+    this.#mirror = mirror;
+    this.#reader = reader;
+    this.#lists = new Lists({ names, secrets, mirror, damage, observed });
+    this.#writer = new Writer({
+      namespace,
+      names,
+      secrets,
+      reader,
+      mirror,
+      ledger,
+      newWriteId: writeIds(random),
+      eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
+    });
+    this.#listWatch = new ListWatch({
+      client,
+      resource: SECRETS,
+      namespace,
+      labelSelector: names.objectSelector(),
+      sink: mirror,
+      clock,
+      random,
+      logger,
+      metrics: options.metrics ?? NO_METRICS,
+    });
+  }
+
+  /** Begins to follow the host; resolves when watches can begin. Rejects with `StoreError` `closed` when `signal` aborts before. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#listWatch.run(this.#closing.signal);
+    const close = (): void => void this[Symbol.asyncDispose]();
+    signal.addEventListener('abort', close, { once: true });
+    if (signal.aborted) close();
+    try {
+      while (!this.#mirror.isSynced) {
+        this.#checkOpen();
+        await this.#mirror.until(() => this.#mirror.isSynced, TIMEOUT_MS);
+      }
+    } finally {
+      signal.removeEventListener('abort', close);
+    }
+  }
+
+  /** How the watch on the host is, for readiness. */
+  get condition(): ListWatchCondition {
+    return this.#listWatch.condition;
+  }
+
+  async revision(): Promise<number> {
+    return await this.#reader.revision(this.#patience());
+  }
+
+  async get(key: StoreKey): Promise<StoredEntry | undefined> {
+    const seen = await this.#reader.see(key, this.#patience());
+    return seen.state === 'entry' ? seen.entry : undefined;
+  }
+
+  async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
+    const patience = this.#patience();
+    if (page.atRevision !== undefined) {
+      if (page.atRevision < this.#compacted) throw compacted(page.atRevision, this.#compacted);
+      await this.#checkHappened(page.atRevision, patience);
+    }
+    return await this.#lists.list(range, page, patience);
+  }
+
+  async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.create(key, value, this.#patience()));
+  }
+
+  async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.update(key, value, expectedRevision, this.#patience()));
+  }
+
+  async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.delete(key, expectedRevision, this.#patience()));
+  }
+
+  async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
+    await this.#checkHappened(afterRevision, this.#patience());
+    this.#checkOpen();
+    const close = this.#feed.subscribe(range, afterRevision, observer);
+    const reached = (): number => Math.max(afterRevision, this.#reached);
+    return {
+      get revision() {
+        return reached();
+      },
+      close,
+    };
+  }
+
+  /** Of this replica: the host forgets by its own rules. */
+  async compact(revision: number): Promise<void> {
+    await this.#checkHappened(revision, this.#patience());
+    this.#compacted = Math.max(this.#compacted, revision);
+    this.#feed.forget(revision);
+  }
+
+  notes(table: string): Notes {
+    let notes = this.#notes.get(table);
+    if (notes === undefined) {
+      const { namespace, logger } = this.#options;
+      const newPatience = (): Patience => this.#patience();
+      const [names, secrets] = [this.#names, this.#secrets];
+      notes = new ShardedNotes({ table, namespace, names, secrets, logger, newPatience });
+      this.#notes.set(table, notes);
+    }
+    return notes;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#feed.endAll();
+    this.#mirror.wakeAll();
+    await this.#running;
+  }
+
+  /** Bookmarks tell the list-watch of moments without events. */
+  get #reached(): number {
+    return Math.max(this.#mirror.revision, Number(this.#listWatch.resourceVersion));
+  }
+
+  #observe(revision: number): void {
+    this.#newest = Math.max(this.#newest, revision);
+  }
+
+  #noted(entry: StoredEntry): StoredEntry {
+    this.#observe(entry.revision);
+    return entry;
+  }
+
+  /** The host counts anew, after a restore from a backup. */
+  #restart(revision: number): void {
+    this.#newest = revision;
+    this.#compacted = 0;
+    this.#lists.forget();
+  }
+
+  async #checkHappened(revision: number, patience: Patience): Promise<void> {
+    if (revision <= Math.max(this.#newest, this.#reached)) return;
+    if (revision <= (await this.#reader.revision(patience))) return;
+    throw new StoreError('future', `revision ${revision} has not happened yet`);
+  }
+
+  #patience(): Patience {
+    this.#checkOpen();
+    const { namespace, clock, random, timeoutMs = TIMEOUT_MS } = this.#options;
+    return new Patience({ namespace, clock, random, signal: this.#closing.signal, timeoutMs });
+  }
+
+  #checkOpen(): void {
+    if (this.#closing.signal.aborted) throw new StoreError('closed', 'the store is closed');
+  }
+}
+
+function compacted(revision: number, floor: number): StoreError {
+  return new StoreError(
+    'compacted',
+    `revision ${revision} is older than the history, which starts after ${floor}`,
+  );
+}
+
+/** Unique among replicas by chance, within one by counting. */
+function writeIds(random: Random): () => string {
+  const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
+  const replica = part() + part();
+  let count = 0;
+  return () => `${replica}-${(++count).toString(36)}`;
+}

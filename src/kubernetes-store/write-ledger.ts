@@ -1,0 +1,72 @@
+/** Writes that are under way, and what the mirror has seen of them: the answer to a write may get lost, its event does not. */
+
+import type { StoredEntry } from '../store/types.ts';
+import type { Held } from './secret-codec.ts';
+
+/** One Secret went from one state to another. Undefined: there was, or is, no readable object. */
+export interface Change {
+  readonly secretName: string;
+  readonly before: Held | undefined;
+  readonly after: Held | undefined;
+  readonly revision: number;
+  /** False when a list showed it: there may have been states in between. */
+  readonly isExact: boolean;
+}
+
+export interface PendingWrite {
+  /** The state that this write made, once it was seen; for a deletion the last one, at the revision of the deletion. */
+  readonly seen: StoredEntry | undefined;
+  /** States of this Secret went by unseen: that nothing was seen proves nothing. */
+  readonly isBlind: boolean;
+  close(): void;
+}
+
+/** What to look for: the id of a write, or the revision that a deletion ends. */
+export type Sought = { readonly writeId: string } | { readonly deletedRevision: number };
+
+interface Pending {
+  readonly secretName: string;
+  readonly sought: Sought;
+  seen: StoredEntry | undefined;
+  isBlind: boolean;
+}
+
+export class WriteLedger {
+  readonly #pending = new Set<Pending>();
+
+  /** Must be opened before the request is sent. */
+  open(secretName: string, sought: Sought): PendingWrite {
+    const pending: Pending = { secretName, sought, seen: undefined, isBlind: false };
+    this.#pending.add(pending);
+    return {
+      get seen() {
+        return pending.seen;
+      },
+      get isBlind() {
+        return pending.isBlind;
+      },
+      close: () => void this.#pending.delete(pending),
+    };
+  }
+
+  observe(change: Change): void {
+    for (const pending of this.#pending) {
+      if (pending.secretName !== change.secretName || pending.seen !== undefined) continue;
+      pending.seen = outcomeOf(pending.sought, change);
+      if (pending.seen === undefined && !change.isExact) pending.isBlind = true;
+    }
+  }
+
+  /** The host's history has started anew. */
+  blind(): void {
+    for (const pending of this.#pending) pending.isBlind = true;
+  }
+}
+
+function outcomeOf(sought: Sought, { before, after, revision, isExact }: Change): StoredEntry | undefined {
+  if ('writeId' in sought) return after?.writeId === sought.writeId ? after.entry : undefined;
+  if (after !== undefined || before === undefined) return undefined;
+  // A list that no longer shows it: whoever deleted it, it is gone as this write wanted.
+  const isOurs = !isExact || before.entry.revision === sought.deletedRevision;
+  return isOurs ? { ...before.entry, revision } : undefined;
+}
