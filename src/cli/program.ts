@@ -46,6 +46,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./names.ts'),
   },
   {
+    name: 'store',
+    summary: 'back up, check or compact the store of the key and token API',
+    load: () => import('./store.ts'),
+  },
+  {
     name: 'schema',
     summary: 'print the JSON Schema of the configuration file',
     load: () => import('./schema.ts'),

@@ -1,7 +1,7 @@
 /** The database as a file: who may read it, who writes it, how it is opened. */
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../kube/errors.ts';
 import { checkVersion, migrate } from './schema.ts';
@@ -10,6 +10,11 @@ import { isDatabaseBusy, unusable } from './storage-error.ts';
 /** A database that nobody else writes while it is open. */
 export interface WritableDatabase extends Disposable {
   readonly database: DatabaseSync;
+}
+
+/** The management store below its data folder. */
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, 'management.db');
 }
 
 /** Another process holds a lock only for moments: at its end, or while it takes up what a crash left. */
@@ -28,6 +33,7 @@ export function openForWriting(file: string): WritableDatabase {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     lock = takeLock(file);
     create(file);
+    keepPrivate(file);
     refuseForeignLog(file);
     database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
     migrate(database, file);
@@ -52,7 +58,6 @@ export function openForReading(file: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     statSync(file);
-    refuseForeignLog(file);
     database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     checkVersion(database, file);
     return database;
@@ -99,6 +104,16 @@ function create(file: string): void {
   syncFolder(dirname(file));
 }
 
+/** A restored file, or one on a volume that a cluster prepared, may be open to others; a file of another user stays as it is. */
+function keepPrivate(file: string): void {
+  if ((statSync(file).mode & 0o077) === 0) return;
+  try {
+    chmodSync(file, 0o600);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error;
+  }
+}
+
 /** A new name is durable only when its folder is. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
@@ -112,8 +127,11 @@ export function syncFolder(folder: string): void {
 /** A backup is not in write-ahead mode (bytes 18 and 19 of its header), the store always is once it was opened. */
 const ROLLBACK_MODE = 1;
 
-/** SQLite would mix a restored backup with the write-ahead log that a crashed process left beside the database before. */
-function refuseForeignLog(file: string): void {
+/**
+ * Throws a `TerminalError` for a restored backup beside the write-ahead log that a crashed process left of the database before: SQLite would
+ * mix the two. Only for a process that does not have the file open: looking at it drops the locks which the process has on it.
+ */
+export function refuseForeignLog(file: string): void {
   const size = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (size === 0 || writeMode(file) !== ROLLBACK_MODE) return;
   throw new TerminalError(

@@ -1,0 +1,132 @@
+/** `store`: backup, check and compaction of the management store. */
+
+import { Argument, type Command } from 'commander';
+import { loadConfig } from '../config/load.ts';
+import type { ManagementConfig } from '../config/types.ts';
+import { TerminalError } from '../kube/errors.ts';
+import { backupDatabase } from '../store/sqlite/backup.ts';
+import { compactDatabase } from '../store/sqlite/compact.ts';
+import { databaseFile, refuseForeignLog } from '../store/sqlite/database-file.ts';
+import { verifyDatabase } from '../store/sqlite/verify.ts';
+import { addConfigOptions, loaderInput } from './config-options.ts';
+import { reportConfigError, reportProblems } from './config-report.ts';
+
+interface StoreOptions {
+  readonly output?: string;
+}
+
+type Action = 'backup' | 'verify' | 'compact';
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .addArgument(
+      new Argument('<action>', 'what to do').choices(['backup', 'verify', 'compact'] satisfies Action[]),
+    )
+    .argument('[file]', 'backup: the file to write; verify: the database or backup to check')
+    .option('--output <file>', 'backup: the file to write');
+  addConfigOptions(command, ['dataDir', 'store.driver']);
+  command.addHelpText(
+    'after',
+    '\nbackup copies the database, also while the API runs; verify checks the database or a backup;\n' +
+      'compact forgets history and gives back space, while the API does not run.',
+  );
+  command.action(async (action: Action, file: string | undefined, options: StoreOptions) => {
+    exit(await run(command, action, { file, output: options.output }));
+  });
+}
+
+interface Files {
+  readonly file: string | undefined;
+  readonly output: string | undefined;
+}
+
+async function run(command: Command, action: Action, files: Files): Promise<number> {
+  const misuse = misuseOf(action, files);
+  if (misuse !== undefined) return usageError(misuse);
+  // A file that is named needs no configuration.
+  if (action === 'verify' && files.file !== undefined) return guarded(() => verify(files.file ?? ''));
+  const config = await managementConfig(command);
+  if (typeof config === 'number') return config;
+  const { driver } = config.store;
+  if (driver !== 'sqlite')
+    return usageError(`managementApi.store.driver is ${driver}: ${OTHER_DRIVERS[driver]}`);
+  const database = databaseFile(config.dataDir);
+  switch (action) {
+    case 'backup':
+      return guarded(() => backup(database, files.output ?? files.file ?? ''));
+    case 'verify':
+      return guarded(() => verify(database));
+    case 'compact':
+      return guarded(() => compact(database));
+  }
+}
+
+const OTHER_DRIVERS = {
+  memory: 'nothing is kept, there is nothing to do',
+  kubernetes: 'objects are Secrets in the host cluster, back them up with the cluster',
+} as const;
+
+function misuseOf(action: Action, { file, output }: Files): string | undefined {
+  switch (action) {
+    case 'backup':
+      if (file === undefined && output === undefined)
+        return 'backup needs the file to write: store backup FILE';
+      if (file !== undefined && output !== undefined) return 'backup writes one file: give FILE or --output';
+      return undefined;
+    case 'verify':
+      return output === undefined ? undefined : 'verify writes no file: leave out --output';
+    case 'compact':
+      return file === undefined && output === undefined
+        ? undefined
+        : 'compact works on the database of the configuration: leave out the file';
+  }
+}
+
+function usageError(message: string): number {
+  process.stderr.write(`error: ${message}\n`);
+  return 2;
+}
+
+/** The configuration, or the exit code when there is none. */
+async function managementConfig(command: Command): Promise<ManagementConfig | number> {
+  try {
+    const { config, warnings } = await loadConfig({ ...loaderInput(command), isNameOptional: true });
+    reportProblems(warnings);
+    return config.management;
+  } catch (error) {
+    return reportConfigError(error);
+  }
+}
+
+function guarded(work: () => number): number {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    process.stderr.write(`error: ${error.message}\n`);
+    return 1;
+  }
+}
+
+function backup(database: string, target: string): number {
+  refuseForeignLog(database);
+  const { objects, revision, bytes } = backupDatabase(database, target);
+  process.stdout.write(`${target}: ${objects} objects, revision ${revision}, ${bytes} bytes\n`);
+  return 0;
+}
+
+function verify(file: string): number {
+  refuseForeignLog(file);
+  const { problems, objects, revision } = verifyDatabase(file);
+  if (problems.length === 0) process.stdout.write(`ok: ${objects} objects, revision ${revision}\n`);
+  else process.stdout.write(problems.map((problem) => `${problem}\n`).join(''));
+  return problems.length === 0 ? 0 : 1;
+}
+
+function compact(database: string): number {
+  const { rows, revision, bytesBefore, bytesAfter } = compactDatabase(database);
+  process.stdout.write(
+    `${database}: forgot ${rows} old rows, history begins at revision ${revision}, ${bytesBefore} → ${bytesAfter} bytes\n`,
+  );
+  return 0;
+}
