@@ -207,7 +207,9 @@ function lists(driver: string, open: NewStore, counter: Counter): void {
     test('of the future and of forgotten times are refused', async () => {
       await using store = await filled();
       const now = await store.revision();
-      expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now + counter.future }))).toBe('future');
+      expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now + counter.future }))).toBe(
+        'future',
+      );
       await store.compact(now);
       expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now - 1 }))).toBe('compacted');
       expect((await store.list({ resource: 'things' }, { atRevision: now })).entries).toHaveLength(4);
@@ -265,7 +267,9 @@ function watches(driver: string, open: NewStore, counter: Counter): void {
       expect(await codeOf(store.watch({ resource: 'things' }, revision, observer))).toBe('compacted');
       const now = await store.revision();
       expect(await codeOf(store.watch({ resource: 'things' }, now - 1, observer))).toBe('no error');
-      expect(await codeOf(store.watch({ resource: 'things' }, now + counter.future, observer))).toBe('future');
+      expect(await codeOf(store.watch({ resource: 'things' }, now + counter.future, observer))).toBe(
+        'future',
+      );
     });
 
     test('end when the store closes, once', async () => {
