@@ -1,0 +1,169 @@
+/** DirectClusterEndpointToken: created, answered, never stored. */
+
+import { randomUUID } from 'node:crypto';
+import type { FieldError } from '../../api/field-error.ts';
+import { generatedName } from '../../api/object-metadata.ts';
+import { defineResource, type Caller, type ResourceDefinition } from '../../api/resource-definition.ts';
+import type { TypeTable } from '../../api/schema/notation.ts';
+import { failure, forbidden, invalid } from '../../api/status.ts';
+import { metadataOf, objectField, text, validateMetadata } from '../../api/validation/metadata.ts';
+import { subdomainProblem } from '../../api/validation/names.ts';
+import type { UserInfo } from '../../api/user.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import type { Random } from '../../lib/random.ts';
+import { StoreError } from '../../store/types.ts';
+import { EXTRA, scopeOf } from '../identity.ts';
+import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
+import { isUsable, TOKEN_BYTES_MAX, type TokenContent } from './token.ts';
+import { checkTtl, grantTtl, type TokenTtls } from './token-ttl.ts';
+
+const GROUP = 'management.platform.sh';
+const KIND = 'DirectClusterEndpointToken';
+const PLURAL = 'directclusterendpointtokens';
+
+export interface TokenKindOptions {
+  readonly types: TypeTable;
+  readonly index: KeyIndex;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ttls: TokenTtls;
+  readonly scopes: ScopeRules;
+  sign(content: TokenContent): Promise<string>;
+}
+
+/** What tokens need to know of scopes. */
+export interface ScopeRules {
+  /** What is wrong with a scope; `path` is where it stands. */
+  validate(scope: JsonObject, path: string): readonly FieldError[];
+  /** True, or what of `inner` reaches further than `outer`, for people. */
+  isWithin(inner: Scope, outer: Scope): true | { readonly path: string; readonly text: string };
+  /** Hints about fields that something else should be used for. */
+  warnings(scope: JsonObject, path: string): readonly string[];
+}
+
+export function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinition {
+  return defineResource({
+    group: GROUP,
+    version: 'v1',
+    kind: KIND,
+    plural: PLURAL,
+    singular: 'directclusterendpointtoken',
+    isNamespaced: false,
+    verbs: ['create'],
+    patchKinds: ['json', 'merge', 'apply'],
+    schema: options.types.get('management.DirectClusterEndpointToken'),
+    checkName: subdomainProblem,
+    answersSecret: true,
+    respond: (object, caller) => respond(options, object, caller),
+  });
+}
+
+async function respond(options: TokenKindOptions, object: JsonObject, caller: Caller): Promise<JsonObject> {
+  const id = randomUUID();
+  const nowMs = options.clock.now();
+  const record = callingKey(options, caller.user);
+  const metadata = tokenMetadata(metadataOf(object), id, { nowMs, random: options.random });
+  const spec = objectField(object, 'spec');
+  const name = text(metadata, 'name');
+  const problems = [
+    ...validateMetadata(metadata, METADATA_RULES),
+    ...checkTtl(spec, options.ttls),
+    ...checkScope(options, spec, caller),
+  ];
+  if (problems.length > 0) throw invalid({ group: GROUP, resource: KIND }, name, problems);
+  const scope = grantScope(options, spec, caller.user);
+  const granted = grantTtl(spec, options.ttls, { nowMs, keyExpiresAtMs: options.index.expiresAtMs(record) });
+  if (granted.warning !== '') caller.warn(granted.warning);
+  const token = await signed(options, { id, record, scope, ...granted });
+  if (token.length > TOKEN_BYTES_MAX) {
+    throw invalid({ group: GROUP, resource: KIND }, name, [tooManyEntries(token.length, spec)]);
+  }
+  const ttl = granted.expiresAt - granted.issuedAt;
+  return {
+    metadata,
+    spec: { ttl, ...(scope === undefined ? {} : { scope: scope as JsonObject }) }, // decoded JSON
+    status: caller.isDryRun ? {} : { token },
+  };
+}
+
+const METADATA_RULES = {
+  checkName: subdomainProblem,
+  isNamespaced: false,
+  needsQualifiedFinalizers: false,
+};
+
+/** Only a key makes tokens: they live and end with it. */
+function callingKey({ index, clock }: TokenKindOptions, { extra }: UserInfo): KeyRecord {
+  const uid = extra[EXTRA.keyUid]?.[0];
+  if (uid === undefined) {
+    const why = 'a token belongs to the access key that makes it: send the request with an access key';
+    throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
+  }
+  const record = index.byUid(uid);
+  const isSame = record !== undefined && String(record.tokenGeneration) === extra[EXTRA.generation]?.[0];
+  // It changed while the request was under way.
+  if (!isSame || !isUsable(record, index, clock)) throw failure(401, 'Unauthorized', 'Unauthorized');
+  return record;
+}
+
+function tokenMetadata(
+  sent: JsonObject,
+  id: string,
+  { nowMs, random }: { readonly nowMs: number; readonly random: Random },
+): JsonObject {
+  const [name, prefix] = [text(sent, 'name'), text(sent, 'generateName')];
+  const metadata: JsonObject = { name: name || (prefix === '' ? id : generatedName(prefix, random)) };
+  if (prefix !== '') metadata['generateName'] = prefix;
+  metadata['uid'] = id;
+  metadata['creationTimestamp'] = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  for (const field of ['labels', 'annotations']) {
+    const value = sent[field];
+    if (value !== undefined) metadata[field] = value;
+  }
+  return metadata;
+}
+
+function checkScope(
+  { scopes }: TokenKindOptions,
+  { scope }: JsonObject,
+  caller: Caller,
+): readonly FieldError[] {
+  if (!isJsonObject(scope)) return [];
+  for (const warning of scopes.warnings(scope, 'spec.scope')) caller.warn(warning);
+  return scopes.validate(scope, 'spec.scope');
+}
+
+/** The scope that was asked for, if the caller's covers it; else the caller's. */
+function grantScope({ scopes }: TokenKindOptions, spec: JsonObject, user: UserInfo): Scope | undefined {
+  const own = scopeOf(user);
+  const asked = isJsonObject(spec['scope']) ? (spec['scope'] as Scope) : undefined; // validated
+  if (asked === undefined || own === undefined) return asked ?? own;
+  const within = scopes.isWithin(asked, own);
+  if (within === true) return asked;
+  const where = within.path === '' ? 'spec.scope' : `spec.scope.${within.path}`;
+  const why = `${where}: ${within.text}: a token reaches no further than the access key that makes it`;
+  throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
+}
+
+async function signed(options: TokenKindOptions, content: TokenContent): Promise<string> {
+  try {
+    return await options.sign(content);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read at the moment: try again', {
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+function tooManyEntries(bytes: number, { scope }: JsonObject): FieldError {
+  const whose = isJsonObject(scope) ? 'this scope' : 'the scope of the access key, which the token inherits';
+  return {
+    reason: 'FieldValueTooMany',
+    field: 'spec.scope',
+    message:
+      `Too many: with ${whose} the token would have ${bytes} bytes, of which ${TOKEN_BYTES_MAX} are allowed; ` +
+      'name fewer entries, whole projects, or * for all of a kind',
+  };
+}
