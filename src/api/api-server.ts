@@ -1,17 +1,23 @@
-/** The HTTP face of the machinery: fastify in front, one handler behind, every answer a document of Kubernetes. */
+/** One HTTP request → one answer, every answer a document of Kubernetes. */
 
-import type { AddressInfo, Socket } from 'node:net';
-import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
-import { sleep, type Clock } from '../lib/clock.ts';
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { statusAnswer, type Answer } from './answer.ts';
+import { auditEvent, masked, recordDecision, type AuditEvent, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
-import type { Fault, Interceptor, InterceptedRequest } from './faults.ts';
+import { intercepted, suffer } from './fault-injection.ts';
+import type { Fault, Interceptor } from './faults.ts';
+import { openHttpServer, plainHeaders, type HttpServer, type ListenOptions } from './http-server.ts';
+import { CLIENT_TIMEOUTS } from './limits.ts';
 import type { MetaHandler } from './meta-handler.ts';
+import { OpenRequests } from './open-requests.ts';
+import { BodyReader } from './read-bytes.ts';
 import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from './request-info.ts';
 import type { ResourceHandler, WatchAnswer } from './resource-handler.ts';
-import { failure, internalError, methodNotAllowed, noSuchResource, tooLarge } from './status.ts';
+import { failure, internalError, noSuchResource, tooManyRequests } from './status.ts';
 import type { Credentials, UserInfo } from './user.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
@@ -24,228 +30,214 @@ export interface ApiServerOptions {
   readonly authorizer: Authorizer;
   splitPath(path: string): ServerPath | undefined;
   readonly publicDocuments: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly throttle: Throttle | undefined;
+  readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly interceptor: Interceptor | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-export interface ListenOptions {
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default 0: any free one. */
-  readonly port?: number;
+/** How much one client may ask. Both throw a 429 `StatusError` when it is too much. */
+export interface Throttle {
+  /** A request of somebody who is known is about to be served. */
+  admit(user: UserInfo, verb: string): void;
+  /** Nobody knows who sends from this address. */
+  refused(address: string): void;
 }
 
-export interface ListeningServer {
-  /** `127.0.0.1:40123` */
-  readonly address: string;
-  /** Resets every open connection, as a crash or a network would; the server goes on. */
-  disconnect(): void;
-  close(): Promise<void>;
-}
-
-const BODY_BYTES_MAX = 3 * 1024 * 1024;
-const HEADER_BYTES_MAX = 16 * 1024;
-/** Longer than the client's idle time, so that it is the client who closes. */
-const KEEP_ALIVE_MS = 75_000;
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
-export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<ListeningServer> {
-  const sockets = new Set<Socket>();
-  const app = fastify({
-    bodyLimit: BODY_BYTES_MAX,
-    http: { maxHeaderSize: HEADER_BYTES_MAX },
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    forceCloseConnections: true,
-    routerOptions: { maxParamLength: 2048 },
-    // A URL that is none leads nowhere.
-    frameworkErrors: (_error, _request, reply) => send(reply, statusAnswer(noSuchResource())),
-  });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error, request, reply) => send(reply, answerOf(error, request, options.logger)));
-  app.setNotFoundHandler((_request, reply) => send(reply, statusAnswer(methodNotAllowed())));
-  app.route({ method: METHODS, url: '*', handler: (request, reply) => serve(options, request, reply) });
-  app.server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  await app.listen({ host: where.host ?? '127.0.0.1', port: where.port ?? 0 });
-  const { address, port } = app.server.address() as AddressInfo; // it listens on TCP
+export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<HttpServer> {
+  const server = new ApiServer(options, where.timeouts?.answerMs ?? CLIENT_TIMEOUTS.answerMs);
+  const http = await openHttpServer((request, response) => void server.serve(request, response), where);
   return {
-    address: `${address}:${port}`,
-    disconnect: () => {
-      for (const socket of sockets) socket.resetAndDestroy();
-    },
+    ...http,
     close: async () => {
       options.watches.closeAll();
-      await app.close();
+      server.close();
+      await http.close();
     },
   };
 }
 
-async function serve(options: ApiServerOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const url = parseTarget(request.raw.url ?? '/');
-  const split = options.splitPath(url.path);
-  const path = split && parseResourcePath(split.path);
-  const fault = options.interceptor?.(intercepted(request, url, path));
-  if (fault && !(await passes(options, fault, reply))) return;
-  const answer = await answerTo(options, { request, url, split, path }).catch((error: unknown) =>
-    answerOf(error, request, options.logger),
-  );
-  if (fault === 'reset-after-commit') {
-    reply.hijack();
-    request.raw.socket.resetAndDestroy();
-    return;
-  }
-  if ('definition' in answer) {
-    reply.hijack();
-    await options.watches.stream(reply.raw, url.query, answer);
-    return;
-  }
-  send(reply, answer);
-}
-
-/** False when the fault has ended the request. */
-async function passes(options: ApiServerOptions, fault: Fault, reply: FastifyReply): Promise<boolean> {
-  if (fault === 'reset-after-commit') return true;
-  if (fault === 'drop') {
-    reply.hijack();
-    reply.raw.destroy();
-    return false;
-  }
-  if ('delayMs' in fault) {
-    await sleep(options.clock, fault.delayMs, new AbortController().signal);
-    return true;
-  }
-  const { status, reason, message, retryAfterSeconds } = fault;
-  const details = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  const error = failure(status, reason ?? reasonOf(status), message ?? 'an injected fault', details);
-  send(reply, statusAnswer(error));
-  return false;
-}
-
-function reasonOf(status: number): string {
-  switch (status) {
-    case 409:
-      return 'Conflict';
-    case 410:
-      return 'Expired';
-    case 429:
-      return 'TooManyRequests';
-    case 503:
-      return 'ServiceUnavailable';
-    case 504:
-      return 'Timeout';
-    default:
-      return 'InternalError';
-  }
-}
-
-/** The target of a request line. */
-interface Target {
-  readonly path: string;
+/** A request on its way through the server. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly method: string;
+  /** The path of the URL as it was sent. */
+  readonly fullPath: string;
   readonly query: URLSearchParams;
-}
-
-/** Total on any text: `new URL` throws on some. */
-function parseTarget(target: string): Target {
-  const at = target.indexOf('?');
-  const path = at < 0 ? target : target.slice(0, at);
-  return { path, query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)) };
-}
-
-interface Incoming {
-  readonly request: FastifyRequest;
-  readonly url: Target;
   readonly split: ServerPath | undefined;
   readonly path: ResourcePath | undefined;
+  readonly record: RequestRecord;
+  /** Set where somebody had to look into the body before its turn. */
+  bytes: Buffer | undefined;
 }
 
-async function answerTo(options: ApiServerOptions, incoming: Incoming): Promise<Answer | WatchAnswer> {
-  const { request, url, split, path } = incoming;
-  const { headers, method } = request;
-  const document = options.publicDocuments.get(url.path);
-  if (document && (method === 'GET' || method === 'HEAD')) return document();
-  const { authorization } = headers;
-  const user = await options.authenticate({ authorization, address: request.ip });
-  if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
-  if (!split) throw noSuchResource();
-  if (!path) return metaAnswer(options, incoming, { ...split, user });
-  const contentType = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-  return options.resources.handle({
-    method,
-    path,
-    query: url.query,
-    accept: headers.accept,
-    userAgent: headers['user-agent'] ?? '',
-    user,
-    prefix: split.prefix,
-    body: { contentType, bytes: bytesOf(request) },
-  });
-}
+class ApiServer {
+  readonly #options: ApiServerOptions;
+  readonly #open: OpenRequests;
+  readonly #bodies = new BodyReader();
 
-/** What is no request for objects. */
-async function metaAnswer(
-  options: ApiServerOptions,
-  { request, url }: Incoming,
-  { prefix, path, user }: ServerPath & { readonly user: UserInfo },
-): Promise<Answer> {
-  const access: AccessRequest = { ...NO_RESOURCE, verb: request.method.toLowerCase(), path, prefix };
-  const decision = await options.authorizer.authorize(user, access);
-  if (!decision.isAllowed) {
-    throw failure(403, 'Forbidden', `forbidden: ${denialText(user, access, decision)}`, {});
+  constructor(options: ApiServerOptions, answerMs: number) {
+    this.#options = options;
+    this.#open = new OpenRequests(options.clock, answerMs);
   }
-  const { headers, method } = request;
-  const asked = { method, path, query: url.query, accept: headers.accept };
-  const answer = prefix === '' && options.meta.handle({ ...asked, ifNoneMatch: headers['if-none-match'] });
-  if (!answer) throw noSuchResource();
-  return answer;
+
+  /** Never rejects. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const exchange = this.#exchange(request, response);
+    try {
+      if (!this.#open.begin(response))
+        throw tooManyRequests('too many requests are under way, try again later');
+      const fault = await this.#fault(exchange);
+      if (fault && (await suffer(fault, exchange, this.#options.clock)) === 'ended') return;
+      const answer = await this.#answer(exchange);
+      if (fault === 'reset-after-commit') request.socket.resetAndDestroy();
+      else if ('definition' in answer) await this.#stream(exchange, answer);
+      else this.#send(exchange, answer);
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  close(): void {
+    this.#open.close();
+  }
+
+  #exchange(request: IncomingMessage, response: ServerResponse): Exchange {
+    const { method = '', url = '/', headers, socket } = request;
+    const at = url.indexOf('?');
+    const fullPath = at < 0 ? url : url.slice(0, at);
+    const query = new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+    const { clock, audit } = this.#options;
+    const split = this.#options.splitPath(fullPath);
+    const path = split && parseResourcePath(split.path);
+    const record: RequestRecord = {
+      id: audit ? randomUUID() : '',
+      url,
+      address: socket.remoteAddress ?? '',
+      userAgent: headers['user-agent'] ?? '',
+      receivedMs: clock.now(),
+      verb: (path && verbOf(method, path, query)) ?? method.toLowerCase(),
+      path,
+      user: undefined,
+      decision: '',
+      reason: '',
+      writtenName: '',
+    };
+    return { request, response, method, fullPath, query, split, path, record, bytes: undefined };
+  }
+
+  async #fault(exchange: Exchange): Promise<Fault | undefined> {
+    const { interceptor } = this.#options;
+    if (!interceptor) return undefined;
+    const bytes = await this.#bodies.read(exchange.request);
+    exchange.bytes = bytes;
+    return interceptor(intercepted({ ...exchange, bytes }));
+  }
+
+  async #answer(exchange: Exchange): Promise<Answer | WatchAnswer> {
+    const { request, method, split, path, record } = exchange;
+    const { resources, publicDocuments, throttle } = this.#options;
+    const document = publicDocuments.get(exchange.fullPath);
+    if (document && (method === 'GET' || method === 'HEAD')) return document();
+    const user = await this.#user(exchange);
+    throttle?.admit(user, record.verb);
+    if (!split) throw noSuchResource();
+    if (!path) return this.#metaAnswer(exchange, split, user);
+    const { headers } = request;
+    const contentType = mediaType(headers['content-type']);
+    return resources.handle({
+      method,
+      path,
+      query: exchange.query,
+      accept: headers.accept,
+      userAgent: record.userAgent,
+      user,
+      prefix: split.prefix,
+      record,
+      body: { contentType, bytes: await this.#bytes(exchange) },
+    });
+  }
+
+  async #user({ request, record }: Exchange): Promise<UserInfo> {
+    const { address } = record;
+    const user = await this.#options.authenticate({ authorization: request.headers.authorization, address });
+    if (user === undefined) {
+      this.#options.throttle?.refused(address);
+      throw failure(401, 'Unauthorized', 'Unauthorized');
+    }
+    record.user = user;
+    return user;
+  }
+
+  /** Read only for somebody who is known. */
+  async #bytes({ bytes, method, request }: Exchange): Promise<Buffer> {
+    if (bytes) return bytes;
+    return method === 'GET' || method === 'HEAD' ? EMPTY : this.#bodies.read(request);
+  }
+
+  /** What is no request for objects. */
+  async #metaAnswer(exchange: Exchange, { prefix, path }: ServerPath, user: UserInfo): Promise<Answer> {
+    const { request, method, query, record } = exchange;
+    const { authorizer, meta } = this.#options;
+    const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
+    const decision = await authorizer.authorize(user, access);
+    recordDecision(record, decision);
+    if (!decision.isAllowed) {
+      throw failure(403, 'Forbidden', `forbidden: ${denialText(user, access, decision)}`, {});
+    }
+    const { headers } = request;
+    const asked = { method, path, query, accept: headers.accept };
+    const answer = prefix === '' && meta.handle({ ...asked, ifNoneMatch: headers['if-none-match'] });
+    if (!answer) throw noSuchResource();
+    return answer;
+  }
+
+  async #stream({ response, query, record }: Exchange, answer: WatchAnswer): Promise<void> {
+    this.#open.leave(response);
+    response.once('close', () => this.#audit(record, response.statusCode));
+    await this.#options.watches.stream(response, query, answer);
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    const { request, response } = exchange;
+    if (!(error instanceof StatusError)) {
+      const { method, url } = request;
+      this.#options.logger.error({ err: error, method, url: masked(url ?? '') }, 'request failed');
+    }
+    if (response.headersSent || response.destroyed) response.destroy();
+    else this.#send(exchange, statusAnswer(error instanceof StatusError ? error : internalError()));
+  }
+
+  #send({ request, response, method, record }: Exchange, { code, headers, body }: Answer): void {
+    const all: Record<string, string | number> = {
+      'cache-control': 'no-cache, private',
+      ...plainHeaders(headers),
+      'content-length': Buffer.byteLength(body),
+    };
+    if (record.id !== '') all['audit-id'] = record.id;
+    // Nobody waits for the rest of a body that is not wanted.
+    if (!request.complete && Number(request.headers['content-length'] ?? 0) > UNREAD_BODY_BYTES_MAX) {
+      all['connection'] = 'close';
+    }
+    response.writeHead(code, all);
+    response.end(method === 'HEAD' ? undefined : body);
+    this.#open.answered(response);
+    this.#audit(record, code);
+  }
+
+  #audit(record: RequestRecord, code: number): void {
+    const { audit, clock } = this.#options;
+    audit?.(auditEvent(record, code, clock.now()));
+  }
 }
 
+const EMPTY = Buffer.alloc(0);
+/** A refused body is read and forgotten up to this size, so that its sender gets to see the answer. */
+const UNREAD_BODY_BYTES_MAX = 64 * 1024 * 1024;
 const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
 
-function bytesOf(request: FastifyRequest): Buffer {
-  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-}
-
-function intercepted(
-  request: FastifyRequest,
-  url: Target,
-  path: ResourcePath | undefined,
-): InterceptedRequest {
-  const { group = '', resource = '', subresource = '', namespace = '', name = '' } = path ?? {};
-  return {
-    method: request.method,
-    url: request.raw.url ?? '/',
-    verb: (path && verbOf(request.method, path, url.query)) ?? '',
-    group,
-    resource,
-    subresource,
-    namespace,
-    name,
-    body: bytesOf(request).toString('utf8'),
-  };
-}
-
-function answerOf(error: unknown, request: FastifyRequest, logger: Logger): Answer {
-  if (error instanceof StatusError) return statusAnswer(error);
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return statusAnswer(tooLarge(BODY_BYTES_MAX));
-  if (error instanceof Error && 'statusCode' in error && error.statusCode === 400) {
-    return statusAnswer(failure(400, 'BadRequest', error.message));
-  }
-  logger.error({ err: error, method: request.method, url: request.url }, 'request failed');
-  return statusAnswer(internalError());
-}
-
-function send(reply: FastifyReply, { code, headers, body }: Answer): void {
-  // Past fastify's own serialisation, which would add a charset to the content type.
-  reply.hijack();
-  reply.raw.writeHead(code, {
-    'cache-control': 'no-cache, private',
-    ...(headers as Record<string, string>), // Node takes lists too
-    'content-length': Buffer.byteLength(body),
-  });
-  reply.raw.end(reply.request.method === 'HEAD' ? undefined : body);
+function mediaType(contentType: string | undefined): string {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

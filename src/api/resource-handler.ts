@@ -3,6 +3,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { isNotFound, StatusError } from '../kube/status-error.ts';
+import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import { jsonAnswer, statusAnswer, withWarnings, type Answer } from './answer.ts';
 import { listObjects } from './list-objects.ts';
@@ -39,11 +40,14 @@ export interface ApiRequest {
   readonly user: UserInfo;
   /** See `AccessRequest.prefix`. */
   readonly prefix: string;
+  /** Learns who was allowed what. */
+  readonly record: RequestRecord;
   readonly body: RawBody;
 }
 
 /** A watch that the server has to stream. */
 export interface WatchAnswer {
+  readonly user: UserInfo;
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly isVisible: Target['isVisible'];
@@ -90,7 +94,8 @@ export class ResourceHandler {
     const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
     if (verb === 'watch') {
       const { definition, namespace, isVisible } = target;
-      return { definition, namespace, isVisible, form, warnings: call.warnings };
+      const { user } = request;
+      return { user, definition, namespace, isVisible, form, warnings: call.warnings };
     }
     try {
       const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
@@ -136,9 +141,10 @@ export class ResourceHandler {
     return verb;
   }
 
-  async #authorize({ user, path, prefix }: ApiRequest, verb: string): Promise<void> {
+  async #authorize({ user, path, prefix, record }: ApiRequest, verb: string): Promise<void> {
     const access: AccessRequest = { ...path, verb, path: '', prefix };
     const decision = await this.#options.authorizer.authorize(user, access);
+    recordDecision(record, decision);
     if (decision.isAllowed) return;
     throw forbidden(path, path.name, denialText(user, access, decision));
   }
@@ -221,6 +227,7 @@ export class ResourceHandler {
   }
 
   #written(call: Call, written: Written): Answer {
+    call.request.record.writtenName = text(metadataOf(written.object), 'name');
     call.warnings.push(...call.target.definition.warnings(written.object));
     const answer = this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
     return unkept(call.target.definition, answer);

@@ -5,10 +5,12 @@ import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Store } from '../store/types.ts';
 import type { Admission } from './admission.ts';
-import { listen, type ListenOptions } from './api-server.ts';
+import { listen, type Throttle } from './api-server.ts';
+import type { AuditEvent } from './audit-event.ts';
 import type { Answer } from './answer.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { Interceptor } from './faults.ts';
+import type { ListenOptions, TlsPair } from './http-server.ts';
 import { MetaHandler, type ServerVersion } from './meta-handler.ts';
 import { ObjectDeleter } from './object-deletion.ts';
 import { ObjectRegistry } from './object-registry.ts';
@@ -38,6 +40,10 @@ export interface StartOptions {
   admission(deleter: () => ObjectDeleter): Admission;
   /** Writes what a new store holds, before anybody can ask. */
   bootstrap?(registry: ObjectRegistry): Promise<void>;
+  /** Default: nobody is held back. */
+  readonly throttle?: Throttle;
+  /** Gets every request when it is answered; a watch when it ends. Must not throw. */
+  audit?(event: AuditEvent): void;
   readonly interceptor?: Interceptor;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
@@ -47,6 +53,8 @@ export interface StartOptions {
 export interface RunningServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
+  /** From now on new connections get this certificate. */
+  renewTls(pair: TlsPair): void;
   /** Resets every open connection; the server goes on. */
   disconnect(): void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -70,6 +78,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       authorizer,
       splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
       publicDocuments: options.publicDocuments ?? new Map(),
+      throttle: options.throttle,
+      audit: options.audit && ((event) => options.audit?.(event)),
       interceptor: options.interceptor,
       clock,
       logger,
@@ -79,6 +89,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   meta.address = server.address;
   return {
     address: server.address,
+    renewTls: (pair) => server.renewTls(pair),
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: async () => {
       deleter.close();

@@ -112,6 +112,35 @@ export function tooLarge(limitBytes: number): StatusError {
   return failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
 }
 
+export function urlTooLong(limitBytes: number): StatusError {
+  return failure(
+    414,
+    'RequestURITooLong',
+    `the URL of the request is too long: limit is ${limitBytes} bytes`,
+  );
+}
+
+/** `limit` with its unit. */
+export function headersTooLarge(limit: string): StatusError {
+  return failure(
+    431,
+    'RequestHeaderFieldsTooLarge',
+    `the headers of the request are too large: limit is ${limit}`,
+  );
+}
+
+export function requestTimeout(): StatusError {
+  return failure(408, 'Timeout', 'the request was not sent in time');
+}
+
+export function expectationFailed(): StatusError {
+  return failure(417, 'ExpectationFailed', 'the server knows no other expectation than 100-continue');
+}
+
+export function tooManyRequests(message: string, retryAfterSeconds = 1): StatusError {
+  return failure(429, 'TooManyRequests', message, { retryAfterSeconds });
+}
+
 /** The history no longer reaches back: list again. */
 export function expired(message: string): StatusError {
   return failure(410, 'Expired', message);

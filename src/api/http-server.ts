@@ -1,0 +1,229 @@
+/** The sockets: HTTP/1.1 with or without TLS, with bounds on all that a client can send or leave unread. */
+
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { StatusError } from '../kube/status-error.ts';
+import { statusAnswer, type Answer } from './answer.ts';
+import {
+  CLIENT_TIMEOUTS,
+  CONNECTIONS_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_MAX,
+  URL_BYTES_MAX,
+  type ClientTimeouts,
+} from './limits.ts';
+import {
+  badRequest,
+  expectationFailed,
+  headersTooLarge,
+  methodNotAllowed,
+  requestTimeout,
+  urlTooLong,
+} from './status.ts';
+
+/** A certificate chain and its key, as PEM. */
+export interface TlsPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenOptions {
+  /** Default 127.0.0.1; `''` is every address. */
+  readonly host?: string;
+  /** Default 0: any free one. */
+  readonly port?: number;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsPair;
+  readonly timeouts?: Partial<ClientTimeouts>;
+  /** Default {@link CONNECTIONS_MAX}. */
+  readonly connectionsMax?: number;
+}
+
+export interface HttpServer {
+  /** `127.0.0.1:40123` */
+  readonly address: string;
+  readonly timeouts: ClientTimeouts;
+  /** New connections get this certificate; the open ones stay as they are. */
+  renewTls(pair: TlsPair): void;
+  /** Resets every open connection, as a crash or a network would; the server goes on. */
+  disconnect(): void;
+  /** Ends every connection at once. */
+  close(): Promise<void>;
+}
+
+/** Gets every request whose head can be read and is within bounds. Must not throw. */
+export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Rejects when the address cannot be had, or when certificate and key do not belong together. */
+export async function openHttpServer(
+  onRequest: RequestListener,
+  options: ListenOptions = {},
+): Promise<HttpServer> {
+  const timeouts = { ...CLIENT_TIMEOUTS, ...options.timeouts };
+  const listener: RequestListener = (request, response) => {
+    const refusal = refusalOf(request);
+    if (refusal) refuse(response, refusal);
+    else onRequest(request, response);
+  };
+  const server = makeServer(listener, timeouts, options.tls);
+  server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
+  // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
+  server.maxHeadersCount = 0;
+  server.on('clientError', answerBrokenRequest);
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
+    refuse(response, expectationFailed()),
+  );
+  // There is nothing to tunnel to.
+  server.on('connect', (_request, socket: Socket) => endWith(socket, methodNotAllowed()));
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await listening(server, options);
+  return {
+    address: addressOf(server),
+    timeouts,
+    renewTls: (pair) => {
+      if ('setSecureContext' in server) server.setSecureContext({ ...pair, minVersion: TLS_VERSION_MIN });
+    },
+    disconnect: () => {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
+    close: () => closed(server),
+  };
+}
+
+const TLS_VERSION_MIN = 'TLSv1.2';
+
+function makeServer(
+  listener: RequestListener,
+  timeouts: ClientTimeouts,
+  tls: TlsPair | undefined,
+): Server | TlsServer {
+  const settings: ServerOptions = {
+    // Above the bound that is checked here, so that the answer can say what is too long.
+    maxHeaderSize: HEADER_BYTES_MAX + URL_BYTES_MAX,
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    // Checked here: Node answers without a document.
+    requireHostHeader: false,
+    noDelay: true,
+  };
+  if (!tls) return createPlainServer(settings, listener);
+  const secure = { ...tls, minVersion: TLS_VERSION_MIN, handshakeTimeout: timeouts.headersMs } as const;
+  return createTlsServer({ ...settings, ...secure }, listener);
+}
+
+function listening(server: Server, { host = '127.0.0.1', port = 0 }: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(host === '' ? { port } : { host, port }, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}
+
+function addressOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo; // it listens on TCP
+  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/** What is wrong with a head that could be read. */
+function refusalOf({
+  url = '',
+  rawHeaders,
+  headers,
+  httpVersionMinor,
+}: IncomingMessage): StatusError | undefined {
+  if (url.length > URL_BYTES_MAX) return urlTooLong(URL_BYTES_MAX);
+  if (rawHeaders.length > 2 * HEADERS_MAX) return headersTooLarge(`${HEADERS_MAX} headers`);
+  let bytes = url.length;
+  for (const text of rawHeaders) bytes += text.length;
+  if (bytes > HEADER_BYTES_MAX) return headersTooLarge(`${HEADER_BYTES_MAX} bytes`);
+  if (headers.host === undefined && httpVersionMinor > 0) return badRequest('the request has no Host header');
+  return undefined;
+}
+
+/** Answers, and closes the connection: what else stands on it may not be what it seems. */
+export function refuse(response: ServerResponse, error: StatusError): void {
+  const { code, headers, body } = statusAnswer(error);
+  response.writeHead(code, { ...plainHeaders(headers), ...FINAL, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
+
+/** Headers of an answer as Node takes them. */
+export function plainHeaders(headers: Answer['headers']): Record<string, string> {
+  return headers as Record<string, string>; // Node takes lists too
+}
+
+/** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
+function answerBrokenRequest(error: Error, socket: Socket): void {
+  const code = 'code' in error ? String(error.code) : '';
+  // After the first bytes of an answer, a second one would be read as part of it.
+  const isAnswering = 'bytesWritten' in socket && hasUnfinishedAnswer(socket);
+  if (code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy(error);
+  else endWith(socket, brokenRequest(code, error));
+}
+
+/** Node hangs the answer that is being written on its socket. */
+function hasUnfinishedAnswer(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
+}
+
+function brokenRequest(code: string, error: Error): StatusError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return isLongUrl(error) ? urlTooLong(URL_BYTES_MAX) : headersTooLarge(`${HEADER_BYTES_MAX} bytes`);
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimeout();
+    case 'HPE_INVALID_METHOD':
+      return isOtherMethod(error) ? methodNotAllowed() : badRequest('the request is not HTTP/1.1');
+    default:
+      return badRequest('the request is not HTTP/1.1');
+  }
+}
+
+/** The text of the packet in which the parser gave up. */
+function packetOf(error: Error): string {
+  const packet = 'rawPacket' in error ? error.rawPacket : undefined;
+  return Buffer.isBuffer(packet) ? packet.toString('latin1', 0, 2 * HEADER_BYTES_MAX) : '';
+}
+
+function isLongUrl(error: Error): boolean {
+  const text = packetOf(error);
+  const end = text.indexOf('\n');
+  return /^[A-Z]+ \//.test(text) && (end < 0 || end > URL_BYTES_MAX);
+}
+
+function isOtherMethod(error: Error): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} \/[^\n]* HTTP\/1\.[01]\r?\n/.test(packetOf(error));
+}
+
+/** Writes a whole answer past Node's, which has no request to answer. */
+function endWith(socket: Socket, error: StatusError): void {
+  const { code, body } = statusAnswer(error);
+  socket.end(
+    `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
