@@ -8,7 +8,7 @@
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { TerminalError } from '../../kube/errors.ts';
-import { silentLogger, type Logger } from '../../observe/logger.ts';
+import type { Logger } from '../../observe/logger.ts';
 import type { WriteRequest } from '../decide-write.ts';
 import { closed, RevisionedState } from '../revisioned-state.ts';
 import {
@@ -36,6 +36,7 @@ export interface SqliteStoreOptions {
   /** The same, in characters of JSON; default 64 Mi. */
   readonly historyBytesMax?: number;
   readonly clock?: Clock;
+  /** Absent: failures of work in the background are not said. */
   readonly logger?: Logger;
 }
 
@@ -53,7 +54,7 @@ export class SqliteStore implements Store {
   readonly #file: string;
   readonly #state: RevisionedState;
   readonly #notes: SqliteNotes;
-  readonly #logger: Logger;
+  readonly #logger: Logger | undefined;
   /** Set once, by {@link open}. */
   #writer: Writer | undefined;
   #waiting: PendingWrite[] = [];
@@ -66,7 +67,7 @@ export class SqliteStore implements Store {
 
   private constructor(options: SqliteStoreOptions) {
     this.#file = options.file;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = options.logger;
     this.#state = new RevisionedState({
       eventsMax: options.historyLimit ?? DEFAULT_HISTORY_LIMIT,
       bytesMax: options.historyBytesMax ?? DEFAULT_HISTORY_BYTES_MAX,
@@ -74,7 +75,7 @@ export class SqliteStore implements Store {
     this.#notes = new SqliteNotes(
       options.clock ?? systemClock,
       (changes) => this.#thread().ask({ kind: 'note', changes }),
-      (error) => this.#logger.warn({ err: error, file: this.#file }, 'Notes could not be written'),
+      (error) => this.#logger?.warn({ err: error, file: this.#file }, 'Notes could not be written'),
     );
   }
 
@@ -185,7 +186,7 @@ export class SqliteStore implements Store {
       if (batch.rows.length > 0) await this.#thread().ask({ kind: 'append', rows: batch.rows });
     } catch (error) {
       const cause = error instanceof StoreError ? error : new StoreError('unavailable', String(error));
-      this.#logger.error({ err: cause, file: this.#file }, 'Writes could not be made durable');
+      this.#logger?.error({ err: cause, file: this.#file }, 'Writes could not be made durable');
       batch.fail(cause);
       return;
     }
@@ -206,7 +207,7 @@ export class SqliteStore implements Store {
       await this.#thread().ask({ kind: 'forget', revision });
       this.#forgotten = Math.max(this.#forgotten, revision);
     } catch (error) {
-      this.#logger.warn({ err: error, file: this.#file }, 'History could not be forgotten');
+      this.#logger?.warn({ err: error, file: this.#file }, 'History could not be forgotten');
     } finally {
       this.#isForgetting = false;
     }

@@ -1,0 +1,20 @@
+/** The store's crash test at full length. */
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { killRounds } from '../store/sqlite/kill-rounds.ts';
+import { anySeed, seededRandom } from '../store/sqlite/random.ts';
+import { temporaryFolder } from '../store/temporary-folder.ts';
+
+const seed = anySeed();
+
+test(
+  `200 times kill -9: nothing acknowledged is lost, nothing is half there (STORE_SEED=${seed})`,
+  { timeout: 180_000 },
+  async () => {
+    using folder = temporaryFolder();
+    const report = await killRounds(join(folder.path, 'management.db'), 200, seededRandom(seed));
+    expect(report.kills).toBe(200);
+    expect(report.acknowledged).toBeGreaterThan(200);
+  },
+);

@@ -1,0 +1,15 @@
+/** A store that is killed in the middle of its writes. The cluster suite does the same 200 times. */
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { killRounds } from './kill-rounds.ts';
+import { anySeed, seededRandom } from './random.ts';
+
+const seed = anySeed();
+
+test(`kill -9 loses nothing that was acknowledged and leaves nothing half there (STORE_SEED=${seed})`, async () => {
+  using folder = temporaryFolder();
+  const report = await killRounds(join(folder.path, 'management.db'), 20, seededRandom(seed));
+  expect(report.acknowledged).toBeGreaterThan(20);
+});
