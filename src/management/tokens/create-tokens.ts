@@ -12,7 +12,7 @@ import type { KeyIndex, Seal } from '../types.ts';
 import { KeyRing } from './key-ring.ts';
 import { signToken, verifyToken } from './token.ts';
 import { tokenDocuments } from './token-documents.ts';
-import { directClusterEndpointTokens, type ScopeRules } from './token-kind.ts';
+import { directClusterEndpointTokens } from './token-kind.ts';
 import type { TokenTtls } from './token-ttl.ts';
 
 export interface TokensOptions {
@@ -27,7 +27,6 @@ export interface TokensOptions {
   /** https URL, the `iss` claim; a slash at its end is dropped. */
   readonly issuer: string;
   readonly ttls: TokenTtls;
-  readonly scopes: ScopeRules;
 }
 
 export interface Tokens {
@@ -42,7 +41,7 @@ export interface Tokens {
 }
 
 export function createTokens(options: TokensOptions): Tokens {
-  const { store, seal, index, clock, random, logger, types, ttls, scopes } = options;
+  const { store, seal, index, clock, random, logger, types, ttls } = options;
   const issuer = options.issuer.replace(/\/+$/, '');
   const ring = new KeyRing({ store, seal, clock, logger, tokenSecondsMax: Math.max(ttls.default, ttls.max) });
   return {
@@ -52,7 +51,6 @@ export function createTokens(options: TokensOptions): Tokens {
       clock,
       random,
       ttls,
-      scopes,
       sign: (content) => signToken({ ring, issuer }, content),
     }),
     publicDocuments: tokenDocuments(ring, issuer),

@@ -13,7 +13,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import type { Random } from '../../lib/random.ts';
 import { StoreError } from '../../store/types.ts';
+import { widerThan } from '../access/scope-contains.ts';
+import { validateScope } from '../access/scope-validation.ts';
 import { EXTRA, scopeOf } from '../identity.ts';
+import { scopeWarnings } from '../keys/key-warnings.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { isUsable, TOKEN_BYTES_MAX, type TokenContent } from './token.ts';
 import { checkTtl, grantTtl, type TokenTtls } from './token-ttl.ts';
@@ -28,18 +31,7 @@ export interface TokenKindOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly ttls: TokenTtls;
-  readonly scopes: ScopeRules;
   sign(content: TokenContent): Promise<string>;
-}
-
-/** What tokens need to know of scopes. */
-export interface ScopeRules {
-  /** What is wrong with a scope; `path` is where it stands. */
-  validate(scope: JsonObject, path: string): readonly FieldError[];
-  /** True, or what of `inner` reaches further than `outer`, for people. */
-  isWithin(inner: Scope, outer: Scope): true | { readonly path: string; readonly text: string };
-  /** Hints about fields that something else should be used for. */
-  warnings(scope: JsonObject, path: string): readonly string[];
 }
 
 export function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinition {
@@ -69,10 +61,10 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   const problems = [
     ...validateMetadata(metadata, METADATA_RULES),
     ...checkTtl(spec, options.ttls),
-    ...checkScope(options, spec, caller),
+    ...checkScope(spec, caller),
   ];
   if (problems.length > 0) throw invalid({ group: GROUP, resource: KIND }, name, problems);
-  const scope = grantScope(options, spec, caller.user);
+  const scope = grantScope(spec, caller.user);
   const granted = grantTtl(spec, options.ttls, { nowMs, keyExpiresAtMs: options.index.expiresAtMs(record) });
   if (granted.warning !== '') caller.warn(granted.warning);
   const token = await signed(options, { id, record, scope, ...granted });
@@ -124,25 +116,21 @@ function tokenMetadata(
   return metadata;
 }
 
-function checkScope(
-  { scopes }: TokenKindOptions,
-  { scope }: JsonObject,
-  caller: Caller,
-): readonly FieldError[] {
+function checkScope({ scope }: JsonObject, caller: Caller): readonly FieldError[] {
   if (!isJsonObject(scope)) return [];
-  for (const warning of scopes.warnings(scope, 'spec.scope')) caller.warn(warning);
-  return scopes.validate(scope, 'spec.scope');
+  for (const warning of scopeWarnings(scope, 'spec.scope')) caller.warn(warning);
+  return validateScope(scope, 'spec.scope');
 }
 
 /** The scope that was asked for, if the caller's covers it; else the caller's. */
-function grantScope({ scopes }: TokenKindOptions, spec: JsonObject, user: UserInfo): Scope | undefined {
+function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   const own = scopeOf(user);
   const asked = isJsonObject(spec['scope']) ? (spec['scope'] as Scope) : undefined; // validated
   if (asked === undefined || own === undefined) return asked ?? own;
-  const within = scopes.isWithin(asked, own);
-  if (within === true) return asked;
-  const where = within.path === '' ? 'spec.scope' : `spec.scope.${within.path}`;
-  const why = `${where}: ${within.text}: a token reaches no further than the access key that makes it`;
+  const wider = widerThan(asked, own);
+  if (wider === undefined) return asked;
+  const where = wider.path === '' ? 'spec.scope' : `spec.scope.${wider.path}`;
+  const why = `${where} ${wider.text}: a token reaches no further than the access key that makes it`;
   throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
 }
 

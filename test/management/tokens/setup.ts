@@ -6,8 +6,7 @@ import { META_TYPES } from '../../../src/api/kinds/meta-types.ts';
 import { DefinitionTable, type Caller } from '../../../src/api/resource-definition.ts';
 import { TypeTable } from '../../../src/api/schema/notation.ts';
 import type { UserInfo } from '../../../src/api/user.ts';
-import { jsonEquals, type JsonObject } from '../../../src/lib/json.ts';
-import { validateScope } from '../../../src/management/access/scope-validation.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
 import { AesSeal } from '../../../src/management/credentials/aes-seal.ts';
 import { AUTHENTICATED, EXTRA } from '../../../src/management/identity.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/keys/scope-types.ts';
@@ -18,7 +17,6 @@ import {
 } from '../../../src/management/tokens/create-tokens.ts';
 import { TOKEN_AUDIENCE, TOKEN_TYPE } from '../../../src/management/tokens/token.ts';
 import { KEY_SET_PATH } from '../../../src/management/tokens/token-documents.ts';
-import type { ScopeRules } from '../../../src/management/tokens/token-kind.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/management/tokens/token-types.ts';
 import type { KeyIndex, KeyRecord, Scope, Seal } from '../../../src/management/types.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
@@ -65,22 +63,6 @@ export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number
     user,
   };
 }
-
-/** Entry by entry: enough for the tests of tokens. */
-const scopes: ScopeRules = {
-  validate: validateScope,
-  isWithin: (inner, outer) => {
-    for (const [list, entries] of Object.entries(inner)) {
-      const known: unknown = outer[list as keyof Scope];
-      for (const [index, entry] of (entries as JsonObject[]).entries()) {
-        const isKnown = Array.isArray(known) && known.some((other: JsonObject) => jsonEquals(other, entry));
-        if (!isKnown) return { path: `${list}[${index}]`, text: 'is not in the scope of the caller' };
-      }
-    }
-    return true;
-  },
-  warnings: () => [],
-};
 
 export interface TestKey extends KeyRecord {
   readonly expiresAtMs: number | undefined;
@@ -144,7 +126,6 @@ export async function startGround(options: Partial<TokensOptions> = {}): Promise
     types: tokenTypes(),
     issuer: ISSUER,
     ttls: { default: 86_400, max: 604_800 },
-    scopes,
     ...options,
   });
   await tokens.start();
