@@ -157,4 +157,6 @@ function configure(database: DatabaseSync, file: string): void {
     );
   }
   database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_BYTES_KEPT}`);
+  // What was deleted is overwritten where that costs no write of its own.
+  database.exec('PRAGMA secure_delete = FAST');
 }

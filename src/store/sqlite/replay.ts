@@ -47,9 +47,9 @@ export class Replay {
       this.#problem(`revision ${revision} is newer than the counter, which is ${this.#counters.counter}`);
     }
     this.#last = revision;
+    // It is taken all the same: one damaged row shall be one problem, not also those that would follow if it were not there.
     if (checksumOf(row) !== row.checksum) {
       this.#problem(`revision ${revision}, ${nameOf(row)}: the checksum does not match`);
-      return;
     }
     const value = row.type === 'deleted' ? undefined : this.#parsed(row);
     if (revision <= this.#counters.compacted) this.#takeState(row, value);
