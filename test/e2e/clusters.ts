@@ -44,6 +44,10 @@ export interface StartOptions {
   controllers?: boolean;
   /** etcd syncs every write to the disk, as one that matters does; default false: tests need no more than the semantics. */
   isDurable?: boolean;
+  /** Default true; without it there are no controllers either. */
+  host?: boolean;
+  /** More flags for the API server of `virtual`, `--name=value`; they replace ours of the same name. */
+  virtualFlags?: readonly string[];
 }
 
 const USERS = ['syncer-a', 'syncer-b', 'syncer-c'];
@@ -73,6 +77,7 @@ class Clusters implements RealClusters {
   readonly #etcdClient: string;
   readonly #etcdPeer: string;
   readonly #running = new Map<Component | 'etcd', ChildProcess>();
+  #virtualFlags: readonly string[] = [];
 
   constructor(assets: string, directory: string, ports: readonly number[]) {
     this.#assets = assets;
@@ -87,7 +92,9 @@ class Clusters implements RealClusters {
     writeFileSync(join(directory, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }));
   }
 
-  async startAll({ controllers = true, isDurable = false }: StartOptions): Promise<void> {
+  async startAll(options: StartOptions): Promise<void> {
+    const { host = true, controllers = true, isDurable = false, virtualFlags = [] } = options;
+    this.#virtualFlags = virtualFlags;
     this.#spawn('etcd', 'etcd', [
       `--data-dir=${this.#directory}/etcd`,
       ...(isDurable ? [] : ['--unsafe-no-fsync']),
@@ -97,8 +104,8 @@ class Clusters implements RealClusters {
       `--initial-advertise-peer-urls=${this.#etcdPeer}`,
       `--initial-cluster=default=${this.#etcdPeer}`,
     ]);
-    await Promise.all([this.start('virtual'), this.start('host')]);
-    if (controllers) await this.start('controllers');
+    await Promise.all([this.start('virtual'), ...(host ? [this.start('host')] : [])]);
+    if (host && controllers) await this.start('controllers');
   }
 
   async start(component: Component): Promise<void> {
@@ -116,7 +123,9 @@ class Clusters implements RealClusters {
       ]);
       return;
     }
-    const process = this.#spawn(component, 'kube-apiserver', this.#apiServerFlags(this[component]));
+    const flags = this.#apiServerFlags(this[component]);
+    const more = component === 'virtual' ? this.#virtualFlags : [];
+    const process = this.#spawn(component, 'kube-apiserver', replaced(flags, more));
     await this.#whenReady(this[component], process);
   }
 
@@ -184,6 +193,15 @@ class Clusters implements RealClusters {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#guardian[Symbol.asyncDispose]();
   }
+}
+
+/** `flags` with those of `more` instead of the ones of the same name: given twice, a list would have both values. */
+function replaced(flags: readonly string[], more: readonly string[]): string[] {
+  const nameOf = (flag: string): string => flag.split('=')[0] ?? '';
+  const names = new Set(more.map(nameOf));
+  // An authorization configuration says the modes itself, and stands alone.
+  if (names.has('--authorization-config')) names.add('--authorization-mode');
+  return [...flags.filter((flag) => !names.has(nameOf(flag))), ...more];
 }
 
 /** True when `/readyz` answers 200. Its certificate appears only when the server has started for the first time. */
