@@ -81,5 +81,5 @@ export const KEY_DESCRIPTIONS: Descriptions = {
   'management.AccessKeyOIDC.lastRefresh': 'When the id token was last refreshed.',
   'management.OwnedAccessKeyStatus': 'What the server observed.',
   'management.OwnedAccessKeyStatus.lastActivity':
-    'When the key was last used, to the minute; refused requests do not count.',
+    'When the key was last used; kept about once a minute. Refused requests do not count.',
 };

@@ -1,0 +1,110 @@
+/** Rules for writes of keys that need the writer or other keys. */
+
+import type { Admission, ReviewedWrite } from '../../api/admission.ts';
+import type { Authorizer } from '../../api/authorizer.ts';
+import { forbiddenValue, type FieldError } from '../../api/field-error.ts';
+import { invalid } from '../../api/status.ts';
+import { currentForm, kindName } from '../../api/target.ts';
+import { metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import type { Store } from '../../store/types.ts';
+import { suppliedKeyProblem } from '../credentials/access-key.ts';
+import type { KeyDigests } from '../credentials/key-digests.ts';
+import { isKeyReference } from './decide-fate.ts';
+import type { KeyIndex } from './key-index.ts';
+import { KEY_STORAGE } from './key-kind.ts';
+import { keyError } from './key-validation.ts';
+
+export interface KeyAdmissionOptions {
+  readonly store: Store;
+  readonly index: KeyIndex;
+  readonly digests: KeyDigests;
+  /** Whether the writer may write this at all; throws a `StatusError` to refuse. Comes before every other rule. */
+  reviewAccess(write: ReviewedWrite): Promise<void>;
+  /** Comes later than this: it may need the index. */
+  authorizer(): Authorizer;
+}
+
+export class KeyAdmission implements Admission {
+  readonly #options: KeyAdmissionOptions;
+
+  constructor(options: KeyAdmissionOptions) {
+    this.#options = options;
+  }
+
+  async beforeCreate(): Promise<void> {
+    // A key needs nothing around it.
+  }
+
+  async beforeDelete(): Promise<void> {
+    // Who may ask for it may have it.
+  }
+
+  async afterWrite(): Promise<void> {
+    // Whoever must know follows the store: other replicas write too.
+  }
+
+  /** Throws 422 for what only shows beside other keys, and whatever `reviewAccess` throws. */
+  async review(write: ReviewedWrite): Promise<void> {
+    await this.#options.reviewAccess(write);
+    const { target, next, previous } = write;
+    if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
+    const errors = [
+      ...(await this.#ownerErrors(write)),
+      ...(previous ? [] : await this.#keyErrors(text(objectField(next, 'spec'), 'key'))),
+    ];
+    if (errors.length === 0) return;
+    // In one answer with what is wrong with the fields, which would be the next thing to be said.
+    const all = [...errors, ...target.definition.validate(next, previous)];
+    throw invalid(kindName(target.definition), text(metadataOf(next), 'name'), all);
+  }
+
+  /** Whoever holds up the deletion of an owner must be allowed to delete it. */
+  async #ownerErrors(write: ReviewedWrite): Promise<FieldError[]> {
+    const before = new Set(blockingOwners(write.previous).map(({ owner }) => text(owner, 'uid')));
+    const errors: FieldError[] = [];
+    for (const { owner, index } of blockingOwners(write.next)) {
+      if (before.has(text(owner, 'uid')) || (await this.#mayDelete(write, owner))) continue;
+      const field = `metadata.ownerReferences[${index}].blockOwnerDeletion`;
+      errors.push(forbiddenValue(field, 'may only be set by those who may delete the owner'));
+    }
+    return errors;
+  }
+
+  /** An owner that this user does not see is none, and of other kinds there are none here. */
+  async #mayDelete({ user, target: { definition } }: ReviewedWrite, owner: JsonObject): Promise<boolean> {
+    if (!isKeyReference({ apiVersion: text(owner, 'apiVersion'), kind: text(owner, 'kind') })) return false;
+    const name = text(owner, 'name');
+    const entry = await this.#options.store.get({ resource: KEY_STORAGE, namespace: '', name });
+    if (!entry || text(metadataOf(entry.value), 'uid') !== text(owner, 'uid')) return false;
+    const authorizer = this.#options.authorizer();
+    const isVisible = authorizer.visibleTo?.(user, definition);
+    if (isVisible && !isVisible(currentForm(definition, entry))) return false;
+    const { group, version, plural } = definition;
+    const kind = { group, version, resource: plural, subresource: '', namespace: '' };
+    const decision = await authorizer.authorize(user, {
+      ...kind,
+      name,
+      verb: 'delete',
+      path: '',
+      prefix: '',
+    });
+    return decision.isAllowed;
+  }
+
+  /** A key can only belong to one object. The made ones never meet; two clients may bring the same. */
+  async #keyErrors(key: string): Promise<FieldError[]> {
+    if (suppliedKeyProblem(key) !== undefined) return [];
+    const { digests, index } = this.#options;
+    const id = digests.presented(key)?.id ?? '';
+    if (index.byCredential(id).length === 0) return [];
+    return [keyError('is in use by another object; leave it out, and the server makes one')];
+  }
+}
+
+/** The owner references that hold up their owner, each with its place in the list. */
+function blockingOwners(key: JsonObject | undefined): { owner: JsonObject; index: number }[] {
+  return objectList(metadataOf(key ?? {}), 'ownerReferences')
+    .map((owner, index) => ({ owner, index }))
+    .filter(({ owner }) => owner['blockOwnerDeletion'] === true);
+}

@@ -1,0 +1,111 @@
+/** Who a bearer token in the form of an access key belongs to. */
+
+import { failure } from '../../api/status.ts';
+import type { UserInfo } from '../../api/user.ts';
+import { TokenBucket } from '../../cluster/token-bucket.ts';
+import { sleep, type Clock } from '../../lib/clock.ts';
+import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/key-digests.ts';
+import type { KeyActivity } from './key-activity.ts';
+import type { KeyIndex } from './key-index.ts';
+import type { IndexedKey } from './key-record.ts';
+
+/** In these words clients recognise that a login has ended. */
+export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';
+export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
+
+/** Looks at the store on behalf of unknown keys: so many at once, then one in 100 ms. */
+const LOOKS_BURST = 20;
+const LOOKS_PER_SECOND = 10;
+const LOOK_INTERVAL_MS = 100;
+/** The notes of other replicas are not read more often than this on behalf of expired keys. */
+const NOTES_AGE_MS = 1_000;
+
+export interface KeyAuthenticatorOptions {
+  readonly digests: KeyDigests;
+  readonly index: KeyIndex;
+  readonly activity: KeyActivity;
+  readonly clock: Clock;
+}
+
+export class KeyAuthenticator {
+  readonly #options: KeyAuthenticatorOptions;
+  readonly #looks: TokenBucket;
+  /** Compared with where there is no key, so that no answer comes faster for that. */
+  readonly #nobody = Buffer.alloc(32);
+  readonly #stopping = new AbortController();
+  /** A look that has not begun: everybody who comes until then shares it. */
+  #nextLook: Promise<void> | undefined;
+  #look: Promise<void> = Promise.resolve();
+  #notes: Promise<void> | undefined;
+  #notesMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: KeyAuthenticatorOptions) {
+    this.#options = options;
+    this.#looks = new TokenBucket(options.clock, LOOKS_BURST, LOOKS_PER_SECOND);
+  }
+
+  /**
+   * Undefined: not a key, an unknown one, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` that says more only
+   * for a key that was proven: expired or disabled. Rejects with `StoreError` when an unknown key cannot be looked for.
+   */
+  async authenticate(token: string): Promise<UserInfo | undefined> {
+    const credential = this.#options.digests.presented(token);
+    if (!credential) return undefined;
+    let key = this.#find(credential);
+    if (!key) {
+      // Another replica may have made it a moment ago. Also for a known id with a wrong secret: both must take the same time.
+      await this.#lookAgain();
+      key = this.#find(credential);
+    }
+    if (!key || key.isDeleted) return undefined;
+    if (this.#isExpired(key) && !(await this.#isUsedElsewhere(key))) {
+      throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
+    }
+    if (key.isDisabled) throw failure(401, 'Unauthorized', DISABLED_MESSAGE);
+    return key.user;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  #find({ id, digest }: PresentedCredential): IndexedKey | undefined {
+    const candidates = this.#options.index.byCredential(id);
+    if (candidates.length === 0) isSameDigest(this.#nobody, digest);
+    return candidates.find((key) => isSameDigest(key.digest, digest));
+  }
+
+  #isExpired(key: IndexedKey): boolean {
+    const endMs = this.#options.index.expiresAtMs(key);
+    return endMs !== undefined && endMs <= this.#options.clock.now();
+  }
+
+  /** A key that lives from its last use may have been used at another replica. */
+  async #isUsedElsewhere(key: IndexedKey): Promise<boolean> {
+    if (!key.isAfterActivity) return false;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (!this.#notes && nowMs - this.#notesMs >= NOTES_AGE_MS) {
+      this.#notesMs = nowMs;
+      this.#notes = this.#options.activity.read().finally(() => {
+        this.#notes = undefined;
+      });
+    }
+    await this.#notes;
+    return !this.#isExpired(key);
+  }
+
+  #lookAgain(): Promise<void> {
+    this.#nextLook ??= this.#takeLook();
+    return this.#nextLook;
+  }
+
+  async #takeLook(): Promise<void> {
+    const { clock, index } = this.#options;
+    const { signal } = this.#stopping;
+    await this.#look.catch(() => undefined);
+    while (!this.#looks.take() && !signal.aborted) await sleep(clock, LOOK_INTERVAL_MS, signal);
+    this.#nextLook = undefined;
+    this.#look = index.catchUp();
+    await this.#look;
+  }
+}

@@ -1,0 +1,94 @@
+/** Keys by uid, by name, by credential and by owner, all at the same state. */
+
+import type { IndexedKey, KeyChange } from './key-record.ts';
+
+const NO_KEYS: readonly IndexedKey[] = [];
+
+export class KeyTable {
+  readonly #byUid = new Map<string, IndexedKey>();
+  readonly #byName = new Map<string, IndexedKey>();
+  readonly #byCredential = new Map<string, readonly IndexedKey[]>();
+  readonly #byOwner = new Map<string, Set<IndexedKey>>();
+
+  get size(): number {
+    return this.#byUid.size;
+  }
+
+  all(): Iterable<IndexedKey> {
+    return this.#byUid.values();
+  }
+
+  byUid(uid: string): IndexedKey | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  byName(name: string): IndexedKey | undefined {
+    return this.#byName.get(name);
+  }
+
+  byCredential(id: string): readonly IndexedKey[] {
+    return this.#byCredential.get(id) ?? NO_KEYS;
+  }
+
+  dependentsOf(uid: string): Iterable<IndexedKey> {
+    return this.#byOwner.get(uid) ?? NO_KEYS;
+  }
+
+  /** Undefined: this state, or a newer one, was known. */
+  put(key: IndexedKey): KeyChange | undefined {
+    // An object of the same name that was made anew has another uid: its predecessor is gone.
+    const known = this.#byName.get(key.name);
+    if (known && known.revision >= key.revision) return undefined;
+    if (known) this.#forget(known);
+    this.#byUid.set(key.uid, key);
+    this.#byName.set(key.name, key);
+    this.#addCredential(key);
+    for (const { uid } of key.owners) {
+      const dependents = this.#byOwner.get(uid) ?? new Set();
+      this.#byOwner.set(uid, dependents.add(key));
+    }
+    return { now: key, before: known };
+  }
+
+  /** `key`: the last state. */
+  remove(key: IndexedKey): KeyChange | undefined {
+    const known = this.#byUid.get(key.uid);
+    if (!known) return undefined;
+    this.#forget(known);
+    return { now: undefined, before: known };
+  }
+
+  /** Makes it hold exactly these; answers what that changed. */
+  replaceAll(keys: readonly IndexedKey[]): KeyChange[] {
+    const uids = new Set(keys.map(({ uid }) => uid));
+    const gone = [...this.#byUid.values()].filter(({ uid }) => !uids.has(uid));
+    const changes = [...gone.map((key) => this.remove(key)), ...keys.map((key) => this.put(key))];
+    return changes.filter((change) => change !== undefined);
+  }
+
+  #forget(key: IndexedKey): void {
+    this.#byUid.delete(key.uid);
+    this.#byName.delete(key.name);
+    this.#dropCredential(key);
+    for (const { uid } of key.owners) {
+      const dependents = this.#byOwner.get(uid);
+      if (dependents?.delete(key) && dependents.size === 0) this.#byOwner.delete(uid);
+    }
+  }
+
+  /** Oldest first, so that every replica means the same key by an id that two of them have. */
+  #addCredential(key: IndexedKey): void {
+    const known = this.#byCredential.get(key.credentialId) ?? NO_KEYS;
+    this.#byCredential.set(key.credentialId, known.length === 0 ? [key] : [...known, key].sort(olderFirst));
+  }
+
+  #dropCredential(key: IndexedKey): void {
+    const left = this.byCredential(key.credentialId).filter((other) => other !== key);
+    if (left.length === 0) this.#byCredential.delete(key.credentialId);
+    else this.#byCredential.set(key.credentialId, left);
+  }
+}
+
+function olderFirst(a: IndexedKey, b: IndexedKey): number {
+  return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
+}

@@ -1,0 +1,172 @@
+/**
+ * How a key is stored: as clients see it, and beside that the digest of its text, its sealed secrets, and a counter of what it may do. None
+ * of the three is ever part of a view.
+ */
+
+import type { Overlay, ObjectView } from '../../api/resource-definition.ts';
+import { metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import { invariant } from '../../kube/errors.ts';
+import { jsonEquals, type JsonObject } from '../../lib/json.ts';
+import { makeAccessKey } from '../credentials/access-key.ts';
+import type { RandomBytes } from '../credentials/base62.ts';
+import { isSameDigest, type KeyDigests, type StoredCredential } from '../credentials/key-digests.ts';
+import type { Seal } from '../types.ts';
+import { Disowner, holderOf, SEALED_FIELDS, sealedName, withoutSealed } from './write-only-fields.ts';
+
+/** A change of one of these makes tokens that were given out before worthless. */
+const TOKEN_FIELDS = [
+  'disabled',
+  'scope',
+  'groups',
+  'user',
+  'team',
+  'subject',
+  'type',
+  'ttl',
+  'ttlAfterLastActivity',
+];
+
+/** What cannot change: a write that leaves it out keeps it. */
+const SUBJECT_FIELDS = ['user', 'team', 'subject'];
+
+export interface StoredKeyOptions {
+  readonly digests: KeyDigests;
+  readonly seal: Seal;
+  readonly randomBytes: RandomBytes;
+  readonly overlay: Overlay;
+}
+
+export class StoredKeys implements ObjectView {
+  readonly overlay: Overlay;
+  readonly #options: StoredKeyOptions;
+  readonly #disowner = new Disowner();
+
+  constructor(options: StoredKeyOptions) {
+    this.#options = options;
+    this.overlay = options.overlay;
+  }
+
+  /**
+   * Makes the key of a new object. Of an existing one, puts back what a write may leave out, and takes out what a write repeats, so that
+   * a repetition is no change. What then still is in `spec.key` is another key.
+   */
+  prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
+    const spec: JsonObject = { ...objectField(next, 'spec') };
+    next['spec'] = spec;
+    this.#disowner.disown(next);
+    if (previous && stored) {
+      keepUnnamed(spec, objectField(previous, 'spec'));
+      this.#takeOutRepeated(spec, stored);
+    } else if (text(spec, 'key') === '') {
+      spec['key'] = makeAccessKey(this.#options.randomBytes);
+    }
+  }
+
+  #takeOutRepeated(spec: JsonObject, stored: JsonObject): void {
+    const key = text(spec, 'key');
+    if (key === '' || this.#isKeyOf(stored, key)) delete spec['key'];
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(spec, place);
+      const value = holder?.[place.field];
+      if (!holder || value === undefined) continue;
+      if (value !== (this.#opened(stored, sealedName(place)) ?? '')) continue;
+      const { [place.field]: _known, ...rest } = holder;
+      spec[place.owner] = rest;
+    }
+  }
+
+  #isKeyOf(stored: JsonObject, key: string): boolean {
+    const presented = this.#options.digests.presented(key);
+    const { digest } = credentialOf(stored);
+    return presented !== undefined && isSameDigest(Buffer.from(digest, 'base64'), presented.digest);
+  }
+
+  /** The sealed field as text; undefined where there is none. */
+  #opened(stored: JsonObject, name: string): string | undefined {
+    const sealed = text(objectField(stored, 'sealed'), name);
+    return sealed === '' ? undefined : this.#options.seal.open(sealed, purposeOf(stored, name));
+  }
+
+  toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const shown = withoutSealed(object);
+    const { key = '', ...spec } = objectField(shown, 'spec');
+    invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no key');
+    const sealed = this.#sealed(object, stored);
+    const next: JsonObject = {
+      ...shown,
+      spec,
+      credential: stored ? { ...credentialOf(stored) } : { ...this.#options.digests.stored(key) },
+      tokenGeneration: nextTokenGeneration(spec, stored),
+      ...(Object.keys(sealed).length > 0 ? { sealed } : {}),
+    };
+    return stored && isRepetition(next, stored) ? stored : next;
+  }
+
+  #sealed(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const sealed: JsonObject = {};
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(objectField(object, 'spec'), place);
+      if (!holder) continue;
+      const name = sealedName(place);
+      const value = holder[place.field];
+      const kept = text(objectField(stored ?? {}, 'sealed'), name);
+      if (typeof value === 'string') {
+        if (value !== '') sealed[name] = this.#options.seal.seal(value, purposeOf(object, name));
+      } else if (kept !== '') sealed[name] = kept;
+    }
+    return sealed;
+  }
+
+  fromStorage(stored: JsonObject): JsonObject {
+    const { credential: _credential, tokenGeneration: _generation, sealed: _sealed, ...object } = stored;
+    return object;
+  }
+
+  /** The key, once; never the other secrets. */
+  firstShown(object: JsonObject): JsonObject {
+    return withoutSealed(object);
+  }
+}
+
+export function credentialOf(stored: JsonObject): StoredCredential {
+  const credential = objectField(stored, 'credential');
+  return { id: text(credential, 'id'), digest: text(credential, 'digest') };
+}
+
+export function tokenGenerationOf(stored: JsonObject): number {
+  const generation = stored['tokenGeneration'];
+  return typeof generation === 'number' ? generation : 1;
+}
+
+/** A sealed text belongs to one field of one object: put into another, it does not open. */
+function purposeOf(object: JsonObject, name: string): string {
+  return `ownedaccesskeys/${text(metadataOf(object), 'uid')}/spec.${name}`;
+}
+
+function keepUnnamed(spec: JsonObject, previous: JsonObject): void {
+  const names = SUBJECT_FIELDS.some((field) => spec[field] !== undefined)
+    ? ['type']
+    : [...SUBJECT_FIELDS, 'type'];
+  for (const name of names) {
+    const value = previous[name];
+    if (spec[name] === undefined && value !== undefined) spec[name] = value;
+  }
+}
+
+function nextTokenGeneration(spec: JsonObject, stored: JsonObject | undefined): number {
+  if (!stored) return 1;
+  const before = objectField(stored, 'spec');
+  const isChanged = TOKEN_FIELDS.some((field) => !jsonEquals(spec[field], before[field]));
+  return tokenGenerationOf(stored) + (isChanged ? 1 : 0);
+}
+
+/** Nothing differs but when somebody wrote it: a secret that is sent again seems to be a new field to those who count fields. */
+function isRepetition(next: JsonObject, stored: JsonObject): boolean {
+  return jsonEquals(timeless(next), timeless(stored));
+}
+
+function timeless(object: JsonObject): JsonObject {
+  const { managedFields: _entries, ...metadata } = metadataOf(object);
+  const entries = objectList(metadataOf(object), 'managedFields').map(({ time: _time, ...entry }) => entry);
+  return { ...object, metadata: { ...metadata, managedFields: entries } };
+}
