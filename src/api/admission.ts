@@ -11,8 +11,8 @@ export interface Admission {
   /** Before an object is made; throws a `StatusError` to refuse. */
   beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
   /**
-   * Before an object is validated and stored, for rules that need the writer or other objects: throws a `StatusError` to refuse. Not asked
-   * for the server's own writes.
+   * Before an object is validated and stored, for rules that need the writer or other objects: throws a `StatusError` to refuse, may
+   * complete `next` with what follows from the writer. Not asked for the server's own writes.
    */
   review(write: ReviewedWrite): Promise<void>;
   /** Before an object is deleted; throws a `StatusError` to refuse. */
@@ -25,7 +25,7 @@ export interface Admission {
 export interface ReviewedWrite {
   readonly target: Target;
   readonly user: UserInfo;
-  /** The object as it would be stored, in the shape of its kind. */
+  /** The object as it would be stored, in the shape of its kind; a copy of its own. */
   readonly next: JsonObject;
   /** The state before, in the shape of its kind; undefined for a create. */
   readonly previous: JsonObject | undefined;

@@ -3,6 +3,7 @@
 import { stringify } from 'yaml';
 import type { StatusError } from '../kube/status-error.ts';
 import type { JsonValue } from '../lib/json.ts';
+import { WARNING_BYTES_MAX } from './limits.ts';
 import type { AnswerForm } from './negotiate.ts';
 
 export interface Answer {
@@ -37,7 +38,14 @@ export function statusAnswer(error: StatusError): Answer {
 /** `Warning` headers, which kubectl prints. */
 export function withWarnings(answer: Answer, warnings: readonly string[]): Answer {
   if (warnings.length === 0) return answer;
-  const lines = warnings.map((text) => `299 - ${JSON.stringify(printable(text))}`);
+  const lines: string[] = [];
+  let bytes = 0;
+  for (const text of warnings) {
+    const line = `299 - ${JSON.stringify(printable(text))}`;
+    bytes += line.length;
+    if (bytes > WARNING_BYTES_MAX) break;
+    lines.push(line);
+  }
   return { ...answer, headers: { ...answer.headers, warning: lines } };
 }
 

@@ -48,7 +48,12 @@ export const SELECTOR_REQUIREMENTS_MAX = 200;
 export const WARNING_BYTES_MAX = 4096;
 /** Unknown and duplicate fields that one answer names. */
 export const FIELD_PROBLEMS_MAX = 100;
+/** Operations of one JSON Patch: more than any client sends; what a Kubernetes server takes. */
+export const PATCH_OPERATIONS_MAX = 10_000;
 /** What the `copy` operations of one JSON Patch may add up to: each could double the object. */
 export const PATCH_COPY_BYTES_MAX = 3 * 1024 * 1024;
-/** Fields of one protobuf message. */
-export const PROTOBUF_FIELDS_MAX = 100_000;
+/** JSON and YAML nest no deeper: everything after the parser may walk a value by recursion. */
+export const DEPTH_MAX = 200;
+export const YAML_ALIASES_MAX = 100;
+/** Fields of one protobuf message, and bytes of one body: empty messages take two bytes and a hundred times that to read. */
+export const PROTOBUF_FIELDS_MAX = 20_000;

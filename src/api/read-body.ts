@@ -1,14 +1,16 @@
 /** The body of a write → a decoded object of the kind that the URL names, with warnings or refusal for what does not belong. */
 
-import { parseAllDocuments } from 'yaml';
+import { parseAllDocuments, type Document, type YAMLParseError } from 'yaml';
 import { apiVersionOf } from '../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
+import { YAML_ALIASES_MAX, YAML_BYTES_MAX } from './limits.ts';
+import { parseJsonText } from './parse-json.ts';
 import { cannotBeHandled, decodeObject } from './schema/decode.ts';
 import { DecodeError } from './schema/decode-scalar.ts';
 import { duplicateFields } from './schema/duplicate-fields.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from './schema/protobuf.ts';
-import { badRequest, unsupportedMediaType } from './status.ts';
+import { badRequest, tooLarge, unsupportedMediaType } from './status.ts';
 import type { FieldValidation } from './write-options.ts';
 
 export interface RawBody {
@@ -40,42 +42,6 @@ export function parseBody(definition: ResourceDefinition, body: RawBody): Parsed
     default:
       throw unsupportedMediaType(ACCEPTED);
   }
-}
-
-/** A bound on what a few bytes of YAML can grow to. */
-const ALIASES_MAX = 100;
-
-/** JSON.parse with Go's words for a text that is none. */
-export function parseJsonText(text: string): JsonValue {
-  try {
-    return shallow(JSON.parse(text) as JsonValue); // JSON.parse yields JSON
-  } catch (cause) {
-    if (cause instanceof DecodeError) throw cause;
-    throw new DecodeError(isCutShort(text, cause) ? 'unexpected end of JSON input' : 'invalid JSON syntax', {
-      cause,
-    });
-  }
-}
-
-/** Deeper than any object; everything after this may walk a value by recursion. */
-const DEPTH_MAX = 200;
-
-function shallow(value: JsonValue): JsonValue {
-  let level: JsonValue[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > DEPTH_MAX) throw new DecodeError('exceeded max depth');
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
-  }
-  return value;
-}
-
-/** The error stands at the end of the text: more was to come. */
-function isCutShort(text: string, error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const position = /at position (\d+)/.exec(error.message)?.[1];
-  return position === undefined
-    ? /end of JSON/.test(error.message)
-    : Number(position) >= text.trimEnd().length;
 }
 
 function parseJson(kind: string, text: string): ParsedBody {
@@ -111,18 +77,37 @@ export function parseYaml(kind: string, text: string): JsonValue {
       // It may still be YAML.
     }
   }
-  const documents = parseAllDocuments(text, { schema: 'core', uniqueKeys: false });
-  const [document, second] = Array.isArray(documents) ? documents : [];
+  if (text.length > YAML_BYTES_MAX) throw tooLarge(YAML_BYTES_MAX);
+  const documents = parseDocuments(kind, text);
+  const [document, second] = documents;
   if (second) throw badRequest(`the body holds more than one YAML document; ${kind} is created one by one`);
   if (!document || document.errors.length > 0) {
-    throw unrecognized(kind, document?.errors[0]?.message.split('\n')[0] ?? 'the document is empty');
+    throw unrecognized(kind, yamlProblem(document?.errors[0]));
   }
   try {
-    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
+    const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
     return parseJsonText(JSON.stringify(value ?? null)); // through JSON: no dates, no undefined
   } catch (error) {
-    throw unrecognized(kind, error instanceof Error ? error.message : 'it cannot be read');
+    throw unrecognized(kind, error instanceof DecodeError ? error.message : 'the YAML cannot be resolved');
   }
+}
+
+function parseDocuments(kind: string, text: string): readonly Document.Parsed[] {
+  try {
+    const documents = parseAllDocuments(text, { schema: 'core', uniqueKeys: false, logLevel: 'silent' });
+    return Array.isArray(documents) ? documents : [];
+  } catch {
+    // The parser walks by recursion.
+    throw unrecognized(kind, 'the YAML is nested too deeply');
+  }
+}
+
+/** The place, not the text: it may hold a secret. */
+function yamlProblem(error: YAMLParseError | undefined): string {
+  if (!error) return 'the document is empty';
+  const at = error.linePos?.[0];
+  const where = at ? ` at line ${at.line}, column ${at.col}` : '';
+  return `yaml: ${error.code.toLowerCase().replaceAll('_', ' ')}${where}`;
 }
 
 function parseProtobuf(definition: ResourceDefinition, bytes: Buffer): JsonValue {

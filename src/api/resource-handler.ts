@@ -16,7 +16,8 @@ import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts
 import { checkName, type Target } from './target.ts';
 import { refuseResourceVersion } from './write-rules.ts';
 import type { ObjectViews } from './object-view.ts';
-import { checkType, decodeBody, parseBody, parseJsonText, type RawBody } from './read-body.ts';
+import { parseJsonText } from './parse-json.ts';
+import { checkType, decodeBody, parseBody, type RawBody } from './read-body.ts';
 import { verbOf, type ResourcePath } from './request-info.ts';
 import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
 import { DecodeError } from './schema/decode-scalar.ts';

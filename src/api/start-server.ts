@@ -47,6 +47,9 @@ export interface StartOptions {
   readonly interceptor?: Interceptor;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
+  /** Default: the ones in `limits.ts`. */
+  readonly watchesMax?: number;
+  readonly watchesPerUserMax?: number;
   readonly listen?: ListenOptions;
 }
 
@@ -68,12 +71,17 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   await options.bootstrap?.(registry);
   const views = new ObjectViews();
   const meta = new MetaHandler(table, options.version);
-  const interval = bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs };
+  const { watchesMax, watchesPerUserMax } = options;
+  const limits = {
+    ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
+    ...(watchesMax === undefined ? {} : { watchesMax }),
+    ...(watchesPerUserMax === undefined ? {} : { watchesPerUserMax }),
+  };
   const server = await listen(
     {
       meta,
       resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
-      watches: new WatchStreams({ store, clock, random, views, ...interval }),
+      watches: new WatchStreams({ store, clock, random, views, ...limits }),
       authenticate: (credentials) => options.authenticate(credentials),
       authorizer,
       splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),

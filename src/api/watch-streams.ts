@@ -6,14 +6,17 @@ import type { JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import type { Store, StoredEntry } from '../store/types.ts';
+import { WATCHES_MAX, WATCHES_PER_USER_MAX, WATCH_UNREAD_BYTES_MAX } from './limits.ts';
 import { parseListQuery } from './list-query.ts';
+import { plainHeaders } from './http-server.ts';
 import type { ObjectViews } from './object-view.ts';
 import { isTrue } from './request-info.ts';
 import type { WatchAnswer } from './resource-handler.ts';
 import { statusAnswer, withWarnings } from './answer.ts';
-import { badRequest, failure } from './status.ts';
+import { badRequest, tooManyRequests } from './status.ts';
 import { StatusError, type Status } from '../kube/status-error.ts';
 import { partialMetadata, tableOf } from './table.ts';
+import { eventLine, frameOf, WatchFrames, type WatchEventType, type WatchFrame } from './watch-frames.ts';
 import { ObjectWatch, type WatchSink } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
@@ -23,11 +26,12 @@ export interface WatchStreamsOptions {
   readonly views: ObjectViews;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
+  /** Default {@link WATCHES_MAX}. */
+  readonly watchesMax?: number;
+  /** Default {@link WATCHES_PER_USER_MAX}. */
+  readonly watchesPerUserMax?: number;
 }
 
-const WATCHES_MAX = 2000;
-/** Unread bytes after which a client is too slow to be kept. */
-const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
 const BOOKMARK_INTERVAL_MS = 60_000;
 /** Without `timeoutSeconds` a watch lives between this and twice this. */
 const TIMEOUT_MIN_MS = 30 * 60_000;
@@ -36,18 +40,24 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 export class WatchStreams {
   readonly #options: WatchStreamsOptions;
   readonly #watches = new Set<ObjectWatch>();
+  /** How many watches a user has open, by name. */
+  readonly #byUser = new Map<string, number>();
+  readonly #frames: WatchFrames;
 
   constructor(options: WatchStreamsOptions) {
     this.#options = options;
+    this.#frames = new WatchFrames(options.views);
   }
 
   /** Answers on `response` until the watch ends; a refusal is an ordinary answer. */
   async stream(response: ServerResponse, query: URLSearchParams, answer: WatchAnswer): Promise<void> {
     try {
       const watch = this.#open(response, query, answer);
+      const { name } = answer.user;
       this.#watches.add(watch);
+      this.#byUser.set(name, (this.#byUser.get(name) ?? 0) + 1);
       const forget = (): void => {
-        this.#watches.delete(watch);
+        this.#forget(watch, name);
         watch.close();
       };
       response.once('close', forget);
@@ -57,21 +67,32 @@ export class WatchStreams {
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       const { code, headers, body } = statusAnswer(error);
-      response.writeHead(code, headers as Record<string, string>).end(body);
+      const length = { 'content-length': Buffer.byteLength(body) };
+      response.writeHead(code, { ...plainHeaders(headers), ...length }).end(body);
     }
   }
 
   closeAll(): void {
     for (const watch of this.#watches) watch.close();
-    this.#watches.clear();
+  }
+
+  #refuseTooMany(user: string): void {
+    const { watchesMax = WATCHES_MAX, watchesPerUserMax = WATCHES_PER_USER_MAX } = this.#options;
+    if (this.#watches.size >= watchesMax) throw tooManyRequests('too many watches are open, try again later');
+    if ((this.#byUser.get(user) ?? 0) >= watchesPerUserMax) {
+      throw tooManyRequests('this user has too many watches open, close some or try again later');
+    }
+  }
+
+  #forget(watch: ObjectWatch, user: string): void {
+    if (!this.#watches.delete(watch)) return;
+    const left = (this.#byUser.get(user) ?? 1) - 1;
+    if (left > 0) this.#byUser.set(user, left);
+    else this.#byUser.delete(user);
   }
 
   #open(response: ServerResponse, query: URLSearchParams, answer: WatchAnswer): ObjectWatch {
-    if (this.#watches.size >= WATCHES_MAX) {
-      throw failure(429, 'TooManyRequests', 'too many watches are open, try again later', {
-        retryAfterSeconds: 1,
-      });
-    }
+    this.#refuseTooMany(answer.user.name);
     const { store, clock, bookmarkIntervalMs } = this.#options;
     const listQuery = parseListQuery(answer, query);
     const sendsInitialEvents = isTrue(query.get('sendInitialEvents'));
@@ -87,7 +108,7 @@ export class WatchStreams {
     });
     // The client knows that the watch stands before anything happens.
     response.flushHeaders();
-    const sink = new StreamSink(response, answer, this.#options);
+    const sink = new StreamSink(response, answer, { ...this.#options, frames: this.#frames });
     return new ObjectWatch(store, clock, sink, {
       query: listQuery,
       timeoutMs,
@@ -106,20 +127,29 @@ export class WatchStreams {
   }
 }
 
+/** What the sinks of a server share. */
+interface SinkParts {
+  readonly views: ObjectViews;
+  readonly clock: Clock;
+  readonly frames: WatchFrames;
+}
+
 class StreamSink implements WatchSink {
   readonly #response: ServerResponse;
   readonly #answer: WatchAnswer;
-  readonly #options: WatchStreamsOptions;
+  readonly #parts: SinkParts;
   #hasColumns = true;
 
-  constructor(response: ServerResponse, answer: WatchAnswer, options: WatchStreamsOptions) {
+  constructor(response: ServerResponse, answer: WatchAnswer, parts: SinkParts) {
     this.#response = response;
     this.#answer = answer;
-    this.#options = options;
+    this.#parts = parts;
   }
 
-  send(type: string, entry: StoredEntry): void {
-    this.#write(`{"type":"${type}","object":${this.#objectText(entry)}}\n`);
+  send(type: WatchEventType, entry: StoredEntry): void {
+    const { definition, form } = this.#answer;
+    if (form.as === '') this.#write(this.#parts.frames.event(type, definition, entry));
+    else this.#write(frameOf(eventLine(type, this.#otherForm(entry))));
   }
 
   bookmark(revision: number, isInitialEnd: boolean): void {
@@ -131,21 +161,21 @@ class StreamSink implements WatchSink {
       form.as === 'Table'
         ? { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata, columnDefinitions: null, rows: [] }
         : { ...type, metadata };
-    this.#write(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+    this.#write(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
   }
 
   error(status: Status): void {
-    this.#write(`${JSON.stringify({ type: 'ERROR', object: status })}\n`);
+    this.#write(frameOf(eventLine('ERROR', JSON.stringify(status))));
   }
 
   end(): void {
     this.#response.end();
   }
 
-  #objectText(entry: StoredEntry): string {
-    const { views, clock } = this.#options;
+  /** The text of an object that is asked for as a Table or without its fields. */
+  #otherForm(entry: StoredEntry): string {
+    const { views, clock } = this.#parts;
     const { definition, form } = this.#answer;
-    if (form.as === '') return views.text(definition, entry);
     const object = views.object(definition, entry);
     if (form.as !== 'Table') return JSON.stringify(partialMetadata(object));
     const metadata = { resourceVersion: String(entry.revision) };
@@ -155,8 +185,23 @@ class StreamSink implements WatchSink {
     return JSON.stringify(tableOf(definition, [object], options));
   }
 
-  #write(line: string): void {
-    if (this.#response.writableLength > UNREAD_BYTES_MAX) this.#response.destroy();
-    else this.#response.write(line);
+  #write({ chunk, line }: WatchFrame): void {
+    const response = this.#response;
+    const { socket } = response;
+    if (response.writableLength > WATCH_UNREAD_BYTES_MAX) response.destroy();
+    // One write of bytes that all watchers share. Node's own makes three of it, each encrypted by itself.
+    else if (socket && response.chunkedEncoding && isFlushed(response)) socket.write(chunk);
+    else response.write(line);
   }
+}
+
+/** The head and whatever was written before are with the socket: nothing can be overtaken. */
+function isFlushed({
+  headersSent,
+  socket,
+  writableLength,
+  writableEnded,
+  destroyed,
+}: ServerResponse): boolean {
+  return headersSent && !writableEnded && !destroyed && writableLength === (socket?.writableLength ?? 0);
 }

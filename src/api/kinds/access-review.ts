@@ -1,7 +1,7 @@
 /** SelfSubjectAccessReview: may I? Answered, never stored. */
 
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import type { AccessRequest, Authorizer } from '../authorizer.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from '../authorizer.ts';
 import { requiredValue } from '../field-error.ts';
 import { defineResource, type ResourceDefinition } from '../resource-definition.ts';
 import type { TypeTable } from '../schema/notation.ts';
@@ -11,7 +11,10 @@ import { objectField, text } from '../validation/metadata.ts';
 const GROUP = 'authorization.k8s.io';
 const KIND = 'SelfSubjectAccessReview';
 
-export function selfSubjectAccessReviews(types: TypeTable, authorizer: Authorizer): ResourceDefinition {
+export function selfSubjectAccessReviews(
+  types: TypeTable,
+  authorizer: Pick<Authorizer, 'authorize'>,
+): ResourceDefinition {
   return defineResource({
     group: GROUP,
     version: 'v1',
@@ -24,19 +27,27 @@ export function selfSubjectAccessReviews(types: TypeTable, authorizer: Authorize
     checkName: () => undefined,
     respond: async (review, { user }) => {
       const spec = objectField(review, 'spec');
-      const decision = await authorizer.authorize(user, requestOf(spec));
-      const status: JsonObject = { allowed: decision.isAllowed };
-      if (decision.reason !== '') status['reason'] = decision.reason;
-      return { ...review, spec, status };
+      const decision = await authorizer.authorize(user, reviewedRequest(spec, KIND, ''));
+      return { ...review, spec, status: reviewStatus(decision) };
     },
   });
 }
 
-function requestOf(spec: JsonObject): AccessRequest {
+/** `SubjectAccessReviewStatus`. */
+export function reviewStatus({ isAllowed, isDenied, reason }: AccessDecision): JsonObject {
+  return {
+    allowed: isAllowed,
+    ...(!isAllowed && isDenied === true ? { denied: true } : {}),
+    ...(reason === '' ? {} : { reason }),
+  };
+}
+
+/** What the `spec` of an access review asks about; throws 422. `prefix`: see `AccessRequest.prefix`. */
+export function reviewedRequest(spec: JsonObject, kind: string, prefix: string): AccessRequest {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
   if (isJsonObject(resource) === isJsonObject(path)) {
     const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    throw invalid({ group: GROUP, resource: KIND }, '', [requiredValue('spec.resourceAttributes', detail)]);
+    throw invalid({ group: GROUP, resource: kind }, '', [requiredValue('spec.resourceAttributes', detail)]);
   }
   const asked = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
   return {
@@ -48,6 +59,6 @@ function requestOf(spec: JsonObject): AccessRequest {
     namespace: text(asked, 'namespace'),
     name: text(asked, 'name'),
     path: text(asked, 'path'),
-    prefix: '',
+    prefix,
   };
 }

@@ -5,10 +5,11 @@ import { CORE_TYPES } from './core-types.ts';
 import { GROUP_TYPES } from './group-types.ts';
 import { META_TYPES } from './meta-types.ts';
 import { POD_TYPES } from './pod-types.ts';
+import { REVIEW_TYPES } from './review-types.ts';
 
 /** One table per server: types are parsed when a kind first needs them. */
 export function builtInTypes(): TypeTable {
-  return new TypeTable([META_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES], DESCRIPTIONS);
+  return new TypeTable([META_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES, REVIEW_TYPES], DESCRIPTIONS);
 }
 
 const DESCRIPTIONS: Descriptions = {

@@ -12,11 +12,4 @@ discovery.EndpointHints = forZones:1 []discovery.ForZone atomic; forNodes:2 []di
 discovery.ForZone = name:1!+ string
 discovery.ForNode = name:1!+ string
 discovery.EndpointPort atomic = name:1 *string; protocol:2 *string:v1.Protocol; port:3 *int32; appProtocol:4 *string
-authorization.SelfSubjectAccessReview = metadata:1! meta.ObjectMeta; spec:2!+ authorization.SelfSubjectAccessReviewSpec; status:3! authorization.SubjectAccessReviewStatus
-authorization.SelfSubjectAccessReviewSpec = resourceAttributes:1 *authorization.ResourceAttributes; nonResourceAttributes:2 *authorization.NonResourceAttributes
-authorization.ResourceAttributes = namespace:1 string; verb:2 string; group:3 string; version:4 string; resource:5 string; subresource:6 string; name:7 string; fieldSelector:8 *authorization.FieldSelectorAttributes; labelSelector:9 *authorization.LabelSelectorAttributes
-authorization.FieldSelectorAttributes = rawSelector:1 string; requirements:2 []meta.FieldSelectorRequirement atomic
-authorization.LabelSelectorAttributes = rawSelector:1 string; requirements:2 []meta.LabelSelectorRequirement atomic
-authorization.NonResourceAttributes = path:1 string; verb:2 string
-authorization.SubjectAccessReviewStatus = allowed:1!+ bool; denied:4 bool; reason:2 string; evaluationError:3 string
 `;

@@ -1,12 +1,27 @@
-/** JSON Patch (RFC 6902) as a Kubernetes server applies it. */
+/**
+ * JSON Patch (RFC 6902) as a Kubernetes server applies it. Of our own: a server cannot let a client set the length of a list, reach what a
+ * prototype holds, compare lists in quadratic time or double the object with every `copy`.
+ */
 
-import { applyPatch, type Operation } from 'rfc6902';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/json.ts';
+import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX } from '../limits.ts';
 import { badRequest, failure } from '../status.ts';
-import { text } from '../validation/metadata.ts';
 
-/** More than any client sends; a bound on the work of one request. */
-const OPERATIONS_MAX = 10_000;
+type Operation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: Pointer; readonly value: JsonValue }
+  | { readonly op: 'remove'; readonly path: Pointer }
+  | { readonly op: 'move' | 'copy'; readonly path: Pointer; readonly from: Pointer };
+
+/** The unescaped tokens of a JSON pointer; none is the whole document. */
+type Pointer = readonly string[];
 
 /** Applies `patch` to `target`, which it changes. Throws a `StatusError`: 400 for what is no patch, 422 for what cannot be applied. */
 export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject {
@@ -16,56 +31,159 @@ export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject
       `error decoding patch: json: cannot unmarshal ${type} into Go value of type []handlers.jsonPatchOp`,
     );
   }
-  if (patch.length > OPERATIONS_MAX) {
-    throw failure(
-      413,
-      'RequestEntityTooLarge',
-      `Request entity too large: the allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${patch.length}`,
-    );
+  if (patch.length > PATCH_OPERATIONS_MAX) {
+    const limit = `the allowed maximum operations in a JSON patch is ${PATCH_OPERATIONS_MAX}, got ${patch.length}`;
+    throw tooMuch(limit);
   }
-  const holder = { root: target };
-  for (const operation of patch) {
-    if (!isOperation(operation)) throw rejected();
-    makeMetadataMap(holder.root, operation);
-    // Under one more level, an operation on the whole document is an operation like any other.
-    const [failed] = applyPatch(holder, [rebased(operation)]);
-    if (failed) throw rejected();
+  const document = new Document(target);
+  for (const item of patch) {
+    const operation = parseOperation(item);
+    makeMetadataMap(document.object(), operation);
+    document.apply(operation);
   }
-  if (!isJsonObject(holder.root)) throw rejected();
-  return holder.root;
+  return document.object();
 }
 
-/** An annotation or label can be added where there was none: the map is made, as every user expects. */
-function makeMetadataMap(target: JsonValue, operation: JsonObject): void {
-  const match = /^\/metadata\/(annotations|labels)\/[^/]+$/.exec(text(operation, 'path'));
-  if (!match?.[1] || operation['op'] !== 'add' || !isJsonObject(target)) return;
-  const metadata = target['metadata'];
-  if (isJsonObject(metadata) && metadata[match[1]] === undefined) metadata[match[1]] = {};
-}
-
-function isOperation(value: JsonValue): value is JsonObject {
-  if (!isJsonObject(value)) return false;
-  const { op, path, from } = value;
-  if (typeof path !== 'string' || (path !== '' && !path.startsWith('/'))) return false;
+function parseOperation(value: JsonValue): Operation {
+  if (!isJsonObject(value)) throw rejected();
+  const path = parsePointer(ownValue(value, 'path'));
+  const op = ownValue(value, 'op');
   switch (op) {
     case 'add':
     case 'replace':
-    case 'test':
-      return value['value'] !== undefined;
+    case 'test': {
+      const operand = ownValue(value, 'value');
+      if (operand === undefined) throw rejected();
+      return { op, path, value: operand };
+    }
     case 'remove':
-      return true;
+      return { op, path };
     case 'move':
     case 'copy':
-      return typeof from === 'string';
+      return { op, path, from: parsePointer(ownValue(value, 'from')) };
     default:
-      return false;
+      throw rejected();
   }
 }
 
-function rebased(operation: JsonObject): Operation {
-  const moved: JsonObject = { ...operation, path: `/root${text(operation, 'path')}` };
-  if (typeof operation['from'] === 'string') moved['from'] = `/root${operation['from']}`;
-  return moved as unknown as Operation; // isOperation has looked at every member
+function parsePointer(text: JsonValue | undefined): Pointer {
+  if (typeof text !== 'string' || (text !== '' && !text.startsWith('/'))) throw rejected();
+  return text
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** An annotation or label can be added where there was none: the map is made, as every user expects. */
+function makeMetadataMap(target: JsonObject, { op, path }: Operation): void {
+  const [first, map] = path;
+  if (op !== 'add' || first !== 'metadata' || path.length !== 3) return;
+  if (map !== 'annotations' && map !== 'labels') return;
+  const metadata = ownValue(target, 'metadata');
+  if (isJsonObject(metadata) && ownValue(metadata, map) === undefined) metadata[map] = {};
+}
+
+class Document {
+  #root: JsonValue;
+  /** What `copy` has added so far, in characters of JSON. */
+  #copied = 0;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  /** Throws when something else has taken its place. */
+  object(): JsonObject {
+    if (!isJsonObject(this.#root)) throw rejected();
+    return this.#root;
+  }
+
+  apply(operation: Operation): void {
+    const { path } = operation;
+    switch (operation.op) {
+      case 'add':
+        return this.#add(path, cloneJson(operation.value));
+      case 'replace':
+        this.#remove(path);
+        return this.#add(path, cloneJson(operation.value));
+      case 'remove':
+        if (path.length === 0) throw rejected();
+        return void this.#remove(path);
+      case 'test':
+        if (!jsonEquals(this.#get(path), operation.value)) throw rejected();
+        return undefined;
+      case 'copy':
+        return this.#add(path, this.#copyOf(operation.from));
+      case 'move':
+        return this.#move(operation.from, path);
+    }
+  }
+
+  #move(from: Pointer, path: Pointer): void {
+    const isInside = from.length < path.length && from.every((token, at) => token === path[at]);
+    if (isInside) throw rejected();
+    this.#add(path, this.#remove(from));
+  }
+
+  #copyOf(from: Pointer): JsonValue {
+    const value = this.#get(from);
+    this.#copied += JSON.stringify(value).length;
+    if (this.#copied > PATCH_COPY_BYTES_MAX) {
+      throw tooMuch(`what the copies of a JSON patch may add up to is ${PATCH_COPY_BYTES_MAX} bytes`);
+    }
+    return cloneJson(value);
+  }
+
+  #get(path: Pointer): JsonValue {
+    let value = this.#root;
+    for (const token of path) value = member(value, token);
+    return value;
+  }
+
+  /** `parent` holds, or will hold, the last token of the path. */
+  #parent(path: Pointer): { readonly parent: JsonValue; readonly token: string } {
+    return { parent: this.#get(path.slice(0, -1)), token: path.at(-1) ?? '' };
+  }
+
+  #add(path: Pointer, value: JsonValue): void {
+    if (path.length === 0) {
+      this.#root = value;
+      return;
+    }
+    const { parent, token } = this.#parent(path);
+    if (Array.isArray(parent))
+      parent.splice(token === '-' ? parent.length : indexIn(parent.length, token), 0, value);
+    else if (isJsonObject(parent)) setOwn(parent, token, value);
+    else throw rejected();
+  }
+
+  /** The value that was there. Of the whole document nothing is taken: it is about to be replaced. */
+  #remove(path: Pointer): JsonValue {
+    if (path.length === 0) return this.#root;
+    const { parent, token } = this.#parent(path);
+    const value = member(parent, token);
+    if (Array.isArray(parent)) parent.splice(Number(token), 1);
+    else if (isJsonObject(parent)) delete parent[token];
+    return value;
+  }
+}
+
+function member(value: JsonValue, token: string): JsonValue {
+  let found: JsonValue | undefined;
+  if (Array.isArray(value)) found = value[indexIn(value.length - 1, token)];
+  else if (isJsonObject(value)) found = ownValue(value, token);
+  if (found === undefined) throw rejected();
+  return found;
+}
+
+function indexIn(last: number, token: string): number {
+  const index = /^(?:0|[1-9]\d{0,15})$/.test(token) ? Number(token) : Number.NaN;
+  if (!(index <= last)) throw rejected();
+  return index;
+}
+
+function tooMuch(limit: string): Error {
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${limit}`);
 }
 
 function rejected(): Error {

@@ -4,6 +4,7 @@
  */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { DEPTH_MAX, FIELD_PROBLEMS_MAX } from '../limits.ts';
 import { badRequest } from '../status.ts';
 import { DecodeError, decodeScalar, wrongType, zeroOf, type Place } from './decode-scalar.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
@@ -29,9 +30,6 @@ export function emptyObject(schema: ObjectSchema): JsonObject {
 const ROOT: Place = { path: '', goPath: '', owner: '' };
 const TYPE_FIELDS = ['apiVersion', 'kind'];
 
-/** Deeper JSON than any kind has; a guard against exhausting the stack. */
-const DEPTH_MAX = 200;
-
 class Decoder {
   readonly unknownFields: string[] = [];
   #depth = 0;
@@ -39,6 +37,7 @@ class Decoder {
   object(schema: ObjectSchema, input: JsonObject, at: Place): JsonObject {
     for (const key of Object.keys(input)) {
       if (schema.fields.has(key) || (at === ROOT && TYPE_FIELDS.includes(key))) continue;
+      if (this.unknownFields.length >= FIELD_PROBLEMS_MAX) break;
       this.unknownFields.push(at.path === '' ? key : `${at.path}.${key}`);
     }
     const output: JsonObject = {};

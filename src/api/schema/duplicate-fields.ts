@@ -1,5 +1,7 @@
 /** Fields that a JSON text names twice: `JSON.parse` keeps the last one silently, a Kubernetes server says so. */
 
+import { FIELD_PROBLEMS_MAX } from '../limits.ts';
+
 /** Paths in the order of the text, `spec.ports[0].port`. The text must be valid JSON. */
 export function duplicateFields(text: string): string[] {
   const found: string[] = [];
@@ -35,7 +37,7 @@ class Scanner {
       const raw = this.#string();
       const key = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1); // a JSON string
       const place = path === '' ? key : `${path}.${key}`;
-      if (seen.has(key)) found.push(place);
+      if (seen.has(key) && found.length < FIELD_PROBLEMS_MAX) found.push(place);
       seen.add(key);
       this.#space();
       this.#at++; // the colon

@@ -4,6 +4,9 @@
  */
 
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { PROTOBUF_FIELDS_MAX } from '../limits.ts';
+import { parseJsonText } from '../parse-json.ts';
+import { DecodeError } from './decode-scalar.ts';
 import type { Field, ObjectSchema, Scalar, Schema } from './schema.ts';
 
 /** The bytes are no message of the expected type. */
@@ -78,7 +81,7 @@ function readField(schema: Schema, parts: readonly WireField[]): JsonValue {
       for (const part of parts) {
         const entry = message(asBytes(part.value));
         const value = entry.find(({ number }) => number === 2)?.value ?? Buffer.alloc(0);
-        setOwn(map, bytesOf(entry, 1).toString('utf8'), readValue(schema.values, value));
+        setOwn(map, bytesOf(entry, 1).toString('utf8'), readMapped(schema.values, value));
       }
       return map;
     }
@@ -86,6 +89,13 @@ function readField(schema: Schema, parts: readonly WireField[]): JsonValue {
     case 'scalar':
       return readValue(schema, parts.at(-1)?.value ?? Buffer.alloc(0));
   }
+}
+
+/** A list in a map is the first field of a message of its own, as `ExtraValue` of a UserInfo. */
+function readMapped(schema: Schema, value: bigint | Buffer): JsonValue {
+  if (schema.type !== 'list') return readValue(schema, value);
+  const items = message(asBytes(value)).filter(({ number }) => number === 1);
+  return readField(schema, items);
 }
 
 function readValue(schema: Schema, value: bigint | Buffer): JsonValue {
@@ -106,7 +116,7 @@ function readScalar(scalar: Scalar, value: bigint | Buffer): JsonValue {
     case 'int64':
       return asNumber(value);
     case 'float64':
-      return asBytes(value).readDoubleLE();
+      return readDouble(asBytes(value));
     case 'quantity':
       return bytesOf(message(asBytes(value)), 1).toString('utf8');
     case 'time':
@@ -117,14 +127,34 @@ function readScalar(scalar: Scalar, value: bigint | Buffer): JsonValue {
       return numberOf(parts, 1) === 0 ? numberOf(parts, 2) : bytesOf(parts, 3).toString('utf8');
     }
     case 'any':
-      return JSON.parse(bytesOf(message(asBytes(value)), 1).toString('utf8') || 'null') as JsonValue; // JSON inside
+      return readAny(bytesOf(message(asBytes(value)), 1).toString('utf8'));
   }
 }
+
+function readDouble(bytes: Buffer): number {
+  if (bytes.length !== 8) throw new ProtobufError('a number has the wrong length');
+  return bytes.readDoubleLE();
+}
+
+/** JSON inside. */
+function readAny(text: string): JsonValue {
+  try {
+    return text === '' ? null : parseJsonText(text);
+  } catch (cause) {
+    if (!(cause instanceof DecodeError)) throw cause;
+    throw new ProtobufError(`JSON in a field: ${cause.message}`, { cause });
+  }
+}
+
+/** The last second of the year 9999, where RFC 3339 ends. */
+const SECONDS_MAX = 253_402_300_799;
 
 /** Null for the zero time, which Kubernetes writes as an empty message. */
 function readTime(parts: readonly WireField[], precision: 'time' | 'microtime'): JsonValue {
   const [seconds, nanos] = [numberOf(parts, 1), numberOf(parts, 2)];
   if (parts.length === 0 || seconds < 0) return null;
+  if (seconds > SECONDS_MAX || nanos < 0 || nanos > 999_999_999)
+    throw new ProtobufError('a time is out of range');
   const text = new Date(seconds * 1000).toISOString().slice(0, 19);
   if (precision === 'time') return `${text}Z`;
   return `${text}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z`;
@@ -172,6 +202,7 @@ function message(bytes: Buffer): WireField[] {
     return bytes.subarray(at - length, at);
   };
   while (at < bytes.length) {
+    if (fields.length >= PROTOBUF_FIELDS_MAX) throw new ProtobufError('the message has too many fields');
     const tag = varint();
     const number = Number(tag >> 3n);
     const wireType = Number(tag & 7n);

@@ -2,6 +2,7 @@
 
 import type { StringMap } from '../../kube/object.ts';
 import { labelKeyProblem, labelValueProblem } from '../validation/names.ts';
+import { SELECTOR_REQUIREMENTS_MAX } from '../limits.ts';
 import { badRequest } from '../status.ts';
 
 type Operator = 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt';
@@ -57,6 +58,9 @@ class Parser {
     }
     for (;;) {
       requirements.push(this.#requirement());
+      if (requirements.length > SELECTOR_REQUIREMENTS_MAX) {
+        throw badRequest(`the selector has more than ${SELECTOR_REQUIREMENTS_MAX} requirements`);
+      }
       const next = this.#next();
       if (next === '') return requirements;
       if (next !== ',') throw badRequest(`found '${next}', expected: ',' or 'end of string'`);
@@ -111,7 +115,7 @@ class Parser {
 
   #integer(): string {
     const token = this.#next();
-    if (/^-?\d+$/.test(token)) return token;
+    if (/^-?\d{1,19}$/.test(token)) return token;
     const value = JSON.stringify(token);
     throw problem(
       `values[0]: Invalid value: ${value}: for 'Gt', 'Lt' operators, the value must be an integer`,
