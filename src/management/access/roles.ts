@@ -1,5 +1,6 @@
 /** The managed permissions that a scope can name, and what goes with every entry. */
 
+import { ALL_VERBS } from '../../api/resource-definition.ts';
 import { EVERYTHING, type RequestPattern } from './grants.ts';
 
 /** What the command-line client needs of the management API. */
@@ -44,7 +45,7 @@ function onResource(verbs: ReadonlySet<string>, group: string, resource: string)
 }
 
 /** Asking about oneself, and finding out what there is: kubectl cannot do anything without. */
-const ORIENTATION: readonly RequestPattern[] = [
+export const ORIENTATION: readonly RequestPattern[] = [
   ...DISCOVERY_URLS.map((url): RequestPattern => ({ ...EVERYTHING, form: 'path', verbs: LOOK, url })),
   ...SELF_REVIEWS.map(([group, resource]) => onResource(CREATE, group, resource)),
 ];
@@ -59,4 +60,21 @@ export const CLI_REQUESTS: readonly RequestPattern[] = [
 export const TOKEN_REQUESTS: readonly RequestPattern[] = [
   ...ORIENTATION,
   onResource(CREATE, MANAGEMENT_GROUP, TOKENS),
+];
+
+/** Of whom is the token, may that user do this: what the webhooks of a cluster ask. */
+export const REVIEW_REQUESTS: readonly RequestPattern[] = [
+  onResource(CREATE, AUTHENTICATION_GROUP, 'tokenreviews'),
+  onResource(CREATE, AUTHORIZATION_GROUP, 'subjectaccessreviews'),
+];
+
+const ALL: ReadonlySet<string> = new Set(ALL_VERBS);
+
+/**
+ * What everybody may do, with keys of their own. The status is the server's to write: its `lastActivity` decides how long some keys live.
+ */
+export const ORDINARY_REQUESTS: readonly RequestPattern[] = [
+  ...TOKEN_REQUESTS,
+  onResource(ALL, MANAGEMENT_GROUP, KEYS),
+  onResource(READ, MANAGEMENT_GROUP, `${KEYS}/status`),
 ];

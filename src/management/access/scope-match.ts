@@ -45,6 +45,10 @@ function refused(why: string): ScopeVerdict {
   return { isAllowed: false, reason: `access key scope ${why}` };
 }
 
+export function holdsRequest(pattern: RequestPattern, request: AccessRequest): boolean {
+  return missedPart(pattern, request) === undefined;
+}
+
 /** The nearer to a match, the later: what is named is what a person would have to change. */
 const PARTS = ['path', 'resource', 'namespace', 'name', 'verb'] as const;
 

@@ -1,0 +1,161 @@
+/**
+ * Which keys somebody may make and change: nobody makes a key that may do more than its maker. Asked before the key is validated, so
+ * everything here holds for any decoded object.
+ */
+
+import type { ReviewedWrite } from '../../api/admission.ts';
+import { forbiddenValue, type FieldError } from '../../api/field-error.ts';
+import { forbidden, invalid } from '../../api/status.ts';
+import { groupName, kindName } from '../../api/target.ts';
+import type { UserInfo } from '../../api/user.ts';
+import { listField, metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import type { StatusError } from '../../kube/status-error.ts';
+import { cloneJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { scopeOf } from '../identity.ts';
+import type { Scope } from '../types.ts';
+import { KEYS, MANAGEMENT_GROUP } from './roles.ts';
+import { widerThan } from './scope-contains.ts';
+import type { Writer, Writers } from './writers.ts';
+
+/** What the rules look at. */
+interface KeyWrite {
+  readonly write: ReviewedWrite;
+  readonly writer: Writer;
+  readonly spec: JsonObject;
+  /** Undefined: a create. */
+  readonly before: JsonObject | undefined;
+}
+
+/** Made once, asked for every write of a key: see `Admission.review`. */
+export class WriteRules {
+  readonly #writers: Writers;
+
+  constructor(writers: Writers) {
+    this.#writers = writers;
+  }
+
+  /** Throws 403, or 422 for an owner reference. A new key without a scope gets the scope of the key that makes it. */
+  async review(write: ReviewedWrite): Promise<void> {
+    const { target, next, previous, user } = write;
+    const { group, plural } = target.definition;
+    if (group !== MANAGEMENT_GROUP || plural !== KEYS || target.subresource) return;
+    const spec = objectField(next, 'spec');
+    const before = previous && objectField(previous, 'spec');
+    const writer = this.#writers.of(user);
+    const key: KeyWrite = { write, writer, spec, before };
+    await refuseSubject(key);
+    await refuseType(key);
+    await refuseGroups(key);
+    if (!before && scopeAt(spec) === undefined) inheritScope(spec, user);
+    refuseWiderScope(key);
+    await this.#refuseBlocking(write);
+  }
+
+  /** `blockOwnerDeletion` keeps the owner from going: who may not delete it may not keep it either. */
+  async #refuseBlocking({ target, next, previous, user }: ReviewedWrite): Promise<void> {
+    const blocking = previous ? blockedOwners(previous) : new Set<string>();
+    const errors: FieldError[] = [];
+    for (const [index, owner] of objectList(metadataOf(next), 'ownerReferences').entries()) {
+      if (owner['blockOwnerDeletion'] !== true || blocking.has(text(owner, 'uid'))) continue;
+      if (await this.#writers.mayDelete(user, owner)) continue;
+      const field = `metadata.ownerReferences[${index}].blockOwnerDeletion`;
+      errors.push(forbiddenValue(field, 'may only be set by who may delete the owner'));
+    }
+    if (errors.length > 0) throw invalid(kindName(target.definition), target.name, errors);
+  }
+}
+
+async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
+  if (await writer.mayActFor(spec)) return;
+  const field = ['user', 'team', 'subject'].find((name) => text(spec, name) !== '');
+  // Without a subject there is no key: validation says what is missing.
+  if (field === undefined) return;
+  const whose = JSON.stringify(text(spec, field));
+  const what = before ? 'change' : 'make';
+  throw refusal(
+    write,
+    `spec.${field}`,
+    `only an administrator or ${whose} may ${what} access keys of ${whose}`,
+  );
+}
+
+const ORDINARY_TYPES = ['', 'User'];
+
+async function refuseType({ write, writer, spec, before }: KeyWrite): Promise<void> {
+  const type = text(spec, 'type');
+  if (ORDINARY_TYPES.includes(type) || (before && text(before, 'type') === type)) return;
+  if (await writer.isAdministrator()) return;
+  throw refusal(
+    write,
+    'spec.type',
+    `only an administrator may make access keys of type ${JSON.stringify(type)}`,
+  );
+}
+
+async function refuseGroups(key: KeyWrite): Promise<void> {
+  const { write, writer, spec, before } = key;
+  const had = before ? listField(before, 'groups') : [];
+  for (const group of listField(spec, 'groups')) {
+    if (typeof group !== 'string' || (await writer.mayGive(group))) continue;
+    const name = JSON.stringify(group);
+    if (!had.includes(group)) {
+      throw refusal(
+        write,
+        'spec.groups',
+        `only an administrator may add the group ${name}: you may add groups that you are in`,
+      );
+    }
+    const growth = before && growthOf(spec, before);
+    if (growth === undefined) continue;
+    throw refusal(
+      write,
+      growth,
+      `only an administrator may do this, because the key has the group ${name} and you have not`,
+    );
+  }
+}
+
+/** The field by which a key that stays in its groups would be good for more than before. */
+function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
+  if (before['disabled'] === true && spec['disabled'] !== true) return 'spec.disabled';
+  const wider = widerThan(scopeAt(spec), scopeAt(before));
+  if (wider) return scopePath(wider.path);
+  const [ttl, had] = [Number(spec['ttl'] ?? 0), Number(before['ttl'] ?? 0)];
+  if (had !== 0 && (ttl === 0 || ttl > had)) return 'spec.ttl';
+  const isRenewed = before['ttlAfterLastActivity'] !== true && spec['ttlAfterLastActivity'] === true;
+  return isRenewed ? 'spec.ttlAfterLastActivity' : undefined;
+}
+
+function refuseWiderScope({ write, spec, before }: KeyWrite): void {
+  const own = scopeOf(write.user);
+  // Also when it stays as it is: what reaches further than the caller is not the caller's to change.
+  const wider = widerThan(scopeAt(spec), own) ?? (before && widerThan(scopeAt(before), own));
+  if (!wider) return;
+  const detail = `${wider.text}: a key with a scope makes and changes only keys within that scope`;
+  throw refusal(write, scopePath(wider.path), detail);
+}
+
+function scopePath(path: string): string {
+  return path === '' ? 'spec.scope' : `spec.scope.${path}`;
+}
+
+function inheritScope(spec: JsonObject, user: UserInfo): void {
+  const scope = scopeOf(user);
+  if (scope !== undefined) spec['scope'] = cloneJson(scope as JsonObject); // it was JSON text
+}
+
+function scopeAt(spec: JsonObject): Scope | undefined {
+  const { scope } = spec;
+  return isJsonObject(scope) ? (scope as Scope) : undefined; // what is not in its shape grants nothing
+}
+
+function blockedOwners(object: JsonObject): Set<string> {
+  const owners = objectList(metadataOf(object), 'ownerReferences');
+  return new Set(
+    owners.filter((owner) => owner['blockOwnerDeletion'] === true).map((owner) => text(owner, 'uid')),
+  );
+}
+
+function refusal({ target }: ReviewedWrite, field: string, detail: string): StatusError {
+  return forbidden(groupName(target.definition), target.name, `${field}: ${detail}`);
+}
