@@ -2,6 +2,7 @@
 
 import { TransportError } from '../cluster/types.ts';
 import { StatusError } from '../kube/status-error.ts';
+import { StoreError } from '../store/types.ts';
 
 export type Verdict =
   /** The host has decided: not found, conflict, gone. */
@@ -33,48 +34,51 @@ export function verdictOf(error: unknown): Verdict {
   return code >= 500 ? 'doubtful' : 'refused';
 }
 
-/** The host says no to the request itself: for callers of the store that is a failure of the server. */
+/** The host says no to the request itself; nothing has happened. */
 export function refusedByHost(error: unknown, namespace: string): unknown {
   if (!(error instanceof StatusError)) return error;
-  const isAccess = error.code === 401 || error.code === 403;
-  const advice = isAccess ? '. Grant the store its Role in that namespace' : '';
-  return new StatusError(
-    {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      ...(isAccess || error.code === 404
-        ? { reason: 'ServiceUnavailable', code: 503 }
-        : { reason: 'InternalError', code: 500 }),
-      message: `the store, Secrets in namespace ${JSON.stringify(namespace)} of the host cluster, was refused: ${error.message}${advice}`,
-    },
-    { cause: error },
-  );
+  const text = `${placeOf(namespace)} was refused: ${error.message}`;
+  switch (error.code) {
+    case 401:
+    case 403:
+      return unavailable(`${text}. Grant the store its Role in that namespace`, error);
+    case 404:
+      return unavailable(`${text}. Create the namespace`, error);
+    default:
+      return failure({ reason: 'InternalError', code: 500, message: text }, error);
+  }
 }
 
 /** The host did not answer in time. `isDoubtful`: a write may have happened all the same. */
-export function unavailable(
+export function unanswered(
   error: unknown,
   { namespace, isDoubtful }: { namespace: string; isDoubtful: boolean },
+): StoreError | StatusError {
+  const why = error instanceof Error ? error.message : String(error);
+  if (!isDoubtful) {
+    return unavailable(`${placeOf(namespace)} cannot be reached at the moment, try again: ${why}`, error);
+  }
+  const message =
+    `${placeOf(namespace)} did not confirm a write: it may have happened or not. ` +
+    `Read the object before you try again: ${why}`;
+  return failure({ reason: 'Timeout', code: 504, message }, error);
+}
+
+/** An error of the API, for what `StoreError` has no code. */
+export function failure(
+  { reason, code, message }: { reason: string; code: number; message: string },
+  cause?: unknown,
 ): StatusError {
-  const cause = error instanceof Error ? error.message : String(error);
-  const where = `the store, Secrets in namespace ${JSON.stringify(namespace)} of the host cluster,`;
-  const what = isDoubtful
-    ? `${where} did not confirm a write: it may have happened or not. Read the object before you try again`
-    : `${where} cannot be reached at the moment. Try again`;
-  return new StatusError(
-    {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      ...(isDoubtful ? { reason: 'Timeout', code: 504 } : { reason: 'ServiceUnavailable', code: 503 }),
-      message: `${what} (${cause})`,
-      ...(isDoubtful ? {} : { details: { retryAfterSeconds: 1 } }),
-    },
-    { cause: error },
-  );
+  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
+  return new StatusError({ ...status, reason, code, message }, { cause });
+}
+
+function unavailable(message: string, cause: unknown): StoreError {
+  return new StoreError('unavailable', message, undefined, { cause });
+}
+
+function placeOf(namespace: string): string {
+  return `the store, Secrets in namespace ${JSON.stringify(namespace)} of the host cluster,`;
 }
 
 function wasNeverSent(error: Error): boolean {

@@ -64,8 +64,9 @@ const NO_METRICS: ListWatchMetrics = {
 
 /**
  * Reads and writes go straight to the host, so that all replicas see one another's at once; one list-watch feeds all watches. Methods
- * reject with `StoreError`, and with `StatusError` when the host refuses (500, 503), does not answer (503), leaves open whether a write
- * happened (504), or when an object is larger than a Secret (413).
+ * reject with `StoreError` (`unavailable` when the host does not answer or lacks a right: nothing has happened then), and with
+ * `StatusError` when it stays open whether a write happened (504), when an object is larger than a Secret (413), or when the host does
+ * not take a Secret as it is (500).
  */
 export class KubernetesStore implements Store {
   readonly #options: KubernetesStoreOptions;

@@ -5,7 +5,7 @@ import { StatusError } from '../kube/status-error.ts';
 import { sleep, type Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import { StoreError } from '../store/types.ts';
-import { refusedByHost, unavailable, verdictOf } from './host-errors.ts';
+import { refusedByHost, unanswered, verdictOf } from './host-errors.ts';
 
 export interface PatienceOptions {
   readonly namespace: string;
@@ -50,7 +50,7 @@ export class Patience {
     this.#isDoubtful = true;
   }
 
-  /** Repeats a read until the host answers. Rejects with `StatusError` or `StoreError` `closed`. */
+  /** Repeats a read until the host answers. Rejects with what the host answered, or with `StoreError` `unavailable` or `closed`. */
   async read<T>(attempt: (request: RequestOptions) => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -77,8 +77,8 @@ export class Patience {
     this.checkOpen();
   }
 
-  exhausted(error: unknown): StatusError {
-    return unavailable(error, { namespace: this.#options.namespace, isDoubtful: this.#isDoubtful });
+  exhausted(error: unknown): Error {
+    return unanswered(error, { namespace: this.#options.namespace, isDoubtful: this.#isDoubtful });
   }
 
   checkOpen(): void {

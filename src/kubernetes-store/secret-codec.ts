@@ -3,9 +3,9 @@
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import type { KubeObject, StringMap } from '../kube/object.ts';
-import { StatusError } from '../kube/status-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { orderedKey, type StoredEntry, type StoreKey } from '../store/types.ts';
+import { failure } from './host-errors.ts';
 import type { SecretNames } from './secret-names.ts';
 
 /** An object as its Secret holds it. */
@@ -140,11 +140,7 @@ function hasLabels(actual: StringMap, wanted: StringMap): boolean {
 async function packed(key: StoreKey, text: string): Promise<Buffer> {
   const bytes = await pack(text);
   if (bytes !== undefined) return bytes;
-  throw new StatusError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
+  throw failure({
     reason: 'RequestEntityTooLarge',
     code: 413,
     message:

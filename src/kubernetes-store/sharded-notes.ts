@@ -6,7 +6,7 @@ import { StatusError } from '../kube/status-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Notes } from '../store/types.ts';
-import { refusedByHost, verdictOf } from './host-errors.ts';
+import { failure, refusedByHost, verdictOf } from './host-errors.ts';
 import type { HostSecrets } from './host-secrets.ts';
 import type { Patience } from './patience.ts';
 import { pack, revisionOf, unpack } from './secret-codec.ts';
@@ -108,11 +108,7 @@ export class ShardedNotes implements Notes {
   async #packed(notes: ReadonlyMap<string, string>): Promise<string> {
     const bytes = await pack(JSON.stringify([...notes]));
     if (bytes !== undefined) return bytes.toString('base64');
-    throw new StatusError({
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
+    throw failure({
       reason: 'RequestEntityTooLarge',
       code: 413,
       message: `the notes ${JSON.stringify(this.#options.table)} are more than ${SHARDS} Secrets can hold`,

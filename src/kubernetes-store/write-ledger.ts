@@ -65,8 +65,7 @@ export class WriteLedger {
 
 function outcomeOf(sought: Sought, { before, after, revision, isExact }: Change): StoredEntry | undefined {
   if ('writeId' in sought) return after?.writeId === sought.writeId ? after.entry : undefined;
-  if (after !== undefined || before === undefined) return undefined;
-  // A list that no longer shows it: whoever deleted it, it is gone as this write wanted.
-  const isOurs = !isExact || before.entry.revision === sought.deletedRevision;
+  // After a list shows it gone, somebody may have changed and then deleted it.
+  const isOurs = isExact && after === undefined && before?.entry.revision === sought.deletedRevision;
   return isOurs ? { ...before.entry, revision } : undefined;
 }

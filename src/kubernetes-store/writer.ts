@@ -3,6 +3,7 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../store/types.ts';
+import { refusedByHost } from './host-errors.ts';
 import type { HostSecrets } from './host-secrets.ts';
 import type { Mirror } from './mirror.ts';
 import type { Patience } from './patience.ts';
@@ -44,7 +45,7 @@ export class Writer {
         settle: () => this.#whatBecameOf(key, { writeId, pending, patience }),
         refusal: async (error) => {
           // A 404 speaks of the namespace: the host has nothing to create in.
-          if (error.code === 404) return error;
+          if (error.code === 404) throw refusedByHost(error, namespace);
           const seen = await reader.see(key, patience);
           return seen.state === 'missing' ? undefined : taken(key, name, seen);
         },
@@ -98,11 +99,17 @@ export class Writer {
     }
   }
 
-  /** The last state at the revision of its deletion; that is in the event, and nowhere else. */
+  /**
+   * The last state at the revision of its deletion; that is in the event, and nowhere else. When the event does not come in time, a
+   * revision after it has to do.
+   */
   async #deletion(last: StoredEntry, pending: PendingWrite, patience: Patience): Promise<StoredEntry> {
-    await this.#until(() => pending.seen !== undefined, patience, this.#options.eventWaitMs);
-    const revision = pending.seen?.revision ?? (await this.#options.reader.revision(patience));
-    return { ...last, revision };
+    const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
+    await this.#until(isOver, patience, this.#options.eventWaitMs);
+    if (pending.seen !== undefined) return pending.seen;
+    // It has happened: whatever goes wrong from here on must not say that it has not.
+    patience.doubt();
+    return { ...last, revision: await this.#options.reader.revision(patience) };
   }
 
   /** A write whose answer was lost. */

@@ -1,0 +1,206 @@
+/** The driver over Secrets on a real kube-apiserver: the contract, three replicas writing at once, a crash of the server, and rights. */
+
+import { randomBytes } from 'node:crypto';
+import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { loadClusterAccess } from '../../src/cluster/kubeconfig.ts';
+import type { WatchClient } from '../../src/cluster/types.ts';
+import { TerminalError } from '../../src/kube/errors.ts';
+import { NAMESPACES } from '../../src/kube/object.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { StoreError, type Store } from '../../src/store/types.ts';
+import {
+  expectHonestAnswers,
+  expectNoContradiction,
+  expectSameEnd,
+  follow,
+  keyNamed,
+  seededRandom,
+  stateOf,
+  write,
+  type Fact,
+} from '../kubernetes-store/crowd.ts';
+import { clientOf, openReplica, type Replica } from '../kubernetes-store/ground.ts';
+import { storeContract } from '../store/store-contract.ts';
+import { realGround } from './real-ground.ts';
+
+const namespace = `store-${randomBytes(4).toString('hex')}`;
+let admin: WatchClient;
+let stores = 0;
+
+beforeAll(async () => {
+  admin = clientOf(hostAccess());
+  await admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+});
+
+afterAll(async () => {
+  await admin.delete(NAMESPACES, { namespace: '', name: namespace }, {});
+  await admin[Symbol.asyncDispose]();
+});
+
+function hostAccess(
+  kubeconfig = inject('clusters').host.kubeconfigPath,
+): ReturnType<typeof loadClusterAccess> {
+  return loadClusterAccess({ kubeconfig, context: '' }, { clock: systemClock });
+}
+
+function newName(): string {
+  return `store ${++stores}`;
+}
+
+async function threeReplicas(stack: AsyncDisposableStack): Promise<readonly Replica[]> {
+  const name = newName();
+  const replicas: Replica[] = [];
+  for (let i = 0; i < 3; i++) replicas.push(stack.use(await openReplica(hostAccess(), { namespace, name })));
+  return replicas;
+}
+
+/** All have seen as much as the one that has seen most, in the same order. */
+async function expectSameEvents(followed: readonly (readonly Fact[])[], revision: number): Promise<void> {
+  for (const facts of followed) {
+    await vi.waitFor(() => expect(facts.at(-1)?.revision).toBe(revision), { timeout: 30_000, interval: 5 });
+    expect(facts).toEqual(followed[0]);
+    const revisions = facts.map((fact) => fact.revision);
+    expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
+  }
+}
+
+storeContract(
+  'kubernetes, on a kube-apiserver',
+  async (historyLimit) => {
+    const options = { namespace, name: newName(), ...(historyLimit === undefined ? {} : { historyLimit }) };
+    const { store, client } = await openReplica(hostAccess(), options);
+    return new Proxy(store, {
+      get(target, property) {
+        if (property === Symbol.asyncDispose) {
+          return async () => {
+            await target[Symbol.asyncDispose]();
+            await client[Symbol.asyncDispose]();
+          };
+        }
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    }) as Store;
+  },
+  { runs: 5, isCounterShared: true },
+);
+
+describe('three replicas over one namespace', () => {
+  test('writing at once: every answer is true, and all see the same events in the same order', async () => {
+    await using stack = new AsyncDisposableStack();
+    const replicas = await threeReplicas(stack);
+    const seed = Math.floor(Math.random() * 1_000_000);
+    const followed = await Promise.all(replicas.map(({ store }) => follow(store)));
+    const writers = replicas.flatMap(({ store }, r) =>
+      [0, 1, 2].map((w) => write(store, `${r}${w}`, 40, seededRandom(seed + r * 3 + w))),
+    );
+    const attempts = (await Promise.all(writers)).flat();
+    const done = attempts.filter(({ outcome }) => outcome === 'done');
+    expect(done.length, `seed ${seed}`).toBeGreaterThan(100);
+    await expectSameEvents(followed, Math.max(...done.map(({ revision }) => revision)));
+    const truth = followed[0] ?? [];
+    expect(truth).toHaveLength(done.length);
+    expectHonestAnswers(attempts, truth, { hasFaults: false });
+    await expectSameEnd(
+      replicas.map(({ store }) => store),
+      truth,
+    );
+  });
+
+  test('counting together: no increment is lost', async () => {
+    await using stack = new AsyncDisposableStack();
+    const replicas = await threeReplicas(stack);
+    const key = keyNamed('counter');
+    await replicas[0]?.store.create(key, { count: 0 });
+    const increment = async (store: Store): Promise<void> => {
+      for (;;) {
+        const entry = await store.get(key);
+        if (entry === undefined) throw new Error('the counter is gone');
+        try {
+          await store.update(key, { count: Number(entry.value['count']) + 1 }, entry.revision);
+          return;
+        } catch (error) {
+          if (!(error instanceof StoreError) || error.code !== 'conflict') throw error;
+        }
+      }
+    };
+    await Promise.all(
+      replicas.map(async ({ store }) => {
+        for (let i = 0; i < 30; i++) await increment(store);
+      }),
+    );
+    for (const { store } of replicas) expect((await store.get(key))?.value).toEqual({ count: 90 });
+  });
+
+  test('what one has written, the others read at once', async () => {
+    await using stack = new AsyncDisposableStack();
+    const [a, b, c] = await threeReplicas(stack);
+    for (let i = 0; i < 20; i++) {
+      const entry = await a?.store.create(keyNamed(`n${i}`), { i });
+      expect(await b?.store.get(keyNamed(`n${i}`))).toEqual(entry);
+      expect((await c?.store.list({ resource: 'things' }))?.entries).toHaveLength(i + 1);
+    }
+  });
+
+  test('a crash of the API server in the middle loses nothing', async () => {
+    await using stack = new AsyncDisposableStack();
+    const replicas = await threeReplicas(stack);
+    const ground = realGround();
+    const seed = Math.floor(Math.random() * 1_000_000);
+    const followed = await Promise.all(replicas.map(({ store }) => follow(store)));
+    const writers = replicas.flatMap(({ store }, r) =>
+      [0, 1].map((w) => write(store, `${r}${w}`, 60, seededRandom(seed + r * 3 + w))),
+    );
+    await vi.waitFor(() => expect(followed[0]?.length).toBeGreaterThan(40), { timeout: 20_000 });
+    await ground.stop('host');
+    await ground.start('host');
+    const attempts = (await Promise.all(writers)).flat();
+    const { entries = [] } = (await replicas[0]?.store.list({ resource: 'things' })) ?? {};
+    const end = new Map(entries.map(({ key, value }) => [key.name, value['id']]));
+    // The new server knows no history: its clients list, and states in between are seen by nobody.
+    for (const facts of followed) {
+      await vi.waitFor(() => expect(stateOf(facts)).toEqual(end), { timeout: 40_000, interval: 10 });
+      const revisions = facts.map(({ revision }) => revision);
+      expect(revisions).toEqual(revisions.toSorted((x, y) => x - y));
+    }
+    expectNoContradiction(attempts, followed);
+    expect(attempts.filter(({ outcome }) => outcome === 'done').length, `seed ${seed}`).toBeGreaterThan(100);
+  }, 120_000);
+});
+
+describe('the rights of the store', () => {
+  const rule = { apiGroups: [''], resources: ['secrets'] };
+  const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+
+  async function openAs(granted: readonly string[]): Promise<void> {
+    const kubeconfig = await realGround().userKubeconfig('host', [{ namespace, ...rule, verbs: granted }]);
+    const folder = mkdtempSync(join(tmpdir(), 'store-rights-'));
+    try {
+      const file = join(folder, 'kubeconfig');
+      writeFileSync(file, kubeconfig);
+      await using replica = await openReplica(hostAccess(file), { namespace, name: newName() });
+      const { store } = replica;
+      const { revision } = await store.create(keyNamed('a'), {});
+      const updated = await store.update(keyNamed('a'), { x: 1 }, revision);
+      await store.delete(keyNamed('a'), updated.revision);
+      await store.notes('t').write(new Map([['a', 'b']]));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  test('of the documented Role are enough', async () => {
+    await expect(openAs(verbs)).resolves.toBeUndefined();
+  });
+
+  test('are named when they are missing', async () => {
+    const opening = openAs(['get', 'list', 'watch']);
+    await expect(opening).rejects.toThrow(TerminalError);
+    await expect(opening).rejects.toThrow(
+      `may not create, patch, delete secrets in namespace "${namespace}"`,
+    );
+  });
+});
