@@ -68,7 +68,8 @@ export class Writer {
   /** Ends the thread when everything asked before is done. */
   async close(): Promise<void> {
     try {
-      await this.ask({ kind: 'close' });
+      // A thread that has ended has said so to those whose writes it took along.
+      if (!this.#end) await this.ask({ kind: 'close' });
     } finally {
       await this.#worker.terminate();
     }
