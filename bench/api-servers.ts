@@ -93,9 +93,8 @@ export async function startOurs(directory: string, nodeFlags: readonly string[] 
 
 /** kube-apiserver on an etcd that syncs every write to the disk; the client is in `system:masters`, past RBAC and flow control. */
 export async function startKubeApiServer(): Promise<Subject> {
-  const clusters = await startRealClusters({ controllers: false, isDurable: true });
+  const clusters = await startRealClusters({ host: false, isDurable: true });
   try {
-    await clusters.stop('host');
     const { url, caFile, token } = clusters.virtual;
     const peer: Peer = { url, ca: readFileSync(caFile, 'utf8'), token };
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } };
