@@ -9,6 +9,7 @@ import { createGeneration, type Generation } from './daemon/generation.ts';
 import { TerminalError } from './kube/errors.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/random.ts';
+import type { ManagementApi } from './management/management-api.ts';
 import { startHealthServer, type CheckResult, type Checks, type HealthServer } from './observe/health.ts';
 import type { Logger } from './observe/logger.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
@@ -62,6 +63,7 @@ class SyncDaemon implements Daemon {
   #clusters: Clusters | undefined;
   #recorder: EventRecorder | undefined;
   #generation: Generation | undefined;
+  #management: ManagementApi | undefined;
   #isConfigInvalid = false;
 
   constructor(options: DaemonOptions, metrics: Metrics) {
@@ -85,6 +87,7 @@ class SyncDaemon implements Daemon {
     });
     this.#metrics.leads(config.name, false);
     logger.info({ version, isDryRun, http: this.#health.url, name: config.name }, 'starting');
+    this.#management = await startManagement(this.#options);
     this.#clusters = await connectClusters({ ...this.#options, metrics: this.#metrics });
     this.#config = this.#located(config);
     const references = await this.#clusters.resolveReferences(this.#config);
@@ -122,7 +125,7 @@ class SyncDaemon implements Daemon {
   }
 
   async stop(): Promise<void> {
-    await this.#generation?.stop();
+    await Promise.all([this.#generation?.stop(), this.#management?.[Symbol.asyncDispose]()]);
     await this.#recorder?.flush();
     await this.#clusters?.[Symbol.asyncDispose]();
     await this.#health?.[Symbol.asyncDispose]();
@@ -159,6 +162,10 @@ class SyncDaemon implements Daemon {
       references: () => this.#referencesCheck(),
       workers: () =>
         ok(!this.#isSyncing || this.#generation?.engine.isWorking === true, 'workers wait for the caches'),
+      'management-api': () =>
+        this.#config.management.enabled && !this.#options.isDryRun
+          ? ok(this.#management !== undefined, 'the key and token API has not started yet')
+          : { isOk: true, detail: 'not enabled' },
       sandbox: () => this.#generation?.sandboxCheck() ?? { isOk: true, detail: 'not needed' },
       configuration: () =>
         this.#isConfigInvalid
@@ -195,6 +202,18 @@ class SyncDaemon implements Daemon {
       detail: `${informer.size} objects, ${staleness}${why}`,
     };
   }
+}
+
+/** The key and token API beside the sync. Loaded only where it is served. A dry run would write into its store. */
+async function startManagement(options: DaemonOptions): Promise<ManagementApi | undefined> {
+  const { config, isDryRun, logger } = options;
+  if (!config.management.enabled) return undefined;
+  if (isDryRun) {
+    logger.info({}, 'the key and token API is not served by a dry run');
+    return undefined;
+  }
+  const { startManagementApi } = await import('./management/management-api.ts');
+  return startManagementApi({ ...options, config: config.management });
 }
 
 /** Once more with the host namespace, which may not have been known when the file was read. */

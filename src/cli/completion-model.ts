@@ -26,13 +26,20 @@ export type CompletionValue =
 
 /** Hidden options are not offered. */
 export function describeCommand(command: Command): CompletionCommand {
+  const parts = command.commands;
+  const own = [command, ...parts].flatMap(({ options }) => options).filter((option) => !option.hidden);
   const help: CompletionOption = { long: '--help', short: '-h', help: 'show help', value: { kind: 'none' } };
   return {
     name: command.name(),
     summary: command.description(),
-    options: [...command.options.filter((option) => !option.hidden).map(describeOption), help],
-    words: wordsOf(command.registeredArguments[0]),
+    options: [...uniqueOptions(own).map(describeOption), help],
+    words: parts.length > 0 ? parts.map((part) => part.name()) : wordsOf(command.registeredArguments[0]),
   };
+}
+
+/** Commands below one command may have an option in common. */
+function uniqueOptions(options: readonly Option[]): readonly Option[] {
+  return [...new Map(options.map((option) => [option.long ?? '', option])).values()];
 }
 
 function describeOption(option: Option): CompletionOption {

@@ -46,6 +46,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./names.ts'),
   },
   {
+    name: 'api',
+    summary: 'serve the key and token API alone',
+    load: () => import('./api.ts'),
+  },
+  {
+    name: 'keys',
+    summary: 'the first administrator key; create, list and revoke keys',
+    load: () => import('./keys.ts'),
+  },
+  {
     name: 'store',
     summary: 'back up, check or compact the store of the key and token API',
     load: () => import('./store.ts'),

@@ -1,0 +1,109 @@
+/** `keys`: the first key, and keys in everyday life. */
+
+import { type Command, Option } from 'commander';
+import { ConfigError, TerminalError } from '../kube/errors.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { ApiClient } from './api-client.ts';
+import { addConfigOptions, API_FIELDS } from './config-options.ts';
+import { reportConfigError } from './config-report.ts';
+import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
+import { addConnectionOptions, connectionFor } from './keys-connection.ts';
+import { addCreateOptions, createKey, type CreateOptions } from './keys-create.ts';
+import { listKeys, type ListOptions } from './keys-list.ts';
+import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
+import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
+
+type Exit = (code: number) => void;
+
+export function define(command: Command, exit: Exit): void {
+  defineBootstrap(command.command('bootstrap'), exit);
+  defineCreate(command.command('create'), exit);
+  defineList(command.command('list').alias('ls'), exit);
+  defineRevoke(command.command('revoke'), exit);
+}
+
+function defineBootstrap(command: Command, exit: Exit): void {
+  command
+    .description(
+      "print the first administrator's key, once; on the machine of the API, whether it runs or not",
+    )
+    .option('-s, --server <url>', 'address of the running API, where the configuration does not tell')
+    .option('--rotate', 'revoke the first key and print another')
+    .addOption(outputOption());
+  addConfigOptions(command, API_FIELDS);
+  command.action(async (options: BootstrapOptions) => exit(await guarded(() => bootstrap(command, options))));
+}
+
+function defineCreate(command: Command, exit: Exit): void {
+  command.description('make a key and print it; it is shown this once').addOption(outputOption());
+  addCreateOptions(command);
+  addConnectionOptions(command);
+  command.action(async (options: CreateOptions & { readonly output: KeyFormat }) =>
+    exit(
+      await guarded(async () => {
+        const connection = await connectionFor(command);
+        await using client = new ApiClient(connection, warn);
+        return await createKey(client, connection, options);
+      }),
+    ),
+  );
+}
+
+function defineList(command: Command, exit: Exit): void {
+  command
+    .description('show the keys that this key may see')
+    .addOption(
+      new Option('-o, --output <format>', 'table, wide, name, json or yaml')
+        .choices(['table', 'wide', 'name', 'json', 'yaml'])
+        .default('table'),
+    )
+    .option('-l, --selector <selector>', 'only those whose labels match, as kubectl takes it');
+  addConnectionOptions(command);
+  command.action(async (options: ListOptions) =>
+    exit(
+      await guarded(async () => {
+        await using client = new ApiClient(await connectionFor(command), warn);
+        return await listKeys(client, options);
+      }),
+    ),
+  );
+}
+
+function defineRevoke(command: Command, exit: Exit): void {
+  command
+    .description('delete keys: whoever uses one is refused from now on')
+    .argument('<names...>', 'names of keys')
+    .option('--disable', 'keep the key and refuse whoever uses it')
+    .option('--enable', 'take a disabled key again');
+  addConnectionOptions(command);
+  command.action(async (names: string[], options: RevokeOptions) =>
+    exit(
+      await guarded(async () => {
+        await using client = new ApiClient(await connectionFor(command), warn);
+        return await revokeKeys(client, names, options);
+      }),
+    ),
+  );
+}
+
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'key alone, a kubeconfig with it, or the object')
+    .choices(KEY_FORMATS)
+    .default('key');
+}
+
+function warn(text: string): void {
+  process.stderr.write(`warning: ${text}\n`);
+}
+
+/** What people must act on becomes a line and an exit code. */
+async function guarded(work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConfigError) return reportConfigError(error);
+    if (!(error instanceof TerminalError) && !(error instanceof StatusError)) throw error;
+    process.stderr.write(`error: ${error.message}\n`);
+    return 1;
+  }
+}

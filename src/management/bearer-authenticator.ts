@@ -1,0 +1,29 @@
+/** Who sent a request, by its bearer token: a key, the administrator of this machine, or somebody whom the host cluster knows. */
+
+import type { Credentials, UserInfo } from '../api/user.ts';
+import type { LocalAdministrator } from './bootstrap/local-administrator.ts';
+
+export interface BearerParts {
+  readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
+  readonly local: LocalAdministrator;
+  /** Callers with tokens of the host cluster; absent: they are nobody here. */
+  readonly host: { authenticate(token: string): Promise<UserInfo | undefined> } | undefined;
+}
+
+const BEARER = /^bearer +(\S+) *$/iu;
+
+export class BearerAuthenticator {
+  readonly #parts: BearerParts;
+
+  constructor(parts: BearerParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined: nobody. Rejects with a 401 `StatusError` that says more where a key was proven and is refused. */
+  async authenticate({ authorization }: Pick<Credentials, 'authorization'>): Promise<UserInfo | undefined> {
+    const token = BEARER.exec(authorization ?? '')?.[1];
+    if (token === undefined) return undefined;
+    const { keys, local, host } = this.#parts;
+    return local.authenticate(token) ?? (await keys.authenticate(token)) ?? host?.authenticate(token);
+  }
+}

@@ -1,0 +1,129 @@
+/** `bootstrapKeyFile`: whoever installs the API brings the first key along, or finds it there. */
+
+import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ObjectRegistry } from '../../api/object-registry.ts';
+import type { ResourceDefinition } from '../../api/resource-definition.ts';
+import { decodeObject } from '../../api/schema/decode.ts';
+import { storeKey, type Target } from '../../api/target.ts';
+import { SERVER_USER, type UserInfo } from '../../api/user.ts';
+import { TerminalError } from '../../kube/errors.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../lib/json.ts';
+import type { Logger } from '../../observe/logger.ts';
+import { EXTRA } from '../identity.ts';
+import { FIRST_KEY_NAME, firstKey } from './first-key.ts';
+
+export interface FirstKeyFileOptions {
+  readonly file: string;
+  /** 0: no maximum. */
+  readonly maxTtlMs: number;
+  /** OwnedAccessKey. */
+  readonly definition: ResourceDefinition;
+  readonly registry: ObjectRegistry;
+  /** Whose key it is, undefined for none. Rejects with `StatusError` for a key that is known and refused. */
+  authenticate(key: string): Promise<UserInfo | undefined>;
+  readonly logger: Logger;
+}
+
+const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
+
+/** Makes the key in the file exist; without a file, makes a key and the file. Throws `TerminalError` when the file is unusable. */
+export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<void> {
+  const key = await readKey(options.file);
+  if (key !== '') await bringAlong(options, key);
+  else await makeFile(options);
+}
+
+async function readKey(file: string): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw unusable(file, 'read', error);
+  }
+}
+
+async function bringAlong(options: FirstKeyFileOptions, key: string): Promise<void> {
+  const { registry, definition, file, logger } = options;
+  try {
+    const user = await options.authenticate(key);
+    if (user?.extra[EXTRA.keyName]?.[0] === FIRST_KEY_NAME) return;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    // Somebody saw to it that this key is good for nothing any more.
+    logger.warn(
+      { file, reason: error.message },
+      'the key in bootstrapKeyFile is known and refused, it stays so',
+    );
+    return;
+  }
+  const target = targetOf(definition);
+  const entry = await registry.find(target);
+  if (entry) {
+    logger.warn(
+      { file, name: FIRST_KEY_NAME },
+      'bootstrapKeyFile has another key than before, which replaces it',
+    );
+    await registry.store.delete(storeKey(target), entry.revision);
+  }
+  await create(options, key).catch((error: unknown) => {
+    if (!(error instanceof StatusError)) throw error;
+    if (error.code === 409) return; // another replica was faster
+    throw unusable(file, 'used', error);
+  });
+}
+
+async function makeFile(options: FirstKeyFileOptions): Promise<void> {
+  const { file, logger, registry, definition } = options;
+  if (await registry.find(targetOf(definition))) {
+    logger.info(
+      { file, name: FIRST_KEY_NAME },
+      'the first key was made before and cannot be shown again: bootstrapKeyFile is not written',
+    );
+    return;
+  }
+  // The file first: a key that nobody can write down would be lost.
+  const handle = await open(file, 'a', 0o600).catch((error: unknown) => {
+    throw unusable(file, 'written', error);
+  });
+  await using _closed = { [Symbol.asyncDispose]: () => handle.close() };
+  try {
+    await writeNewKey(options, handle);
+  } catch (error) {
+    await unlink(file);
+    throw error;
+  }
+  logger.info(
+    { file: resolve(file), name: FIRST_KEY_NAME },
+    'the first administrator key is in bootstrapKeyFile',
+  );
+}
+
+async function writeNewKey(options: FirstKeyFileOptions, handle: FileHandle): Promise<void> {
+  const spec = (await create(options))['spec'];
+  const key = isJsonObject(spec) ? ownValue(spec, 'key') : undefined;
+  if (typeof key !== 'string') throw new TerminalError('the first key was made, and not shown');
+  await handle.chmod(0o600);
+  await handle.writeFile(`${key}\n`);
+  await handle.sync();
+}
+
+async function create(
+  { registry, definition, maxTtlMs }: FirstKeyFileOptions,
+  key?: string,
+): Promise<JsonObject> {
+  const { value: body } = decodeObject(definition.schema, firstKey(maxTtlMs, key));
+  const { object } = await registry.create({ ...targetOf(definition), name: '' }, body, CONTEXT);
+  return object;
+}
+
+function targetOf(definition: ResourceDefinition): Target {
+  return { definition, namespace: '', name: FIRST_KEY_NAME, subresource: undefined };
+}
+
+function unusable(file: string, what: string, cause: unknown): TerminalError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const message = `managementApi.bootstrapKeyFile ${file} cannot be ${what}: ${why}`;
+  return new TerminalError(message, { cause });
+}

@@ -1,0 +1,165 @@
+/** The key and token API: makes every part, hands each its ports, and ends them in order. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { startServer, type RunningServer } from '../api/start-server.ts';
+import { parseBindAddress } from '../config/bind-address.ts';
+import type { ManagementConfig } from '../config/types.ts';
+import { TerminalError } from '../kube/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/random.ts';
+import type { Logger } from '../observe/logger.ts';
+import type { Store } from '../store/types.ts';
+import { BearerAuthenticator } from './bearer-authenticator.ts';
+import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
+import { LocalAdministrator } from './bootstrap/local-administrator.ts';
+import { openMasterKey } from './credentials/master-key.ts';
+import { HostCluster, openStore } from './open-store.ts';
+import { createRooms, type Rooms } from './rooms.ts';
+import { openDocuments } from './open-documents.ts';
+import { serverVersion } from './server-version.ts';
+import { AuditLog } from './serving/audit-log.ts';
+import { openServingCertificate } from './serving/certificates.ts';
+import { RequestLimits } from './serving/request-limits.ts';
+import { splitPath } from './access/target.ts';
+
+export interface ManagementApiOptions {
+  readonly config: ManagementConfig;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Of this program. */
+  readonly version: string;
+  /** Aborts a start that waits for a cluster. */
+  readonly signal: AbortSignal;
+}
+
+export interface ManagementApi extends AsyncDisposable {
+  /** `https://127.0.0.1:8443`, as bound. */
+  readonly url: string;
+  /** Path of the authority that clients must trust; '' where the certificate was given. */
+  readonly caFile: string;
+  /** Keeps the store, and resets every open connection, as a network would. */
+  disconnect(): void;
+}
+
+/** Listens when it resolves. Rejects with a `TerminalError` where only a person can help: an address that is taken, a file that is wrong. */
+export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
+  await using undo = new AsyncDisposableStack();
+  const { config, logger, clock } = options;
+  await makeDataDir(config.dataDir);
+  const host = undo.use(new HostCluster(options));
+  const store = undo.use(await openStore(options, host));
+  const masterKey = await openMasterKey({ dataDir: config.dataDir, store, randomBytes, logger });
+  const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
+  const rooms = createRooms({ ...options, store, masterKey, host });
+  undo.defer(() => rooms.stop());
+  await rooms.start();
+  const local = new LocalAdministrator(masterKey.localAdministrator, clock);
+  const server = undo.use(await serve({ ...options, store, audit, rooms, local }));
+  logger.info({ url: server.url, store: config.store.driver }, 'the key and token API is served');
+  const parts = undo.move();
+  return { ...server, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+}
+
+/** For its owner alone: keys, database and audit log lie in it. */
+async function makeDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be made: ${why}`, { cause: error });
+  }
+}
+
+interface ServeOptions extends ManagementApiOptions {
+  readonly store: Store;
+  readonly audit: AuditLog;
+  readonly rooms: Rooms;
+  readonly local: LocalAdministrator;
+}
+
+async function serve(options: ServeOptions): Promise<ManagementApi> {
+  await using undo = new AsyncDisposableStack();
+  const { config, clock, logger } = options;
+  const { host, port } = parseBindAddress(config.bindAddress) ?? { host: '127.0.0.1', port: 0 };
+  const certificate = undo.use(
+    await openServingCertificate({
+      ...config.tls,
+      dataDir: config.dataDir,
+      host,
+      names: namesOf(config),
+      clock,
+      logger,
+    }),
+  );
+  const server = undo.use(await listen(options, { host, port, tls: certificate.pair }));
+  certificate.follow((pair) => server.renewTls(pair));
+  const parts = undo.move();
+  return {
+    url: `https://${server.address}`,
+    caFile: certificate.authority === undefined ? '' : resolve(config.dataDir, 'ca.crt'),
+    disconnect: () => server.disconnect(),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+/** Clients reach the API by the host of its issuer too. */
+function namesOf({ issuer }: ManagementConfig): string[] {
+  const name = URL.parse(issuer)?.hostname.replaceAll(/[[\]]/gu, '') ?? '';
+  return name === '' ? [] : [name];
+}
+
+async function listen(
+  { config, clock, random, logger, version, store, audit, rooms, local }: ServeOptions,
+  address: NonNullable<Parameters<typeof startServer>[0]['listen']>,
+): Promise<RunningServer> {
+  const { keys, authorizer, table } = rooms;
+  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: rooms.hostUsers });
+  const gitVersion = serverVersion(version);
+  try {
+    return await startServer({
+      table,
+      store,
+      clock,
+      random,
+      logger,
+      authorizer,
+      authenticate: (credentials) => authenticator.authenticate(credentials),
+      splitPath,
+      publicDocuments: openDocuments({ table, version: gitVersion, store, documents: rooms.documents }),
+      version: gitVersion,
+      admission: () => keys.admission,
+      bootstrap: async (registry) => {
+        if (config.bootstrapKeyFile === '') return;
+        await ensureFirstKeyFile({
+          file: config.bootstrapKeyFile,
+          maxTtlMs: config.maxTtlMs,
+          definition: keys.definition,
+          registry,
+          authenticate: (key) => keys.authenticator.authenticate(key),
+          logger,
+        });
+      },
+      throttle: new RequestLimits(clock),
+      audit: (event) => audit.record(event),
+      listen: address,
+    });
+  } catch (error) {
+    throw asListenError(error, config.bindAddress);
+  }
+}
+
+const LISTEN_PROBLEMS: ReadonlySet<string> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']);
+
+function asListenError(error: unknown, bindAddress: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (!(error instanceof Error) || !LISTEN_PROBLEMS.has(code)) return error;
+  const advice =
+    code === 'EADDRINUSE' ? 'does it run already? Choose a free address' : 'choose another address';
+  return new TerminalError(
+    `cannot listen on managementApi.bindAddress ${bindAddress}: ${error.message}; ${advice}`,
+    { cause: error },
+  );
+}
