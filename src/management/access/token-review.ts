@@ -15,6 +15,8 @@ export interface TokenAuthenticators {
   authenticateKey(token: string): Promise<UserInfo | undefined>;
   /** A token for direct cluster endpoints. */
   verifyToken(token: string): Promise<UserInfo | undefined>;
+  /** A key or a token was found good: that is a use of the key. */
+  used(user: UserInfo): void;
 }
 
 /** `TokenReviewStatus`, the user as it is known here. */
@@ -51,10 +53,11 @@ export async function reviewToken(
     // To a target outside its scope a credential does not exist.
     if (target.kind !== 'Management' && !options.authorizer.reaches(user, target)) return UNKNOWN;
     const audiences = listField(spec, 'audiences');
-    if (audiences.includes(TOKEN_AUDIENCE)) return { authenticated: true, user, audiences: [TOKEN_AUDIENCE] };
-    // A token is for direct endpoints; for an asker of another audience it is good only as what that server itself accepts.
-    const isElsewhere = bearer !== undefined && target.kind === 'Management' && audiences.length > 0;
-    return isElsewhere ? UNKNOWN : { authenticated: true, user };
+    const isDirect = audiences.includes(TOKEN_AUDIENCE);
+    // Here a token is for nobody; to an asker elsewhere it is good as what that server itself accepts.
+    if (bearer && target.kind === 'Management' && audiences.length > 0 && !isDirect) return UNKNOWN;
+    options.used(user);
+    return { authenticated: true, user, ...(isDirect ? { audiences: [TOKEN_AUDIENCE] } : {}) };
   } catch (error) {
     if (error instanceof StatusError && error.code === 401) {
       return { authenticated: false, error: error.message };

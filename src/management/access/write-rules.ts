@@ -4,11 +4,10 @@
  */
 
 import type { ReviewedWrite } from '../../api/admission.ts';
-import { forbiddenValue, type FieldError } from '../../api/field-error.ts';
-import { forbidden, invalid } from '../../api/status.ts';
-import { groupName, kindName } from '../../api/target.ts';
+import { forbidden } from '../../api/status.ts';
+import { groupName } from '../../api/target.ts';
 import type { UserInfo } from '../../api/user.ts';
-import { listField, metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import { listField, objectField, text } from '../../api/validation/metadata.ts';
 import type { StatusError } from '../../kube/status-error.ts';
 import { cloneJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { scopeOf } from '../identity.ts';
@@ -34,7 +33,7 @@ export class WriteRules {
     this.#writers = writers;
   }
 
-  /** Throws 403, or 422 for an owner reference. A new key without a scope gets the scope of the key that makes it. */
+  /** Throws 403. A new key without a scope gets the scope of the key that makes it. */
   async review(write: ReviewedWrite): Promise<void> {
     const { target, next, previous, user } = write;
     const { group, plural } = target.definition;
@@ -48,20 +47,6 @@ export class WriteRules {
     await refuseGroups(key);
     if (!before && scopeAt(spec) === undefined) inheritScope(spec, user);
     refuseWiderScope(key);
-    await this.#refuseBlocking(write);
-  }
-
-  /** `blockOwnerDeletion` keeps the owner from going: who may not delete it may not keep it either. */
-  async #refuseBlocking({ target, next, previous, user }: ReviewedWrite): Promise<void> {
-    const blocking = previous ? blockedOwners(previous) : new Set<string>();
-    const errors: FieldError[] = [];
-    for (const [index, owner] of objectList(metadataOf(next), 'ownerReferences').entries()) {
-      if (owner['blockOwnerDeletion'] !== true || blocking.has(text(owner, 'uid'))) continue;
-      if (await this.#writers.mayDelete(user, owner)) continue;
-      const field = `metadata.ownerReferences[${index}].blockOwnerDeletion`;
-      errors.push(forbiddenValue(field, 'may only be set by who may delete the owner'));
-    }
-    if (errors.length > 0) throw invalid(kindName(target.definition), target.name, errors);
   }
 }
 
@@ -147,13 +132,6 @@ function inheritScope(spec: JsonObject, user: UserInfo): void {
 function scopeAt(spec: JsonObject): Scope | undefined {
   const { scope } = spec;
   return isJsonObject(scope) ? (scope as Scope) : undefined; // what is not in its shape grants nothing
-}
-
-function blockedOwners(object: JsonObject): Set<string> {
-  const owners = objectList(metadataOf(object), 'ownerReferences');
-  return new Set(
-    owners.filter((owner) => owner['blockOwnerDeletion'] === true).map((owner) => text(owner, 'uid')),
-  );
 }
 
 function refusal({ target }: ReviewedWrite, field: string, detail: string): StatusError {
