@@ -126,8 +126,8 @@ export function keyOf(object: JsonObject): string {
 }
 
 /** `metadata.resourceVersion`, `spec.ttl`: a member of a member. */
-export function at(object: JsonObject | undefined, path: string): JsonValue | undefined {
-  let value: JsonValue | undefined = object;
+export function at(object: JsonObject | null | undefined, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = object ?? undefined;
   for (const part of path.split('.')) value = isJsonObject(value) ? value[part] : undefined;
   return value;
 }
