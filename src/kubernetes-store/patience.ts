@@ -19,6 +19,8 @@ export interface PatienceOptions {
 
 const WAIT_BASE_MS = 50;
 const WAIT_MAX_MS = 2000;
+/** An attempt with less time is not worth its doubt. */
+const ATTEMPT_MIN_MS = 500;
 
 export class Patience {
   readonly #options: PatienceOptions;
@@ -72,7 +74,7 @@ export class Patience {
     const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = askedMs + random() * capMs;
     this.#waits += 1;
-    if (clock.monotonicMs() + delayMs >= this.#endMs) throw this.exhausted(error);
+    if (clock.monotonicMs() + delayMs + ATTEMPT_MIN_MS >= this.#endMs) throw this.exhausted(error);
     await sleep(clock, delayMs, signal);
     this.checkOpen();
   }
