@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Answer } from '../api/answer.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../api/authorizer.ts';
 import { META_TYPES } from '../api/kinds/meta-types.ts';
+import { REVIEW_TYPES } from '../api/kinds/review-types.ts';
 import { DefinitionTable } from '../api/resource-definition.ts';
 import { TypeTable } from '../api/schema/notation.ts';
 import type { UserInfo } from '../api/user.ts';
@@ -12,7 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Store } from '../store/types.ts';
-import { ManagementAuthorizer } from './access/authorizer.ts';
+import { createAccess } from './access/create-access.ts';
 import type { MasterKey } from './credentials/master-key.ts';
 import { createKeys, type Keys } from './keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from './keys/key-types.ts';
@@ -44,8 +45,9 @@ export interface Rooms {
   stop(): Promise<void>;
 }
 
-export function createRooms({ config, store, masterKey, clock, random, logger }: RoomsOptions): Rooms {
-  const types = new TypeTable([META_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+export function createRooms(options: RoomsOptions): Rooms {
+  const { config, store, masterKey, host, clock, random, logger } = options;
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
     ...SCOPE_DESCRIPTIONS,
     ...KEY_DESCRIPTIONS,
     ...TOKEN_DESCRIPTIONS,
@@ -59,10 +61,9 @@ export function createRooms({ config, store, masterKey, clock, random, logger }:
     masterKey,
     types,
     limits: { maxTtlSeconds: Math.floor(config.maxTtlMs / 1000) },
-    reviewAccess: () => Promise.resolve(),
-    authorizer: () => authorizer,
+    reviewAccess: (write) => access.reviewAccess(write),
+    authorizer: () => access.authorizer,
   });
-  const authorizer = new ManagementAuthorizer({ index: keys.index, clock });
   const tokens = createTokens({
     store,
     seal: masterKey.seal,
@@ -74,11 +75,20 @@ export function createRooms({ config, store, masterKey, clock, random, logger }:
     issuer: config.issuer,
     ttls: seconds(config.tokenTtl),
   });
+  const access = createAccess({
+    types,
+    index: keys.index,
+    clock,
+    host: config.delegatedAuth ? host.connected().client : undefined,
+    authenticateKey: (token) => keys.authenticator.authenticate(token),
+    verifyToken: (token) => tokens.verify(token),
+    used: (user) => keys.used(user),
+  });
   return {
-    table: new DefinitionTable([keys.definition, tokens.definition]),
-    authorizer: new CountingAuthorizer(authorizer, (user) => keys.used(user)),
+    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds]),
+    authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.used(user)),
     keys,
-    hostUsers: undefined,
+    hostUsers: access.hostUsers,
     documents: tokens.publicDocuments,
     start: async () => {
       await keys.start();
