@@ -1,0 +1,215 @@
+/** The key API and a real kube-apiserver that trusts it, set up with the files and flags of `docs/direct-cluster-endpoints.md`. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagementConfig } from '../../src/config/types.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { startManagementApi, type ManagementApi } from '../../src/management/management-api.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
+import { RawClient } from '../contract/raw-client.ts';
+import { freePorts } from '../scenarios/free-ports.ts';
+import { startRealClusters, type RealClusters } from './clusters.ts';
+import { documentedBlocks } from './documented-blocks.ts';
+
+/** What the page calls them. */
+const PLACEHOLDERS = {
+  url: 'https://platform.example.com:8443',
+  folder: '/etc/kubernetes/platform',
+  certificate: /^( *)-----BEGIN CERTIFICATE-----\n *\.\.\.\n *-----END CERTIFICATE-----$/gm,
+};
+
+const BLOCKS = documentedBlocks('direct-cluster-endpoints.md');
+
+export interface Output {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The API, reached as its administrator. */
+export class Platform implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #url: string;
+  readonly #config: ManagementConfig;
+  #api: ManagementApi | undefined;
+  #client: RawClient | undefined;
+
+  static async start(): Promise<Platform> {
+    const [port = 0] = await freePorts(1);
+    const platform = new Platform(port);
+    await platform.begin();
+    return platform;
+  }
+
+  private constructor(port: number) {
+    this.#directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-trust-'));
+    this.#url = `https://127.0.0.1:${port}`;
+    this.#config = {
+      enabled: true,
+      bindAddress: `127.0.0.1:${port}`,
+      tls: { certFile: '', keyFile: '' },
+      dataDir: join(this.#directory, 'data'),
+      store: { driver: 'sqlite' },
+      issuer: this.#url,
+      maxTtlMs: 0,
+      tokenTtl: { defaultMs: 3_600_000, maxMs: 86_400_000 },
+      delegatedAuth: false,
+      bootstrapKeyFile: join(this.#directory, 'administrator'),
+      host: { kubeconfig: '', context: '', namespace: '' },
+    };
+  }
+
+  async begin(): Promise<void> {
+    this.#api = await startManagementApi({
+      config: this.#config,
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      version: '0.0.0-test',
+      signal: new AbortController().signal,
+    });
+    const token = readFileSync(this.#config.bootstrapKeyFile, 'utf8').trim();
+    this.#client = new RawClient({ url: this.#url, token, ca: this.ca });
+  }
+
+  /** As a crash or an update would be; {@link begin} starts it again over the same store. */
+  async end(): Promise<void> {
+    await this.#client?.[Symbol.asyncDispose]();
+    await this.#api?.[Symbol.asyncDispose]();
+    this.#api = undefined;
+  }
+
+  get ca(): string {
+    return readFileSync(join(this.#config.dataDir, 'ca.crt'), 'utf8');
+  }
+
+  /** A block of the page with the placeholders filled in; `folder` is where the page's files lie. */
+  block(name: string, folder = this.#directory): string {
+    const text = BLOCKS.get(name);
+    if (text === undefined) throw new Error(`the page has no block called ${name}`);
+    const { ca } = this;
+    return text
+      .replaceAll(PLACEHOLDERS.url, this.#url)
+      .replaceAll(PLACEHOLDERS.folder, folder)
+      .replaceAll(PLACEHOLDERS.certificate, (_all, indent: string) => ca.trim().replaceAll(/^/gm, indent));
+  }
+
+  /** Creates what a block of the page says, with other members of its spec and another name where the test says so. */
+  async create(block: string, name: string, spec: JsonObject = {}): Promise<JsonObject> {
+    const { parse } = await import('yaml');
+    const object = parse(this.block(block)) as { kind: string; spec: JsonObject }; // of the page
+    return this.send('POST', `${pluralOf(object.kind)}`, {
+      ...object,
+      metadata: { name },
+      spec: { ...object.spec, ...spec },
+    });
+  }
+
+  /** The secret of a new key. */
+  async key(block: string, name: string, spec: JsonObject = {}): Promise<string> {
+    const object = (await this.create(block, name, spec)) as { spec: { key: string } }; // a 201
+    return object.spec.key;
+  }
+
+  /** A token that a key makes for itself. */
+  async token(key: string, spec: JsonObject = {}): Promise<string> {
+    await using client = new RawClient({ url: this.#url, token: key, ca: this.ca });
+    const path = '/apis/management.platform.sh/v1/directclusterendpointtokens';
+    const { status, json, text } = await client.send({ method: 'POST', path, body: { metadata: {}, spec } });
+    if (status !== 201 || !json) throw new Error(`no token: ${status} ${text}`);
+    return (json['status'] as { token: string }).token; // a 201
+  }
+
+  async disable(name: string): Promise<void> {
+    await this.send('PATCH', `ownedaccesskeys/${name}`, { spec: { disabled: true } });
+  }
+
+  async send(method: string, path: string, body: JsonObject): Promise<JsonObject> {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const answer = await this.#client?.send({
+      method,
+      path: `/apis/management.platform.sh/v1/${path}`,
+      headers: { 'content-type': type },
+      body,
+    });
+    if (!answer?.json || answer.status >= 300) throw new Error(`${method} ${path}: ${answer?.text}`);
+    return answer.json;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+function pluralOf(kind: string): string {
+  return `${kind.toLowerCase()}s`;
+}
+
+export interface Trust {
+  /** Blocks with flags. */
+  readonly flags: readonly string[];
+  /** Blocks that are files in the folder of the page. */
+  readonly files: readonly string[];
+}
+
+/** The real cluster `cluster-a`, in which everybody called `alice` may read pods. */
+export class TrustingCluster implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #clusters: RealClusters;
+
+  static async start(platform: Platform, { flags, files }: Trust): Promise<TrustingCluster> {
+    const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-trusting-'));
+    writeFileSync(join(folder, 'ca.crt'), platform.ca);
+    const webhooks = `webhooks-${folder.slice(-6).toLowerCase()}`;
+    const key = await platform.key('cluster-a-webhooks.yaml', webhooks);
+    writeFileSync(join(folder, 'key'), key, { mode: 0o600 });
+    for (const file of files) writeFileSync(join(folder, file), platform.block(file, folder));
+    const virtualFlags = flags.flatMap((name) => platform.block(name, folder).trim().split('\n'));
+    const clusters = await startRealClusters({ host: false, virtualFlags });
+    const cluster = new TrustingCluster(folder, clusters);
+    await cluster.#grant();
+    return cluster;
+  }
+
+  private constructor(folder: string, clusters: RealClusters) {
+    this.#folder = folder;
+    this.#clusters = clusters;
+  }
+
+  async #grant(): Promise<void> {
+    await this.#administer('create clusterrole pod-reader --verb=get,list --resource=pods');
+    await this.#administer('create clusterrolebinding alice --clusterrole=pod-reader --user=alice');
+  }
+
+  async #administer(command: string): Promise<void> {
+    const { code, err } = await this.#run(this.#clusters.virtual.token, command);
+    if (code !== 0) throw new Error(`kubectl ${command}: ${err}`);
+  }
+
+  /** kubectl with this token and nothing else, as the page shows it. */
+  kubectl(token: string, command: string): Promise<Output> {
+    return this.#run(token, command);
+  }
+
+  #run(token: string, command: string): Promise<Output> {
+    const { url, caFile } = this.#clusters.virtual;
+    const args = [`--server=${url}`, `--certificate-authority=${caFile}`, `--token=${token}`];
+    const env = { ...process.env, KUBECONFIG: '/dev/null', KUBECACHEDIR: join(this.#folder, 'cache') };
+    return new Promise((resolve) => {
+      const all = [...args, ...command.split(' ')];
+      execFile(this.#clusters.kubectl, all, { env }, (error, out, err) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : error ? 1 : 0, out, err });
+      });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#clusters[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * A real kube-apiserver trusts the key API, in each of the ways that `docs/direct-cluster-endpoints.md` shows, with the files and flags that are
+ * written there.
+ */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../scenarios/eventually.ts';
+import { Platform, TrustingCluster, type Output, type Trust } from './trust-ground.ts';
+
+/** Longer than everything that a kube-apiserver remembers, one cache behind the other. */
+const FORGOTTEN = { timeoutMs: 40_000 };
+const REACHES_B = { scope: { clusters: [{ cluster: 'cluster-b' }] } };
+
+const SIGNED: Trust = { flags: ['signed-tokens.flags'], files: ['authentication.yaml'] };
+const REVIEWED: Trust = { flags: ['token-reviews.flags'], files: ['tokenreviews.kubeconfig'] };
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await Platform.start();
+});
+
+afterAll(async () => {
+  await platform[Symbol.asyncDispose]();
+});
+
+function together(...ways: readonly Trust[]): Trust {
+  return { flags: ways.flatMap(({ flags }) => flags), files: ways.flatMap(({ files }) => files) };
+}
+
+function cluster(trust: Trust): () => TrustingCluster {
+  let running: TrustingCluster | undefined;
+  beforeAll(async () => {
+    running = await TrustingCluster.start(platform, trust);
+  });
+  afterAll(async () => {
+    await running?.[Symbol.asyncDispose]();
+  });
+  return () => {
+    if (!running) throw new Error('the cluster did not start');
+    return running;
+  };
+}
+
+const isUnauthorized = ({ code, err }: Output): boolean => code === 1 && err.includes('Unauthorized');
+const isForbidden = ({ code, err }: Output): boolean => code === 1 && err.includes('Forbidden');
+const works = { code: 0, out: '', err: 'No resources found in default namespace.\n' };
+
+interface Whoami {
+  readonly username: string;
+  readonly groups: string[];
+  readonly extra: Record<string, string[]>;
+}
+
+async function whoami(of: TrustingCluster, token: string): Promise<Whoami> {
+  const { out } = await of.kubectl(token, 'auth whoami -o json');
+  return (JSON.parse(out) as { status: { userInfo: Whoami } }).status.userInfo; // a SelfSubjectReview
+}
+
+describe('signed tokens', () => {
+  const a = cluster(SIGNED);
+  let key: string;
+
+  beforeAll(async () => {
+    key = await platform.key('ci.yaml', 'signed');
+  });
+
+  test('a token works inside its scope, with the rights of its user', async () => {
+    const token = await platform.token(key);
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    expect(await a().kubectl(token, 'get secrets')).toSatisfy(isForbidden);
+    expect(await whoami(a(), token)).toEqual({
+      username: 'alice',
+      groups: ['system:authenticated'],
+      extra: {
+        'authentication.kubernetes.io/credential-id': [expect.stringMatching('^JTI=')],
+        'platform.sh/key-uid': [expect.any(String)],
+        'platform.sh/key-name': ['signed'],
+        'platform.sh/generation': ['1'],
+        'platform.sh/scope': ['{"clusters":[{"cluster":"cluster-a"}]}'],
+      },
+    });
+  });
+
+  test('a token without a scope works, and says so', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', 'signed-free', { scope: null }));
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    const { extra } = await whoami(a(), token);
+    expect(Object.keys(extra)).toContain('platform.sh/key-uid');
+    expect(Object.keys(extra)).not.toContain('platform.sh/scope');
+  });
+
+  test('outside its scope it is nobody', async () => {
+    const other = await platform.key('ci.yaml', 'signed-b', REACHES_B);
+    expect(await a().kubectl(await platform.token(other), 'get pods')).toSatisfy(isUnauthorized);
+    const nothing = await platform.token(key, { scope: {} });
+    expect(await a().kubectl(nothing, 'get pods')).toSatisfy(isUnauthorized);
+    const projects = await platform.key('ci.yaml', 'signed-p', { scope: { projects: [{ project: '*' }] } });
+    expect(await a().kubectl(await platform.token(projects), 'get pods')).toSatisfy(isUnauthorized);
+  });
+
+  test('nobody becomes a part of the cluster itself', async () => {
+    const master = { user: 'system:admin', groups: ['system:masters'], scope: null };
+    const token = await platform.token(await platform.key('ci.yaml', 'signed-system', master));
+    expect(await a().kubectl(token, 'get pods')).toSatisfy(isUnauthorized);
+  });
+
+  test('an access key itself is no signed token', async () => {
+    expect(await a().kubectl(key, 'get pods')).toSatisfy(isUnauthorized);
+  });
+
+  test('it is refused after its end', async () => {
+    const token = await platform.token(key, { ttl: 2 });
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
+  });
+
+  test('it works while the API is away', async () => {
+    const token = await platform.token(key);
+    await platform.end();
+    try {
+      expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    } finally {
+      await platform.begin();
+    }
+  });
+});
+
+describe('token reviews', () => {
+  const a = cluster(REVIEWED);
+
+  test('keys and tokens work inside their scope, and are nobody outside', async () => {
+    const key = await platform.key('ci.yaml', 'reviewed');
+    for (const credential of [key, await platform.token(key)]) {
+      expect(await a().kubectl(credential, 'get pods')).toEqual(works);
+      expect(await a().kubectl(credential, 'get secrets')).toSatisfy(isForbidden);
+    }
+    const other = await platform.key('ci.yaml', 'reviewed-b', REACHES_B);
+    for (const credential of [other, await platform.token(other), await platform.token(key, { scope: {} })]) {
+      expect(await a().kubectl(credential, 'get pods')).toSatisfy(isUnauthorized);
+    }
+  });
+
+  test('a wrong key is nobody', async () => {
+    expect(await a().kubectl('pak_nobody', 'get pods')).toSatisfy(isUnauthorized);
+  });
+
+  test('what is over or disabled is refused', async () => {
+    const key = await platform.key('ci.yaml', 'reviewed-short');
+    const [short, long] = [await platform.token(key, { ttl: 2 }), await platform.token(key)];
+    for (const credential of [short, long, key]) {
+      expect(await a().kubectl(credential, 'get pods')).toEqual(works);
+    }
+    await eventually(() => a().kubectl(short, 'get pods'), isUnauthorized, FORGOTTEN);
+    expect(await a().kubectl(long, 'get pods')).toEqual(works);
+    await platform.disable('reviewed-short');
+    await Promise.all(
+      [long, key].map((credential) =>
+        eventually(() => a().kubectl(credential, 'get pods'), isUnauthorized, FORGOTTEN),
+      ),
+    );
+  });
+});
+
+/** Rules that a token review takes for a whole: the cluster is reached, for something. */
+const ONLY_LIST = {
+  scope: { rules: [{ requestTargets: ['Cluster'], cluster: 'cluster-a', verbs: ['list'] }] },
+};
+
+describe.each<[string, Trust]>([
+  [
+    'file',
+    { flags: ['access-reviews-file.flags'], files: ['authorization.yaml', 'accessreviews.kubeconfig'] },
+  ],
+  ['flags', { flags: ['access-reviews.flags'], files: ['accessreviews.kubeconfig'] }],
+])('access reviews by %s', (how, reviews) => {
+  const a = cluster(together(SIGNED, REVIEWED, reviews));
+  const name = (what: string): string => `${how}-${what}`;
+
+  test('inside the scope RBAC decides', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', name('inside')));
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    expect(await a().kubectl(token, 'get secrets')).toSatisfy(isForbidden);
+  });
+
+  test('an administrator of the platform may do everything inside its scope', async () => {
+    const key = await platform.key('ci.yaml', name('admin'), { user: 'root', groups: ['platform:admins'] });
+    const { code, err } = await a().kubectl(await platform.token(key), 'get secrets');
+    expect([code, err]).toEqual([0, expect.stringContaining('No resources found')]);
+  });
+
+  test('outside the scope the request is denied, whatever RBAC says', async () => {
+    const key = await platform.key('ci.yaml', name('rules'), ONLY_LIST);
+    expect(await a().kubectl(key, 'get pods')).toEqual(works);
+    const denied = await a().kubectl(key, 'get pod some');
+    expect(denied).toSatisfy(isForbidden);
+    expect(denied.err).toContain('scope');
+  });
+
+  test('a signed token is refused after its key is disabled', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', name('disabled')));
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    await platform.disable(name('disabled'));
+    const refused = await eventually(() => a().kubectl(token, 'get pods'), isForbidden, FORGOTTEN);
+    expect(refused.err).toContain('the access key is disabled');
+  });
+
+  test('a token is refused after its end', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', name('short')), { ttl: 2 });
+    expect(await a().kubectl(token, 'get pods')).toEqual(works);
+    await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
+  });
+
+  test('while the API is away', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', name('away')));
+    await platform.end();
+    try {
+      const answer = await a().kubectl(token, 'get pods');
+      expect(answer.code).toBe(how === 'file' ? 1 : 0);
+    } finally {
+      await platform.begin();
+    }
+  });
+});
