@@ -97,7 +97,7 @@ export class StoreError extends Error {
  * exactly one event, or not at all. Every method rejects with {@link StoreError}.
  */
 export interface Store {
-  /** The revision of the newest write. */
+  /** The revision of the newest write; a later one where others raise the same counter. */
   revision(): Promise<number>;
   get(key: StoreKey): Promise<StoredEntry | undefined>;
   list(range: StoreRange, page?: ListPage): Promise<ListResult>;
