@@ -49,7 +49,12 @@ export async function listen(options: ApiServerOptions, where: ListenOptions = {
   const server = new ApiServer(options, where.timeouts?.answerMs ?? CLIENT_TIMEOUTS.answerMs);
   const http = await openHttpServer((request, response) => void server.serve(request, response), where);
   return {
-    ...http,
+    address: http.address,
+    get connections() {
+      return http.connections;
+    },
+    renewTls: (pair) => http.renewTls(pair),
+    disconnect: () => http.disconnect(),
     close: async () => {
       options.watches.closeAll();
       server.close();
@@ -162,13 +167,17 @@ class ApiServer {
 
   async #user({ request, record }: Exchange): Promise<UserInfo> {
     const { address } = record;
-    const user = await this.#options.authenticate({ authorization: request.headers.authorization, address });
-    if (user === undefined) {
-      this.#options.throttle?.refused(address);
-      throw failure(401, 'Unauthorized', 'Unauthorized');
+    try {
+      const { authorization } = request.headers;
+      const user = await this.#options.authenticate({ authorization, address });
+      if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
+      record.user = user;
+      return user;
+    } catch (error) {
+      // Somebody who failed too often is told that, and nothing about the credential.
+      if (error instanceof StatusError && error.code === 401) this.#options.throttle?.refused(address);
+      throw error;
     }
-    record.user = user;
-    return user;
   }
 
   /** Read only for somebody who is known. */

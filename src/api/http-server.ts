@@ -49,7 +49,8 @@ export interface ListenOptions {
 export interface HttpServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
-  readonly timeouts: ClientTimeouts;
+  /** Open ones, now. */
+  readonly connections: number;
   /** New connections get this certificate; the open ones stay as they are. */
   renewTls(pair: TlsPair): void;
   /** Resets every open connection, as a crash or a network would; the server goes on. */
@@ -90,7 +91,9 @@ export async function openHttpServer(
   await listening(server, options);
   return {
     address: addressOf(server),
-    timeouts,
+    get connections() {
+      return sockets.size;
+    },
     renewTls: (pair) => {
       if ('setSecureContext' in server) server.setSecureContext({ ...pair, minVersion: TLS_VERSION_MIN });
     },
@@ -182,7 +185,7 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
   // After the first bytes of an answer, a second one would be read as part of it.
   const isAnswering = 'bytesWritten' in socket && hasUnfinishedAnswer(socket);
   if (code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy(error);
-  else endWith(socket, brokenRequest(code, error));
+  else endWith(socket, brokenRequest(code, error), packetOf(error).startsWith('HEAD '));
 }
 
 /** Node hangs the answer that is being written on its socket. */
@@ -220,10 +223,10 @@ function isOtherMethod(error: Error): boolean {
 }
 
 /** Writes a whole answer past Node's, which has no request to answer. */
-function endWith(socket: Socket, error: StatusError): void {
+function endWith(socket: Socket, error: StatusError, isHead = false): void {
   const { code, body } = statusAnswer(error);
   socket.end(
     `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${isHead ? '' : body}`,
   );
 }

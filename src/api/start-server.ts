@@ -56,6 +56,8 @@ export interface StartOptions {
 export interface RunningServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
+  /** Open ones, now. */
+  readonly connections: number;
   /** From now on new connections get this certificate. */
   renewTls(pair: TlsPair): void;
   /** Resets every open connection; the server goes on. */
@@ -97,6 +99,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   meta.address = server.address;
   return {
     address: server.address,
+    get connections() {
+      return server.connections;
+    },
     renewTls: (pair) => server.renewTls(pair),
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: async () => {

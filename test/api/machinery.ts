@@ -1,12 +1,9 @@
 /** The generic machinery around the kinds of a test: no cluster, no namespaces. */
 
-import type { Authorizer } from '../../src/api/authorizer.ts';
 import { allowEverything } from '../../src/api/authorizer.ts';
-import { startServer, type RunningServer } from '../../src/api/start-server.ts';
+import { startServer, type RunningServer, type StartOptions } from '../../src/api/start-server.ts';
 import type { DefinitionTable } from '../../src/api/resource-definition.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import type { Random } from '../../src/lib/random.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { silentLogger } from '../../src/observe/logger.ts';
 import { userNamed } from '../../src/api/user.ts';
@@ -19,11 +16,8 @@ export interface Machinery extends AsyncDisposable {
   readonly server: RunningServer;
 }
 
-export interface MachineryOptions {
+export interface MachineryOptions extends Partial<Omit<StartOptions, 'store'>> {
   table: DefinitionTable;
-  clock?: Clock;
-  random?: Random;
-  authorizer?: Authorizer;
 }
 
 const noAdmission = {
@@ -36,15 +30,15 @@ const noAdmission = {
 export async function startMachinery(options: MachineryOptions): Promise<Machinery> {
   const store = new MemoryStore();
   const server = await startServer({
-    table: options.table,
-    store,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? systemRandom,
+    clock: systemClock,
+    random: systemRandom,
     logger: silentLogger,
-    authorizer: options.authorizer ?? allowEverything,
+    authorizer: allowEverything,
     authenticate: ({ authorization }) => userNamed(authorization?.replace('Bearer ', '') ?? 'nobody'),
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
     admission: () => noAdmission,
+    ...options,
+    store,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   return {
