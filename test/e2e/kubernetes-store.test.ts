@@ -1,5 +1,6 @@
 /** The driver over Secrets on a real kube-apiserver: the contract, three replicas writing at once, a crash of the server, and rights. */
 
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,9 @@ import type { WatchClient } from '../../src/cluster/types.ts';
 import { TerminalError } from '../../src/kube/errors.ts';
 import { NAMESPACES } from '../../src/kube/object.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { openKubernetesStore } from '../../src/kubernetes-store/open-store.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
 import { StoreError, type Store } from '../../src/store/types.ts';
 import {
   expectHonestAnswers,
@@ -69,22 +73,16 @@ async function expectSameEvents(followed: readonly (readonly Fact[])[], revision
 
 storeContract(
   'kubernetes, on a kube-apiserver',
-  async (historyLimit) => {
-    const options = { namespace, name: newName(), ...(historyLimit === undefined ? {} : { historyLimit }) };
-    const { store, client } = await openReplica(hostAccess(), options);
-    return new Proxy(store, {
-      get(target, property) {
-        if (property === Symbol.asyncDispose) {
-          return async () => {
-            await target[Symbol.asyncDispose]();
-            await client[Symbol.asyncDispose]();
-          };
-        }
-        const value: unknown = Reflect.get(target, property, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    }) as Store;
-  },
+  (historyLimit) =>
+    openKubernetesStore({
+      client: admin,
+      namespace,
+      name: newName(),
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      ...(historyLimit === undefined ? {} : { historyLimit }),
+    }),
   { runs: 5, isCounterShared: true },
 );
 
@@ -202,5 +200,38 @@ describe('the rights of the store', () => {
     await expect(opening).rejects.toThrow(
       `may not create, patch, delete secrets in namespace "${namespace}"`,
     );
+  });
+});
+
+describe('the Secrets of the store', () => {
+  test('hold what is nearly as large as a Secret may be', async () => {
+    await using replica = await openReplica(hostAccess(), { namespace, name: newName() });
+    const value = { noise: randomBytes(950_000).toString('base64') };
+    const { revision } = await replica.store.create(keyNamed('large'), value);
+    expect(await replica.store.get(keyNamed('large'))).toEqual({ key: keyNamed('large'), value, revision });
+    const tooLarge = replica.store.update(keyNamed('large'), { noise: value.noise.repeat(2) }, revision);
+    await expect(tooLarge).rejects.toMatchObject({ code: 413 });
+  });
+
+  test('are backed up and put back with kubectl, as docs/management-store.md has it', async () => {
+    const { kubectl, host } = inject('clusters');
+    await using replica = await openReplica(hostAccess(), { namespace, name: 'backup' });
+    const { store } = replica;
+    const things = { resource: 'things' };
+    await store.create(keyNamed('a'), { x: 1 });
+    await store.create(keyNamed('b'), { text: 'long '.repeat(10_000) });
+    await store.notes('seen').write(new Map([['a', 'today']]));
+    const before = (await store.list(things)).entries.map(({ value }) => value);
+    const run = (args: readonly string[], input = ''): string =>
+      execFileSync(kubectl, ['--kubeconfig', host.kubeconfigPath, '-n', namespace, ...args], {
+        input,
+      }).toString();
+    const ours = ['-l', 'app.kubernetes.io/managed-by=endpoint-syncer,endpoint-syncer/store=backup'];
+    const backup = run(['get', 'secrets', ...ours, '-o', 'yaml']);
+    run(['delete', 'secrets', ...ours]);
+    expect((await store.list(things)).entries).toEqual([]);
+    run(['create', '-f', '-'], backup);
+    expect((await store.list(things)).entries.map(({ value }) => value)).toEqual(before);
+    expect(await store.notes('seen').read()).toEqual(new Map([['a', 'today']]));
   });
 });
