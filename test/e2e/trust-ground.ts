@@ -1,9 +1,9 @@
 /** The key API and a real kube-apiserver that trusts it, set up with the files and flags of `docs/direct-cluster-endpoints.md`. */
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ManagementConfig } from '../../src/config/types.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
@@ -96,6 +96,28 @@ export class Platform implements AsyncDisposable {
       .replaceAll(PLACEHOLDERS.url, this.#url)
       .replaceAll(PLACEHOLDERS.folder, folder)
       .replaceAll(PLACEHOLDERS.certificate, (_all, indent: string) => ca.trim().replaceAll(/^/gm, indent));
+  }
+
+  /** A kubeconfig for the administrator, in a folder with the page's files. */
+  folderWith(files: readonly string[]): string {
+    const folder = mkdtempSync(join(this.#directory, 'page-'));
+    writeFileSync(join(folder, 'ca.crt'), this.ca);
+    for (const file of files) writeFileSync(join(folder, file), this.block(file, folder));
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'platform', cluster: { server: this.#url, 'certificate-authority': 'ca.crt' } }],
+      users: [
+        {
+          name: 'administrator',
+          user: { token: readFileSync(this.#config.bootstrapKeyFile, 'utf8').trim() },
+        },
+      ],
+      contexts: [{ name: 'platform', context: { cluster: 'platform', user: 'administrator' } }],
+      'current-context': 'platform',
+    };
+    writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig));
+    return folder;
   }
 
   /** Creates what a block of the page says, with other members of its spec and another name where the test says so. */
@@ -194,6 +216,28 @@ export class TrustingCluster implements AsyncDisposable {
   /** kubectl with this token and nothing else, as the page shows it. */
   kubectl(token: string, command: string): Promise<Output> {
     return this.#run(token, command);
+  }
+
+  /** The lines after `$ ` of a block, one shell for all of them; answers what they print. */
+  async commands(platform: Platform, block: string): Promise<{ printed: string; documented: string }> {
+    const { virtual, kubectl } = this.#clusters;
+    const lines = platform.block(block).trim().split('\n');
+    const script = lines
+      .filter((line) => line.startsWith('$ '))
+      .map((line) => line.slice(2))
+      .join('\n')
+      .replaceAll('https://cluster-a.example.com:6443', virtual.url);
+    const cwd = platform.folderWith(['ci.yaml', 'token.yaml']);
+    copyFileSync(virtual.caFile, join(cwd, 'cluster-a.crt'));
+    const env = {
+      PATH: `${dirname(kubectl)}:${process.env['PATH']}`,
+      KUBECONFIG: join(cwd, 'kubeconfig'),
+      KUBECACHEDIR: join(cwd, 'cache'),
+    };
+    const printed = await new Promise<string>((resolve) => {
+      execFile('sh', ['-ec', `exec 2>&1\n${script}`], { cwd, env }, (_error, out) => resolve(out.trim()));
+    });
+    return { printed, documented: lines.filter((line) => !line.startsWith('$ ')).join('\n') };
   }
 
   #run(token: string, command: string): Promise<Output> {

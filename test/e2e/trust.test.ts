@@ -65,6 +65,11 @@ describe('signed tokens', () => {
     key = await platform.key('ci.yaml', 'signed');
   });
 
+  test('the commands of the page print what the page says', async () => {
+    const { printed, documented } = await a().commands(platform, 'commands');
+    expect(printed).toBe(documented);
+  });
+
   test('a token works inside its scope, with the rights of its user', async () => {
     const token = await platform.token(key);
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
