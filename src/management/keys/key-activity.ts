@@ -24,13 +24,19 @@ export interface KeyActivityOptions {
   readonly logger: Logger;
 }
 
+/** When the next note of a key may be written, and how long after it the one after that. */
+interface Due {
+  readonly atMs: number;
+  readonly intervalMs: number;
+}
+
 export class KeyActivity {
   readonly #options: KeyActivityOptions;
   readonly #lastMs = new Map<string, number>();
-  /** What the notes say. */
+  /** When each key was noted last. */
   readonly #notedMs = new Map<string, number>();
-  /** Used since the last note → when the next one may be written. */
-  readonly #due = new Map<string, number>();
+  /** Used since the last note. */
+  readonly #due = new Map<string, Due>();
   /** Keys that are gone and whose notes must go. */
   readonly #gone = new Set<string>();
   #timer: Timer | undefined;
@@ -67,9 +73,10 @@ export class KeyActivity {
     this.#lastMs.set(uid, Math.max(nowMs, this.#lastMs.get(uid) ?? 0));
     if (this.#due.has(uid)) return;
     const notedMs = this.#notedMs.get(uid);
-    const dueMs = notedMs === undefined ? nowMs : Math.max(nowMs, notedMs + activityIntervalMs(key));
-    this.#due.set(uid, dueMs);
-    this.#writeAt(Math.max(dueMs, nowMs + Math.min(GATHER_MS, activityIntervalMs(key))));
+    const intervalMs = activityIntervalMs(key);
+    const atMs = notedMs === undefined ? nowMs : Math.max(nowMs, notedMs + intervalMs);
+    this.#due.set(uid, { atMs, intervalMs });
+    this.#writeAt(Math.max(atMs, nowMs + Math.min(GATHER_MS, intervalMs)));
   }
 
   /** The key is gone for good. */
@@ -85,7 +92,7 @@ export class KeyActivity {
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (const uid of this.#due.keys()) this.#due.set(uid, 0);
+    for (const [uid, due] of this.#due) this.#due.set(uid, { ...due, atMs: 0 });
     await this.#write();
   }
 
@@ -116,9 +123,9 @@ export class KeyActivity {
     const nowMs = clock.now();
     const changes = new Map<string, string | undefined>();
     const written = new Map<string, number>();
-    for (const [uid, dueMs] of this.#due) {
+    for (const [uid, { atMs }] of this.#due) {
       const ms = this.#lastMs.get(uid);
-      if (dueMs > nowMs || ms === undefined) continue;
+      if (atMs > nowMs || ms === undefined) continue;
       written.set(uid, ms);
       changes.set(uid, new Date(ms).toISOString());
     }
@@ -126,23 +133,32 @@ export class KeyActivity {
     if (changes.size > 0) {
       try {
         await notes.write(changes);
-        this.#settle(changes, written);
+        this.#settle(changes, written, nowMs);
       } catch (error) {
         logger.warn({ err: error, keys: changes.size }, 'the last use of keys could not be noted');
         this.#writeAt(nowMs + RETRY_MS);
         return;
       }
     }
-    const nextMs = Math.min(...this.#due.values());
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { atMs } of this.#due.values()) nextMs = Math.min(nextMs, atMs);
     if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + GATHER_MS));
   }
 
-  #settle(changes: ReadonlyMap<string, string | undefined>, written: ReadonlyMap<string, number>): void {
-    for (const uid of changes.keys()) this.#gone.delete(uid);
+  #settle(
+    changes: ReadonlyMap<string, string | undefined>,
+    written: ReadonlyMap<string, number>,
+    nowMs: number,
+  ): void {
+    for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
     for (const [uid, ms] of written) {
-      if (!this.#lastMs.has(uid)) continue; // it went meanwhile
-      this.#notedMs.set(uid, ms);
-      this.#due.delete(uid);
+      const lastMs = this.#lastMs.get(uid);
+      if (lastMs === undefined) continue; // it went meanwhile
+      this.#notedMs.set(uid, nowMs);
+      // Used again while it was written: what was noted is not the last use any more.
+      const intervalMs = this.#due.get(uid)?.intervalMs ?? 0;
+      if (lastMs === ms) this.#due.delete(uid);
+      else this.#due.set(uid, { atMs: nowMs + intervalMs, intervalMs });
     }
   }
 }

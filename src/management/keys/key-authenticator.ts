@@ -5,6 +5,7 @@ import type { UserInfo } from '../../api/user.ts';
 import { TokenBucket } from '../../cluster/token-bucket.ts';
 import { sleep, type Clock } from '../../lib/clock.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/key-digests.ts';
+import { EndedKeys } from './ended-keys.ts';
 import type { KeyActivity } from './key-activity.ts';
 import type { KeyIndex } from './key-index.ts';
 import type { IndexedKey } from './key-record.ts';
@@ -38,9 +39,13 @@ export class KeyAuthenticator {
   #look: Promise<void> = Promise.resolve();
   #notes: Promise<void> | undefined;
   #notesMs = Number.NEGATIVE_INFINITY;
+  readonly #ended: EndedKeys;
 
   constructor(options: KeyAuthenticatorOptions) {
     this.#options = options;
+    const { index, clock } = options;
+    this.#ended = new EndedKeys(clock);
+    index.onChange((change) => this.#ended.noteChange(change, (key) => index.activityMs(key)));
     this.#looks = new TokenBucket(options.clock, LOOKS_BURST, LOOKS_PER_SECOND);
   }
 
@@ -57,6 +62,7 @@ export class KeyAuthenticator {
       await this.#lookAgain();
       key = this.#find(credential);
     }
+    if (!key && this.#ended.has(credential)) throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
     if (!key || key.isDeleted) return undefined;
     if (this.#isExpired(key) && !(await this.#isUsedElsewhere(key))) {
       throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);

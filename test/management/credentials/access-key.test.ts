@@ -15,7 +15,7 @@ describe('base 62', () => {
   test('every digit is equally likely', () => {
     const counts = new Map<string, number>();
     for (const digit of randomBase62(62_000, randomBytes)) counts.set(digit, (counts.get(digit) ?? 0) + 1);
-    expect([...counts.keys()].toSorted()).toEqual([...DIGITS].toSorted());
+    expect([...counts.keys()].toSorted().join('')).toBe(DIGITS);
     // 1000 each on average, standard deviation 31: ten of them away never happens, a byte's remainder (1234) would.
     for (const count of counts.values()) expect(Math.abs(count - 1000)).toBeLessThan(200);
   });
@@ -46,7 +46,7 @@ describe('keys in our own form', () => {
   test('a changed, missing or added character is noticed without a look-up', () => {
     const key = makeAccessKey(randomBytes);
     fc.assert(
-      fc.property(fc.nat(key.length - 1), fc.constantFrom(...DIGITS), (at, digit) => {
+      fc.property(fc.nat(key.length - 1), fc.constantFrom(...Array.from(DIGITS)), (at, digit) => {
         fc.pre(key[at] !== digit);
         // The prefix itself is no secret: without it the text is another kind of key.
         fc.pre(at > 3);
@@ -112,8 +112,8 @@ describe('digests', () => {
 
   test('total on any text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
-        const presented = digests.presented(text);
+      fc.property(fc.uint8Array({ maxLength: 1200 }), (bytes) => {
+        const presented = digests.presented(Buffer.from(bytes).toString('utf16le'));
         expect(presented === undefined || presented.digest.length === 32).toBe(true);
       }),
     );

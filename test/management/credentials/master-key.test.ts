@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TerminalError } from '../../../src/kube/errors.ts';
 import { AesSeal } from '../../../src/management/credentials/aes-seal.ts';
-import { MasterKey, openMasterKey } from '../../../src/management/credentials/master-key.ts';
+import { openMasterKey, type MasterKey } from '../../../src/management/credentials/master-key.ts';
 import { silentLogger, type Logger } from '../../../src/observe/logger.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 

@@ -1,0 +1,35 @@
+/**
+ * Keys that were collected because they had expired. Their owner, who can still prove that it was theirs, is told so for as long as this
+ * process remembers, instead of being nobody all of a sudden.
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../lib/clock.ts';
+import { isSameDigest, type PresentedCredential } from '../credentials/key-digests.ts';
+import { endOf } from './key-expiry.ts';
+import type { IndexedKey, KeyChange } from './key-record.ts';
+
+const REMEMBERED_MAX = 10_000;
+
+export class EndedKeys {
+  readonly #clock: Clock;
+  readonly #digests = new LRUCache<string, Buffer>({ max: REMEMBERED_MAX });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `lastActivityMs`: the last use of the key that was, as far as it is known. */
+  noteChange({ now, before }: KeyChange, lastActivityMs: (key: IndexedKey) => number | undefined): void {
+    if (now || !before) return;
+    const endMs = endOf(before, lastActivityMs(before));
+    if (endMs !== undefined && endMs <= this.#clock.now()) {
+      this.#digests.set(before.credentialId, before.digest);
+    }
+  }
+
+  has({ id, digest }: PresentedCredential): boolean {
+    const known = this.#digests.get(id);
+    return known !== undefined && isSameDigest(known, digest);
+  }
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import type { Authorizer } from '../../../src/api/authorizer.ts';
+import { forbidden } from '../../../src/api/status.ts';
+import { metadataOf, text } from '../../../src/api/validation/metadata.ts';
+import type { JsonObject } from '../../../src/lib/json.ts';
+import type { RawAnswer } from '../../contract/raw-client.ts';
+import { at, KEYS_PATH, MINIMAL, openRoom, type Room } from './key-room.ts';
+
+/** Everybody sees what begins with its name, and deletes what is called `…-free`. */
+const authorizer: Authorizer = {
+  authorize: (_user, { verb, name }) => ({
+    isAllowed: verb !== 'delete' || name.endsWith('-free'),
+    reason: '',
+  }),
+  visibleTo: (user) => (object) =>
+    user.name === 'nobody' || text(metadataOf(object), 'name').startsWith(user.name),
+};
+
+async function child(room: Room, user: string, owner: JsonObject): Promise<RawAnswer> {
+  const reference = {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'OwnedAccessKey',
+    blockOwnerDeletion: true,
+    ...owner,
+  };
+  const body = { metadata: { name: `${user}-child`, ownerReferences: [reference] }, spec: MINIMAL };
+  return room.send('POST', KEYS_PATH, body, { authorization: `Bearer ${user}` });
+}
+
+describe('blockOwnerDeletion', () => {
+  test('needs an owner that the writer sees and may delete', async () => {
+    await using room = await openRoom({ authorizer });
+    const uid = async (name: string): Promise<string> =>
+      String(at(await room.create(name), 'metadata.uid') as string); // metadata
+    const [mine, fixed] = [await uid('ada-free'), await uid('ada-fixed')];
+    const refused: readonly (readonly [string, JsonObject])[] = [
+      ['ada', { name: 'ada-fixed', uid: fixed }],
+      ['ada', { name: 'ada-free', uid: 'another' }],
+      ['ada', { name: 'none-free', uid: 'x' }],
+      ['ada', { name: 'p-free', uid: 'x', apiVersion: 'v1', kind: 'Pod' }],
+      ['bob', { name: 'ada-free', uid: mine }],
+    ];
+    for (const [user, owner] of refused) {
+      const answer = await child(room, user, owner);
+      expect(answer.status).toBe(422);
+      expect(at(answer.json, 'details.causes')).toEqual([
+        {
+          reason: 'FieldValueForbidden',
+          field: 'metadata.ownerReferences[0].blockOwnerDeletion',
+          message: 'Forbidden: may only be set by those who may delete the owner',
+        },
+      ]);
+    }
+    expect((await child(room, 'ada', { name: 'ada-free', uid: mine })).status).toBe(201);
+    const again = await room.send('PATCH', `${KEYS_PATH}/ada-child`, { metadata: { labels: { a: 'b' } } });
+    expect(again.status).toBe(200);
+    expect(
+      (await child(room, 'bob', { name: 'ada-free', uid: mine, blockOwnerDeletion: false })).status,
+    ).toBe(201);
+  });
+});
+
+test('who may not write at all is told that first', async () => {
+  const group = { group: 'management.platform.sh', resource: 'ownedaccesskeys' };
+  await using room = await openRoom({
+    reviewAccess: async ({ next }) => {
+      throw forbidden(group, text(metadataOf(next), 'name'), 'the test says so');
+    },
+  });
+  const answer = await room.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec: { ttl: -1 } });
+  expect([answer.status, answer.json?.['reason']]).toEqual([403, 'Forbidden']);
+});
