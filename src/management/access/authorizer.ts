@@ -82,9 +82,10 @@ export class ManagementAuthorizer implements Authorizer {
       if (!isElsewhere && ORIENTATION.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
       return (await this.#options.host?.reviewAccess(user, request)) ?? NO_OPINION;
     }
-    if (isReview(request) && user.groups.includes(AUTH_DELEGATORS)) return ALLOWED;
     // Elsewhere groups come from others too: only with one of our keys are they known to be ours.
-    if (isAdministrator(user)) return !isElsewhere || isOurs(user) ? ALLOWED : NO_OPINION;
+    if (isElsewhere && !isOurs(user)) return NO_OPINION;
+    if (isAdministrator(user)) return ALLOWED;
+    if (isReview(request) && user.groups.includes(AUTH_DELEGATORS)) return ALLOWED;
     if (isElsewhere || !user.groups.includes(AUTHENTICATED)) return NO_OPINION;
     return ORDINARY_REQUESTS.some((pattern) => holdsRequest(pattern, request)) ? ALLOWED : NO_OPINION;
   }

@@ -5,6 +5,7 @@
 
 import type { Scope } from '../types.ts';
 import {
+  EVERYTHING,
   holdsResource,
   holdsTarget,
   holdsUrl,
@@ -13,6 +14,7 @@ import {
   type TargetPattern,
 } from './grants.ts';
 import { grantsOf } from './scope-grants.ts';
+import { ANY } from './scope-names.ts';
 import { targetText } from './target.ts';
 
 /** The first entry that reaches further. */
@@ -27,15 +29,14 @@ export interface WiderEntry {
 export function widerThan(inner: Scope | undefined, outer: Scope | undefined): WiderEntry | undefined {
   if (outer === undefined) return undefined;
   if (inner === undefined) return { path: '', text: 'no scope is no restriction' };
-  const holders = byKind(grantsOf(outer));
+  const grants = grantsOf(outer);
+  const whole = wholeTargets(grants);
+  const partial = grants.filter(({ requests }) => requests !== EVERYTHING);
   for (const { place, targets, requests } of grantsOf(inner)) {
     for (const target of targets) {
-      const candidates = holders.get(target.kind) ?? [];
-      if (candidates.some((outerGrant) => holds(outerGrant, target, requests))) continue;
-      return {
-        path: place,
-        text: `reaches further in ${targetText(target)} than the scope of the caller`,
-      };
+      if (namesHolding(target).some((name) => whole.has(name))) continue;
+      if (partial.some((grant) => holds(grant, target, requests))) continue;
+      return { path: place, text: `reaches further in ${targetText(target)} than the scope of the caller` };
     }
   }
   return undefined;
@@ -46,16 +47,35 @@ export function isWithin(inner: Scope | undefined, outer: Scope | undefined): tr
   return widerThan(inner, outer) ?? true;
 }
 
-function byKind(grants: readonly Grant[]): ReadonlyMap<TargetPattern['kind'], readonly Grant[]> {
-  const found = new Map<TargetPattern['kind'], Grant[]>();
-  for (const grant of grants) {
-    for (const kind of new Set(grant.targets.map((target) => target.kind))) {
-      const list = found.get(kind);
-      if (list) list.push(grant);
-      else found.set(kind, [grant]);
-    }
+/** The targets of which everything is granted, by name: these are the long lists. */
+function wholeTargets(grants: readonly Grant[]): ReadonlySet<string> {
+  const whole = grants.filter(({ requests }) => requests === EVERYTHING);
+  return new Set(whole.flatMap(({ targets }) => targets.map((target) => JSON.stringify(namesOf(target)))));
+}
+
+function namesOf(target: TargetPattern): readonly string[] {
+  switch (target.kind) {
+    case 'Management':
+      return [target.kind];
+    case 'Cluster':
+      return [target.kind, target.cluster];
+    case 'ProjectSpace':
+      return [target.kind, target.project, target.space];
+    case 'ProjectVirtualCluster':
+      return [target.kind, target.project, target.virtualCluster];
   }
-  return found;
+}
+
+/** The target itself, and every pattern with wildcards in its place. */
+function namesHolding(target: TargetPattern): string[] {
+  const [kind = '', ...names] = namesOf(target);
+  let patterns = [[kind]];
+  for (const name of names)
+    patterns = patterns.flatMap((start) => [
+      [...start, name],
+      [...start, ANY],
+    ]);
+  return patterns.map((pattern) => JSON.stringify(pattern));
 }
 
 function holds(outer: Grant, target: TargetPattern, requests: RequestPattern): boolean {

@@ -1,10 +1,11 @@
 /**
  * Is a JSON value a scope? Scopes come back from clusters as text. A list of the wrong type must not read as an empty one, which would
- * restrict nothing.
+ * restrict nothing; and what no key could have is not worked on.
  */
 
 import { isJsonObject, ownValue, type JsonValue } from '../../lib/json.ts';
 import type { Scope } from '../types.ts';
+import { excessOf } from './scope-size.ts';
 
 type Check = (value: JsonValue) => boolean;
 
@@ -47,5 +48,5 @@ const checkScope = fieldsOf({
 });
 
 export function isScope(value: unknown): value is Scope {
-  return isJsonObject(value) && checkScope(value);
+  return isJsonObject(value) && checkScope(value) && excessOf(value) === undefined;
 }

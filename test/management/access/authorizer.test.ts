@@ -5,7 +5,7 @@ import type { AccessRequest } from '../../../src/api/authorizer.ts';
 import type { UserInfo } from '../../../src/api/user.ts';
 import { ManagementAuthorizer } from '../../../src/management/access/authorizer.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/management/identity.ts';
-import type { KeyIndex } from '../../../src/management/types.ts';
+import type { KeyIndex, Scope } from '../../../src/management/types.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { indexOf, person, record } from './ground.ts';
 
@@ -42,6 +42,12 @@ const delegator = person('cluster-a', [AUTH_DELEGATORS]);
 const nobody: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
 const adminKey = record({ uid: 'u2' });
 const keyedAdmin: UserInfo = { ...adminKey.user, groups: admin.groups };
+/** The same with a key. */
+const keyed = (scope?: Scope): UserInfo => ({
+  ...adminKey.user,
+  groups: delegator.groups,
+  extra: { ...adminKey.user.extra, ...person('', [], scope).extra },
+});
 
 describe('rights', () => {
   test.each<[UserInfo, AccessRequest, 'allowed' | 'denied' | 'no opinion']>([
@@ -68,23 +74,18 @@ describe('rights', () => {
     [admin, request('get', '|pods', CLUSTER), 'no opinion'],
     [keyedAdmin, request('get', '|pods', CLUSTER), 'allowed'],
     [delegator, request('create', TOKEN_REVIEWS), 'allowed'],
-    [delegator, request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],
+    [delegator, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
+    [keyed(), request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],
+    [admin, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
+    [keyedAdmin, request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],
     [delegator, request('get', '|pods', CLUSTER), 'no opinion'],
     [delegator, request('list', KEYS), 'allowed'],
     [person('x', [], {}), request('list', KEYS), 'denied'],
     [person('x', [ADMINISTRATORS], {}), request('list', KEYS), 'denied'],
     [person('x', [], { clusters: [{ cluster: 'a' }] }), request('get', '|pods', CLUSTER), 'no opinion'],
     [person('x', [], { clusters: [{ cluster: 'b' }] }), request('get', '|pods', CLUSTER), 'denied'],
-    [
-      person('x', [AUTH_DELEGATORS], { clusters: [{ cluster: 'a' }] }),
-      request('create', TOKEN_REVIEWS, CLUSTER),
-      'allowed',
-    ],
-    [
-      person('x', [AUTH_DELEGATORS], { clusters: [{ cluster: 'b' }] }),
-      request('create', TOKEN_REVIEWS, CLUSTER),
-      'denied',
-    ],
+    [keyed({ clusters: [{ cluster: 'a' }] }), request('create', TOKEN_REVIEWS, CLUSTER), 'allowed'],
+    [keyed({ clusters: [{ cluster: 'b' }] }), request('create', TOKEN_REVIEWS, CLUSTER), 'denied'],
     [admin, request('get', '|pods', '/kubernetes/elsewhere'), 'denied'],
   ])('%o: %o', async (user, asked, expected) => {
     const decision = await authorizerOf(indexOf(adminKey)).decide(user, asked);

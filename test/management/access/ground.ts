@@ -7,14 +7,14 @@ import { DefinitionTable, defineResource } from '../../../src/api/resource-defin
 import { TypeTable } from '../../../src/api/schema/notation.ts';
 import { startServer } from '../../../src/api/start-server.ts';
 import type { UserInfo } from '../../../src/api/user.ts';
-import { objectField } from '../../../src/api/validation/metadata.ts';
+import { objectField, text } from '../../../src/api/validation/metadata.ts';
 import type { ClusterClient } from '../../../src/cluster/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { systemRandom } from '../../../src/lib/random.ts';
 import { createAccess, type Access } from '../../../src/management/access/create-access.ts';
 import { splitPath } from '../../../src/management/access/target.ts';
 import { MasterKey } from '../../../src/management/credentials/master-key.ts';
-import { ADMINISTRATORS, AUTHENTICATED, EXTRA } from '../../../src/management/identity.ts';
+import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/management/identity.ts';
 import { createKeys, type Keys } from '../../../src/management/keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/management/keys/key-types.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/keys/scope-types.ts';
@@ -87,7 +87,6 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
     ['admin', person('root', [ADMINISTRATORS])],
     ['alice', person('alice', ['platform:team:blue'])],
     ['bob', person('bob')],
-    ['delegator', person('cluster-a', ['platform:auth-delegators'])],
   ]);
   const tokens = new Map<string, UserInfo>();
   const used: string[] = [];
@@ -137,6 +136,15 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
       headers: { authorization: `Bearer ${as}`, 'content-type': contentType(method, body) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+  const create: Ground['create'] = (as, name, spec) =>
+    send(as, 'POST', KEYS_PATH, {
+      metadata: { name },
+      spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
+    });
+  // Below targets rights are only those of keys.
+  const key = await create('admin', 'delegator', { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
+  const delegator = await keys.authenticator.authenticate(text(part(key, 'spec'), 'key'));
+  if (delegator) people.set('delegator', delegator);
   return {
     clock,
     keys,
@@ -145,11 +153,7 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
     tokens,
     used,
     send,
-    create: (as, name, spec) =>
-      send(as, 'POST', KEYS_PATH, {
-        metadata: { name },
-        spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
-      }),
+    create,
     review: async (as, path, spec) => {
       const answer = await send(as, 'POST', path, { spec });
       if (answer.status !== 201) throw new Error(`not answered: ${answer.text}`);

@@ -3,11 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/lib/json.ts';
-import {
-  isEmptyScope,
-  SCOPE_ENTRIES_MAX,
-  validateScope,
-} from '../../../src/management/access/scope-validation.ts';
+import { RULE_ENTRIES_MAX, SCOPE_ENTRIES_MAX } from '../../../src/management/access/scope-size.ts';
+import { validateScope } from '../../../src/management/access/scope-validation.ts';
 
 const found = (scope: JsonObject): string[] =>
   validateScope(scope, 'spec.scope').map(({ field, message }) => `${field}: ${message}`);
@@ -185,8 +182,11 @@ describe('refused', () => {
     const project = (_: unknown, index: number): JsonObject => ({ project: `p${index}` });
     const scope = { projects: Array.from({ length: SCOPE_ENTRIES_MAX + 1 }, project) };
     expect(found(scope)).toEqual(['spec.scope: Too many: 1001: must have at most 1000 items']);
-    const inner = rule({ verbs: Array.from({ length: SCOPE_ENTRIES_MAX }, () => 'get') });
-    expect(found(inner)).toEqual(['spec.scope: Too many: 1001: must have at most 1000 items']);
+    const verbs = Array.from({ length: RULE_ENTRIES_MAX }, () => 'get');
+    expect(found(rule({ verbs }))).toEqual(['spec.scope.rules: Too many: 201: must have at most 200 items']);
+    const names = Array.from({ length: 32 }, (_, index) => `n${index}`);
+    const role = { role: 'platformCLI', projects: names, virtualClusters: names };
+    expect(found({ roles: [role] })).toEqual(['spec.scope: Too many: 1025: must have at most 1000 items']);
   });
 });
 
@@ -198,13 +198,4 @@ test('any JSON object is checked without an error of our own', () => {
     }),
     { numRuns: 300 },
   );
-});
-
-test.each<[JsonObject, boolean]>([
-  [{}, true],
-  [{ projects: [], allowPlatformCli: false }, true],
-  [{ allowPlatformCli: true }, false],
-  [{ rules: [{}] }, false],
-])('%j is empty: %s', (scope, isEmpty) => {
-  expect(isEmptyScope(scope)).toBe(isEmpty);
 });

@@ -201,9 +201,9 @@ describe('changes', () => {
     };
     expect(await names('alice')).toEqual(['a', 't']);
     expect(await names('bob')).toEqual(['b']);
-    expect(await names('admin')).toEqual(['a', 'b', 't']);
+    expect(await names('admin')).toEqual(['a', 'b', 'delegator', 't']);
     expect((await own.send('alice', 'DELETE', KEYS_PATH)).status).toBe(200);
-    expect(await names('admin')).toEqual(['b']);
+    expect(await names('admin')).toEqual(['b', 'delegator']);
   });
 
   describe('of a key with a group that its owner has not', () => {
