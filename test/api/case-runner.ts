@@ -157,6 +157,8 @@ function isAsExpected(actual: JsonValue | undefined, expected: JsonValue, run: R
       return actual === undefined;
     case 'null':
       return actual === null;
+    case 'null or a timestamp':
+      return actual === null || (typeof actual === 'string' && !Number.isNaN(Date.parse(actual)));
     case 'same as $rv':
       return actual === run.previous;
     case 'greater than $rv':
