@@ -2,6 +2,7 @@
 
 import type { Credentials, UserInfo } from '../api/user.ts';
 import type { LocalAdministrator } from './bootstrap/local-administrator.ts';
+import { isDirectToken } from './tokens/token.ts';
 
 export interface BearerParts {
   readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
@@ -27,6 +28,8 @@ export class BearerAuthenticator {
     if (token === undefined) return undefined;
     const { keys, local, host } = this.#parts;
     const known = local.authenticate(token) ?? (await keys.authenticate(token));
-    return known ?? (OURS.test(token) ? undefined : host?.authenticate(token));
+    // The host may trust our tokens: for that they are no credential here.
+    const isOurs = OURS.test(token) || isDirectToken(token);
+    return known ?? (isOurs ? undefined : host?.authenticate(token));
   }
 }

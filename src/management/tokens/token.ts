@@ -1,6 +1,6 @@
 /** What a token is: a JWT that says for which key it speaks, and what it may reach. */
 
-import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
+import { decodeProtectedHeader, errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import type { UserInfo } from '../../api/user.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
@@ -95,6 +95,16 @@ export async function verifyToken(options: TokenOptions, token: string): Promise
   if (record.tokenGeneration !== claim.gen) return undefined;
   if (claim.scopeText === undefined) return record.user;
   return { ...record.user, extra: { ...record.user.extra, [EXTRA.scope]: [claim.scopeText] } };
+}
+
+/** By its header, nothing verified: a token of this kind, whoever made it. Total on any text. */
+export function isDirectToken(text: string): boolean {
+  if (text.length > TOKEN_BYTES_MAX || text.split('.').length !== 3) return false;
+  try {
+    return decodeProtectedHeader(text).typ === TOKEN_TYPE;
+  } catch {
+    return false;
+  }
 }
 
 /** Neither disabled, nor deleted, nor over. */

@@ -2,6 +2,9 @@
 
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
+import { userNamed } from '../../../src/api/user.ts';
+import { BearerAuthenticator } from '../../../src/management/bearer-authenticator.ts';
+import { LocalAdministrator } from '../../../src/management/bootstrap/local-administrator.ts';
 import { EXTRA } from '../../../src/management/identity.ts';
 import { claimsOf, DAY_MS, ISSUER, keyRecord, startGround, type Ground, type TestKey } from './setup.ts';
 
@@ -136,6 +139,31 @@ describe('a token speaks for nobody', () => {
     other.index.set(key);
     await expect(other.tokens.verify(token)).resolves.toBeUndefined();
     await other.tokens.stop();
+    await ground[Symbol.asyncDispose]();
+  });
+});
+
+describe('the API itself', () => {
+  test('takes no token, and asks no host cluster about one', async () => {
+    const { ground, token } = await withToken();
+    const asked: string[] = [];
+    const authenticator = new BearerAuthenticator({
+      keys: { authenticate: () => Promise.resolve(undefined) },
+      local: new LocalAdministrator(Buffer.alloc(32), ground.clock),
+      host: {
+        authenticate: (text) => {
+          asked.push(text);
+          return Promise.resolve(userNamed('host-user'));
+        },
+      },
+    });
+    const authenticate = (text: string): Promise<unknown> =>
+      authenticator.authenticate({ authorization: `Bearer ${text}` });
+    await expect(authenticate(token)).resolves.toBeUndefined();
+    expect(asked).toEqual([]);
+    for (const text of ['e30.e30.e30', '..', 'a.b.c', 'opaque']) {
+      await expect(authenticate(text)).resolves.toMatchObject({ name: 'host-user' });
+    }
     await ground[Symbol.asyncDispose]();
   });
 });
