@@ -1,0 +1,121 @@
+/** Callers with tokens of a real host cluster: its kube-apiserver says who they are, its RBAC what they may do. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { startManagementApi } from '../../src/management/management-api.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
+import { RawClient } from '../contract/raw-client.ts';
+import { KEYS_PATH, managementConfig } from '../management/composed.ts';
+
+const name = `delegated-${randomBytes(4).toString('hex')}`;
+const stack = new AsyncDisposableStack();
+let host: RawClient;
+let url = '';
+let ca = '';
+
+beforeAll(async () => {
+  const cluster = inject('clusters').host;
+  const hostCa = await readFile(cluster.caFile, 'utf8');
+  host = stack.use(new RawClient({ url: cluster.url, token: cluster.token, ca: hostCa }));
+  const dataDir = await mkdtemp(join(tmpdir(), 'endpoint-syncer-delegated-'));
+  stack.defer(() => rm(dataDir, { recursive: true }));
+  const api = stack.use(
+    await startManagementApi({
+      config: managementConfig(dataDir, {
+        delegatedAuth: true,
+        host: { kubeconfig: cluster.kubeconfigPath, context: '', namespace: 'default' },
+      }),
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      version: '0.0.0-test',
+      signal: new AbortController().signal,
+    }),
+  );
+  url = api.url;
+  ca = await readFile(api.caFile, 'utf8');
+  await made('/api/v1/namespaces', { metadata: { name } });
+});
+afterAll(async () => {
+  for (const kind of ['clusterroles', 'clusterrolebindings']) {
+    const path = `/apis/rbac.authorization.k8s.io/v1/${kind}?labelSelector=test%3D${name}`;
+    await host.send({ method: 'DELETE', path });
+  }
+  await host.send({ method: 'DELETE', path: `/api/v1/namespaces/${name}` });
+  await stack.disposeAsync();
+});
+
+async function made(path: string, body: JsonObject): Promise<JsonObject> {
+  const { status, json, text } = await host.send({ method: 'POST', path, body });
+  if (status !== 201) throw new Error(`${path}: ${text}`);
+  return json ?? {};
+}
+
+/** A service account of the host with these rights in all of it, with a token of its own. */
+async function serviceAccount(account: string, rules: JsonObject[]): Promise<RawClient> {
+  await made(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: account } });
+  const metadata = { name: `${name}-${account}`, labels: { test: name } };
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  await made(`${rbac}/clusterroles`, { metadata, rules });
+  await made(`${rbac}/clusterrolebindings`, {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
+    subjects: [{ kind: 'ServiceAccount', namespace: name, name: account }],
+  });
+  const path = `/api/v1/namespaces/${name}/serviceaccounts/${account}/token`;
+  const { status } = await made(path, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: {},
+  });
+  const { token } = status as { token: string };
+  return stack.use(new RawClient({ url, ca, token }));
+}
+
+const KEYS = { apiGroups: ['management.platform.sh'], resources: ['ownedaccesskeys'] };
+const key = (key: string, spec: JsonObject): JsonObject => ({
+  metadata: { name: key },
+  spec: { displayName: 'D', ttl: 600, type: 'User', ...spec },
+});
+
+test('a service account does what RBAC of the host lets it do', async () => {
+  const maker = await serviceAccount('maker', [
+    { ...KEYS, verbs: ['create', 'get', 'list'] },
+    { apiGroups: [''], resources: ['users'], resourceNames: ['ci'], verbs: ['impersonate'] },
+  ]);
+  const make = async (body: JsonObject): Promise<number> =>
+    (await maker.send({ method: 'POST', path: KEYS_PATH, body })).status;
+  expect(await make(key('ci', { user: 'ci' }))).toBe(201);
+  expect(await make(key('root', { user: 'root' }))).toBe(403);
+  expect(await make(key('ci-admin', { user: 'ci', groups: ['platform:admins'] }))).toBe(403);
+  expect((await maker.send({ method: 'GET', path: `${KEYS_PATH}/ci` })).status).toBe(200);
+  const refused = await maker.send({ method: 'DELETE', path: `${KEYS_PATH}/ci` });
+  const who = `system:serviceaccount:${name}:maker`;
+  expect(refused.status).toBe(403);
+  expect(refused.json?.['message']).toContain(`User "${who}" cannot delete resource "ownedaccesskeys"`);
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  const { json } = await maker.send({ method: 'POST', path, body: {} });
+  expect(json?.['status']).toMatchObject({ userInfo: { username: who } });
+});
+
+test('a right for one name is a right for that name', async () => {
+  const reader = await serviceAccount('reader', [{ ...KEYS, verbs: ['get'], resourceNames: ['ci'] }]);
+  const status = async (path: string): Promise<number> => (await reader.send({ method: 'GET', path })).status;
+  expect(await status(`${KEYS_PATH}/ci`)).toBe(200);
+  expect(await status(`${KEYS_PATH}/other`)).toBe(403);
+  expect(await status(KEYS_PATH)).toBe(403);
+});
+
+test('who has no right there has none here, and an unknown token is nobody', async () => {
+  const nobody = await serviceAccount('nobody', []);
+  expect((await nobody.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
+  expect((await nobody.send({ method: 'GET', path: '/apis' })).status).toBe(200);
+  const unknown = stack.use(new RawClient({ url, ca, token: 'a-token-that-nobody-has-made' }));
+  expect((await unknown.send({ method: 'GET', path: KEYS_PATH })).status).toBe(401);
+});
