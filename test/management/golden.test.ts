@@ -91,12 +91,9 @@ describe('discovery', () => {
   test('version, and the index of OpenAPI', async () => {
     expect(differences(golden('version'), await ours('/version'))).toEqual(SAME);
     const { paths } = (await ours('/openapi/v3')) as { paths: JsonObject };
-    const entry = paths[`apis/${GROUP}/v1`];
-    expect(entry).toEqual({
-      serverRelativeURL: expect.stringMatching(
-        /^\/openapi\/v3\/apis\/management\.platform\.sh\/v1\?hash=\w+$/u,
-      ),
-    });
+    expect(JSON.stringify(paths[`apis/${GROUP}/v1`])).toMatch(
+      /^\{"serverRelativeURL":"\/openapi\/v3\/apis\/management\.platform\.sh\/v1\?hash=\w+"\}$/u,
+    );
   });
 });
 
