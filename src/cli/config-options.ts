@@ -46,6 +46,7 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
   const options: Record<string, unknown> = command.opts();
   const flags: Record<string, string> = {};
   for (const { field, flag } of FLAGS) {
+    if (!hasConfigFlag(command, flag)) continue;
     const given = options[optionKey(flag)];
     if (typeof given === 'string' || typeof given === 'boolean') flags[field] = String(given);
   }
@@ -56,6 +57,12 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
     flags: flags satisfies ConfigFlags,
     checks: CONFIG_CHECKS,
   };
+}
+
+/** A command may have an option of its own by the same name: `keys create --name`. */
+function hasConfigFlag(command: Command, flag: string): boolean {
+  const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;
+  return heading === HELP_GROUP || heading === API_HELP_GROUP;
 }
 
 /** The name under which commander keeps an option: `host-namespace` → `hostNamespace`. */
