@@ -159,6 +159,7 @@ async function watchPhase({ plan, client }: Bench, subject: Subject): Promise<Pa
   await client.run({ kind: 'watch-close' });
   return {
     rssBytes: before,
+    usedRssBytes: afterEvents,
     watcherBytes: (after - before) / measuredWatchers,
     usedWatcherBytes: (afterEvents - before) / measuredWatchers,
     deliveryP50Ms: events.p50Ms,
