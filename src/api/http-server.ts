@@ -222,6 +222,9 @@ function isOtherMethod(error: Error): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} \/[^\n]* HTTP\/1\.[01]\r?\n/.test(packetOf(error));
 }
 
+/** Time for a client to read why it is sent away: closed at once, with bytes unread, it would only see a reset. */
+const LINGER_MS = 1000;
+
 /** Writes a whole answer past Node's, which has no request to answer. */
 function endWith(socket: Socket, error: StatusError, isHead = false): void {
   const { code, body } = statusAnswer(error);
@@ -229,4 +232,8 @@ function endWith(socket: Socket, error: StatusError, isHead = false): void {
     `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${isHead ? '' : body}`,
   );
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -60,7 +60,8 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
     case 'GET':
     case 'HEAD':
       if (!isCollection) return 'get';
-      return isTrue(query.get('watch')) ? 'watch' : 'list';
+      // A HEAD has no body that could be a stream.
+      return method === 'GET' && isTrue(query.get('watch')) ? 'watch' : 'list';
     case 'POST':
       return 'create';
     case 'PUT':

@@ -4,8 +4,9 @@ import { garbageBody, garbagePatch, type Body } from './garbage-bodies.ts';
 import type { Seeded } from './seeded.ts';
 
 export interface Garbage {
-  /** What goes to the socket, and then its end. */
   readonly bytes: Buffer;
+  /** Nothing can come behind it on a connection: what it says of itself is not true. */
+  readonly isLast: boolean;
   /** HTTP that a server may leave without an answer and only close. */
   readonly isBroken: boolean;
   readonly isHead: boolean;
@@ -15,7 +16,7 @@ const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const TOKENS = '/apis/management.platform.sh/v1/directclusterendpointtokens';
 
 export function garbage(random: Seeded, token: string): Garbage {
-  return random.is(0.25) ? brokenHttp(random, token) : oddRequest(random, token);
+  return random.is(0.15) ? brokenHttp(random, token) : oddRequest(random, token);
 }
 
 function oddRequest(random: Seeded, token: string): Garbage {
@@ -32,7 +33,12 @@ function oddRequest(random: Seeded, token: string): Garbage {
     ...headers(random, token),
     ...bodyHeaders(random, body),
   ];
-  return { bytes: message(lines, bodyBytes(body)), isBroken: false, isHead: method === 'HEAD' };
+  return {
+    bytes: message(lines, bodyBytes(body)),
+    isBroken: false,
+    isLast: !isTrue(lines, body),
+    isHead: method === 'HEAD',
+  };
 }
 
 const METHODS = [
@@ -235,6 +241,12 @@ function bodyBytes(body: Body | undefined): Buffer {
   return typeof body.bytes === 'string' ? Buffer.from(body.bytes) : body.bytes;
 }
 
+/** The length in the headers is the one of the body. */
+function isTrue(lines: readonly string[], body: Body | undefined): boolean {
+  const length = lines.find((line) => line.startsWith('content-length: '));
+  return length === undefined || length === `content-length: ${Buffer.byteLength(body?.bytes ?? '')}`;
+}
+
 function message(lines: readonly string[], body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
@@ -257,6 +269,7 @@ function brokenHttp(random: Seeded, token: string): Garbage {
   return {
     bytes: typeof text === 'string' ? Buffer.from(text, 'latin1') : text,
     isBroken: true,
+    isLast: true,
     isHead: false,
   };
 }

@@ -1,7 +1,7 @@
-/** Bytes to a socket, and the HTTP answers that come back on it until it closes. */
+/** Bytes to a socket, and the HTTP answers that come back. */
 
 import { connect, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 
 export interface RawResponse {
   readonly status: number;
@@ -11,46 +11,82 @@ export interface RawResponse {
   readonly isStream: boolean;
 }
 
-export interface Peer {
-  /** `127.0.0.1:40123` */
-  readonly address: string;
-  /** PEM; absent: plain HTTP. */
-  readonly ca?: string;
+/** How to reach a server. */
+export class Peer {
+  readonly #address: string;
+  readonly #secure: SecureContext | undefined;
+
+  /** `ca`: PEM; absent: plain HTTP. */
+  constructor(address: string, ca?: string) {
+    this.#address = address;
+    this.#secure = ca === undefined ? undefined : createSecureContext({ ca });
+  }
+
+  connect(): Socket {
+    const [host = '', port] = this.#address.split(':');
+    const where = { host, port: Number(port) };
+    return this.#secure ? connectTls({ ...where, secureContext: this.#secure }) : connect(where);
+  }
 }
 
-/** Everything that came until the server closed, or a stream began. Rejects after `timeoutMs` without either. */
-export function exchange(peer: Peer, bytes: Buffer, timeoutMs = 10_000): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const socket = open(peer);
-    const chunks: Buffer[] = [];
-    const done = (): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(Buffer.concat(chunks));
-    };
-    const timer = setTimeout(() => {
-      socket.destroy();
-      reject(
-        new Error(
-          `no end of the answer after ${timeoutMs} ms: ${Buffer.concat(chunks).toString('latin1').slice(0, 300)}`,
-        ),
-      );
-    }, timeoutMs);
-    socket.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      if (chunk.includes('ransfer-')) done();
+const TIMEOUT_MS = 20_000;
+
+/** Requests one after another, on one connection as long as the server keeps it. */
+export class Line {
+  readonly #peer: Peer;
+  #socket: Socket | undefined;
+
+  constructor(peer: Peer) {
+    this.#peer = peer;
+  }
+
+  /** All that comes until the answer is whole, or the connection is closed. `isLast`: nothing follows, which the server is told. */
+  send(bytes: Buffer, isHead: boolean, isLast: boolean): Promise<Buffer> {
+    const socket = this.#socket ?? this.#peer.connect();
+    this.#socket = socket;
+    return new Promise((resolve, reject) => {
+      let heard = Buffer.alloc(0);
+      const finish = (): void => {
+        clearTimeout(timer);
+        socket.off('data', onData).off('close', onClose);
+        resolve(heard);
+      };
+      const timer = setTimeout(() => {
+        this.close();
+        reject(new Error(`no end of the answer: ${JSON.stringify(heard.toString('latin1', 0, 300))}`));
+      }, TIMEOUT_MS);
+      // The server may close while we still send; what it said before counts.
+      if (socket.listenerCount('error') === 0) socket.on('error', () => undefined);
+      const onClose = (): void => {
+        if (this.#socket === socket) this.#socket = undefined;
+        finish();
+      };
+      const onData = (chunk: Buffer): void => {
+        heard = Buffer.concat([heard, chunk]);
+        const isStream = heard.includes('ransfer-');
+        if (isStream || (!isLast && isWhole(heard, isHead))) finish();
+        if (isStream) this.close();
+      };
+      socket.on('data', onData).once('close', onClose);
+      if (isLast) socket.end(bytes);
+      else socket.write(bytes);
     });
-    socket.once('close', done);
-    // The server may close while we still send; what it said before counts.
-    socket.on('error', () => undefined);
-    socket.end(bytes);
-  });
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+    this.#socket = undefined;
+  }
 }
 
-function open({ address, ca }: Peer): Socket {
-  const [host, port] = address.split(':');
-  const where = { host: host ?? '', port: Number(port), allowHalfOpen: true };
-  return ca === undefined ? connect(where) : connectTls({ ...where, ca });
+/** A final answer that the server will not close behind. */
+function isWhole(bytes: Buffer, isHead: boolean): boolean {
+  try {
+    const last = parseResponses(bytes, isHead).at(-1);
+    return last !== undefined && last.headers.get('connection') !== 'close';
+  } catch {
+    return false;
+  }
 }
 
 /** The answers one after another; throws on bytes that are none. Interim ones (1xx) are left out. */
@@ -64,20 +100,22 @@ export function parseResponses(bytes: Buffer, isHead: boolean): RawResponse[] {
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1]);
     if (end < 0 || Number.isNaN(status))
       throw new Error(`no HTTP answer: ${JSON.stringify(head.slice(0, 200))}`);
-    const headers = new Map(
-      lines.map((line) => [
-        line.slice(0, line.indexOf(':')).toLowerCase(),
-        line.slice(line.indexOf(':') + 1).trim(),
-      ]),
-    );
+    const headers = new Map(lines.map(headerOf));
     const isStream = headers.has('transfer-encoding');
-    const length = isHead || status < 200 ? 0 : Number(headers.get('content-length') ?? 0);
-    const body = bytes.toString('utf8', end + 4, end + 4 + length);
-    if (Buffer.byteLength(bytes.subarray(end + 4)) < length)
-      throw new Error('the answer is shorter than it says');
-    if (status >= 200) responses.push({ status, headers, body, isStream });
+    const hasBody = !isHead && status >= 200 && status !== 304;
+    const length = hasBody ? Number(headers.get('content-length') ?? 0) : 0;
+    const body = bytes.subarray(end + 4, end + 4 + length);
+    if (body.length < length) throw new Error('the answer is shorter than it says');
+    if (status >= 200) responses.push({ status, headers, body: body.toString('utf8'), isStream });
     if (isStream) return responses;
     at = end + 4 + length;
+    // A parser that gave up does not know that the method was HEAD.
+    if (isHead && headers.get('connection') === 'close') return responses;
   }
   return responses;
+}
+
+function headerOf(line: string): [string, string] {
+  const colon = line.indexOf(':');
+  return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
 }
