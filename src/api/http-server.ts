@@ -42,6 +42,8 @@ export interface ListenOptions {
   /** Absent: plain HTTP. */
   readonly tls?: TlsPair;
   readonly timeouts?: Partial<ClientTimeouts>;
+  /** How long `close` waits for requests under way; default 0: it ends them. */
+  readonly drainMs?: number;
   /** Default {@link CONNECTIONS_MAX}. */
   readonly connectionsMax?: number;
 }
@@ -55,7 +57,7 @@ export interface HttpServer {
   renewTls(pair: TlsPair): void;
   /** Resets every open connection, as a crash or a network would; the server goes on. */
   disconnect(): void;
-  /** Ends every connection at once. */
+  /** Ends every connection: those that are idle at once, the others within `drainMs`. */
   close(): Promise<void>;
 }
 
@@ -100,7 +102,7 @@ export async function openHttpServer(
     disconnect: () => {
       for (const socket of sockets) socket.resetAndDestroy();
     },
-    close: () => closed(server),
+    close: () => closed(server, options.drainMs ?? 0),
   };
 }
 
@@ -142,10 +144,21 @@ function addressOf(server: Server): string {
   return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-function closed(server: Server): Promise<void> {
+/** How often a server that is closing looks for connections whose last answer has gone out. */
+const DRAIN_LOOK_MS = 10;
+
+/** No new connections; those that have a request under way may finish it, until `drainMs` have passed. */
+function closed(server: Server, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
+    const looking = setInterval(() => server.closeIdleConnections(), DRAIN_LOOK_MS);
+    const ending = setTimeout(() => server.closeAllConnections(), drainMs);
+    server.close(() => {
+      clearInterval(looking);
+      clearTimeout(ending);
+      resolve();
+    });
+    if (drainMs === 0) server.closeAllConnections();
+    else server.closeIdleConnections();
   });
 }
 

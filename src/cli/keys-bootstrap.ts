@@ -10,7 +10,7 @@ import { isNotFound, StatusError } from '../kube/status-error.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { FIRST_KEY_NAME, firstKey } from '../management/bootstrap/first-key.ts';
-import { startManagementApi } from '../management/management-api.ts';
+import { startManagementApi, type ManagementApi } from '../management/management-api.ts';
 import { createLogger } from '../observe/logger.ts';
 import { ApiClient, NoServerError, type ApiConnection } from './api-client.ts';
 import { localConnection, managementConfig } from './keys-connection.ts';
@@ -34,7 +34,15 @@ export async function bootstrap(command: Command, options: BootstrapOptions): Pr
       'managementApi.store.driver is memory, and the API does not run: start it first (api --config FILE), then bootstrap',
     );
   }
-  await using api = await startManagementApi({
+  await using api = await startForAMoment(management, level);
+  return await printFirstKey(await localConnection(management, api.url), management, options);
+}
+
+async function startForAMoment(
+  management: ManagementConfig,
+  level: 'error' | 'silent',
+): Promise<ManagementApi> {
+  const options = {
     // The API may run elsewhere with the same configuration: whoever is not it must not look like it.
     config: { ...management, bindAddress: '127.0.0.1:0', bootstrapKeyFile: '' },
     clock: systemClock,
@@ -42,8 +50,14 @@ export async function bootstrap(command: Command, options: BootstrapOptions): Pr
     logger: await createLogger({ level, format: 'json' }),
     version: packageVersion(),
     signal: new AbortController().signal,
-  });
-  return await printFirstKey(await localConnection(management, api.url), management, options);
+  };
+  try {
+    return await startManagementApi(options);
+  } catch (error) {
+    if (!(error instanceof TerminalError) || management.store.driver !== 'sqlite') throw error;
+    const hint = 'If it is the API that runs, name the address that it printed with --server';
+    throw new TerminalError(`${error.message}. ${hint}`, { cause: error });
+  }
 }
 
 /** The connection to the API when it answers; undefined when there is none. */

@@ -15,6 +15,7 @@ import { BearerAuthenticator } from './bearer-authenticator.ts';
 import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
 import { LocalAdministrator } from './bootstrap/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
+import { EXTRA } from './identity.ts';
 import { HostCluster, openStore } from './open-store.ts';
 import { createRooms, type Rooms } from './rooms.ts';
 import { openDocuments } from './open-documents.ts';
@@ -23,6 +24,7 @@ import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { splitPath } from './access/target.ts';
+import type { KeyRecord } from './types.ts';
 
 export interface ManagementApiOptions {
   readonly config: ManagementConfig;
@@ -94,8 +96,13 @@ async function serve(options: ServeOptions): Promise<ManagementApi> {
       logger,
     }),
   );
-  const server = undo.use(await listen(options, { host, port, tls: certificate.pair }));
+  const server = undo.use(await listen(options, { host, port, tls: certificate.pair, drainMs: DRAIN_MS }));
   certificate.follow((pair) => server.renewTls(pair));
+  // Who lost a right would otherwise keep what a watch shows until the watch ends by itself.
+  options.rooms.keys.index.onChange(({ now, before }) => {
+    if (before === undefined || isAsGood(now, before)) return;
+    server.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(before.uid) === true);
+  });
   const parts = undo.move();
   return {
     url: `https://${server.address}`,
@@ -103,6 +110,14 @@ async function serve(options: ServeOptions): Promise<ManagementApi> {
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+/** What is under way when the API ends may be finished: a write is acknowledged, a list is whole. */
+const DRAIN_MS = 5_000;
+
+/** Everything that the key let its holder do, it still does. */
+function isAsGood(now: KeyRecord | undefined, before: KeyRecord): boolean {
+  return now !== undefined && !now.isDeleted && now.tokenGeneration === before.tokenGeneration;
 }
 
 /** Clients reach the API by the host of its issuer too. */

@@ -1,0 +1,27 @@
+/** The end of the API: what is under way is finished, what waits is not waited for. */
+
+import { expect, test } from 'vitest';
+import { KEYS_PATH, startComposed } from './composed.ts';
+
+test('requests under way are answered, idle connections and watches are ended', async () => {
+  const api = await startComposed();
+  const body = { spec: { displayName: 'D', ttl: 0, type: 'User', user: 'u' } };
+  const creates = Array.from({ length: 50 }, (_, index) =>
+    api.administrator.send({
+      method: 'POST',
+      path: KEYS_PATH,
+      body: { ...body, metadata: { name: `k${index}` } },
+    }),
+  );
+  const { client } = await api.key('idle');
+  await client.send({ method: 'GET', path: KEYS_PATH });
+  await creates[0];
+  const startMs = performance.now();
+  await api.api[Symbol.asyncDispose]();
+  const answers = await Promise.allSettled(creates);
+  const codes = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value.status : 0));
+  // Those whose bytes had not come yet when the server ended find nobody; whoever was heard is answered.
+  expect([...new Set(codes)].filter((code) => code !== 0)).toEqual([201]);
+  expect(performance.now() - startMs).toBeLessThan(4_000);
+  await api[Symbol.asyncDispose]();
+});
