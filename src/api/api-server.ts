@@ -14,10 +14,11 @@ import { openHttpServer, plainHeaders, type HttpServer, type ListenOptions } fro
 import { CLIENT_TIMEOUTS } from './limits.ts';
 import type { MetaHandler } from './meta-handler.ts';
 import { OpenRequests } from './open-requests.ts';
+import { StoreError } from '../store/types.ts';
 import { BodyReader } from './read-bytes.ts';
 import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from './request-info.ts';
 import type { ResourceHandler, WatchAnswer } from './resource-handler.ts';
-import { failure, internalError, noSuchResource, tooManyRequests } from './status.ts';
+import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from './status.ts';
 import type { Credentials, UserInfo } from './user.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
@@ -211,12 +212,13 @@ class ApiServer {
 
   #fail(exchange: Exchange, error: unknown): void {
     const { request, response } = exchange;
+    const refusal = refusalOf(error);
     if (!(error instanceof StatusError)) {
       const { method, url } = request;
       this.#options.logger.error({ err: error, method, url: masked(url ?? '') }, 'request failed');
     }
     if (response.headersSent || response.destroyed) response.destroy();
-    else this.#send(exchange, statusAnswer(error instanceof StatusError ? error : internalError()));
+    else this.#send(exchange, statusAnswer(refusal ?? internalError()));
   }
 
   #send({ request, response, method, record }: Exchange, { code, headers, body }: Answer): void {
@@ -249,4 +251,12 @@ const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', nam
 
 function mediaType(contentType: string | undefined): string {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/** What the client may know of an error; undefined: only that it happened. */
+function refusalOf(error: unknown): StatusError | undefined {
+  if (error instanceof StatusError) return error;
+  if (!(error instanceof StoreError)) return undefined;
+  if (error.code === 'unavailable') return storeUnavailable(`the store cannot be used: ${error.message}`);
+  return error.code === 'closed' ? storeUnavailable('the server is about to end') : undefined;
 }

@@ -121,7 +121,7 @@ function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
-const LOOKS_SECRET = /pak_[\w-]+|ey[JI][\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g;
+const LOOKS_SECRET = /(?:pak|local)_[\w-]+|ey[JI][\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g;
 const SECRET_PARAMETER = /([?&](?:access_|refresh_|id_)?(?:token|key|password|secret)=)[^&]*/gi;
 const MASK = '[masked]';
 

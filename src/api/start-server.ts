@@ -60,6 +60,8 @@ export interface RunningServer {
   readonly connections: number;
   /** From now on new connections get this certificate. */
   renewTls(pair: TlsPair): void;
+  /** Ends the open watches of these users: their rights have changed. */
+  endWatches(isConcerned: (user: UserInfo) => boolean): void;
   /** Resets every open connection; the server goes on. */
   disconnect(): void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -79,11 +81,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     ...(watchesMax === undefined ? {} : { watchesMax }),
     ...(watchesPerUserMax === undefined ? {} : { watchesPerUserMax }),
   };
+  const watches = new WatchStreams({ store, clock, random, views, ...limits });
   const server = await listen(
     {
       meta,
       resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views }),
-      watches: new WatchStreams({ store, clock, random, views, ...limits }),
+      watches,
       authenticate: (credentials) => options.authenticate(credentials),
       authorizer,
       splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
@@ -103,6 +106,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       return server.connections;
     },
     renewTls: (pair) => server.renewTls(pair),
+    endWatches: (isConcerned) => watches.closeOf(isConcerned),
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: async () => {
       deleter.close();

@@ -153,6 +153,11 @@ export function tooLargeResourceVersion(asked: number, current: number): StatusE
   });
 }
 
+/** The store cannot be asked now: nothing was done, and it is worth another try. */
+export function storeUnavailable(message: string): StatusError {
+  return failure(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 });
+}
+
 /** Our own failure: the client learns that it happened, the log learns why. */
 export function internalError(): StatusError {
   return failure(500, 'InternalError', 'Internal error occurred: see the server log', {

@@ -14,6 +14,7 @@ import { isTrue } from './request-info.ts';
 import type { WatchAnswer } from './resource-handler.ts';
 import { statusAnswer, withWarnings } from './answer.ts';
 import { badRequest, tooManyRequests } from './status.ts';
+import type { UserInfo } from './user.ts';
 import { StatusError, type Status } from '../kube/status-error.ts';
 import { partialMetadata, tableOf } from './table.ts';
 import { eventLine, frameOf, WatchFrames, type WatchEventType, type WatchFrame } from './watch-frames.ts';
@@ -39,7 +40,7 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export class WatchStreams {
   readonly #options: WatchStreamsOptions;
-  readonly #watches = new Set<ObjectWatch>();
+  readonly #watches = new Map<ObjectWatch, UserInfo>();
   /** How many watches a user has open, by name. */
   readonly #byUser = new Map<string, number>();
   readonly #frames: WatchFrames;
@@ -54,7 +55,7 @@ export class WatchStreams {
     try {
       const watch = this.#open(response, query, answer);
       const { name } = answer.user;
-      this.#watches.add(watch);
+      this.#watches.set(watch, answer.user);
       this.#byUser.set(name, (this.#byUser.get(name) ?? 0) + 1);
       const forget = (): void => {
         this.#forget(watch, name);
@@ -73,7 +74,12 @@ export class WatchStreams {
   }
 
   closeAll(): void {
-    for (const watch of this.#watches) watch.close();
+    for (const watch of this.#watches.keys()) watch.close();
+  }
+
+  /** Ends the watches of users who may not see anything any more, or not the same. */
+  closeOf(isConcerned: (user: UserInfo) => boolean): void {
+    for (const [watch, user] of this.#watches) if (isConcerned(user)) watch.close();
   }
 
   #refuseTooMany(user: string): void {

@@ -8,6 +8,8 @@ import type { RawAnswer } from '../contract/raw-client.ts';
 import { accessKeyTable } from './access-key-kind.ts';
 import { startMachinery, type Machinery, type MachineryOptions } from './machinery.ts';
 import type { UserInfo } from '../../src/api/user.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+import { StoreError } from '../../src/store/types.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const TYPE = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
@@ -367,5 +369,25 @@ describe('permission', () => {
     });
     expect((await keys.send('GET', '/nope')).status).toBe(404);
     expect((await keys.send('GET', '?watch=1')).status).toBe(403);
+  });
+});
+
+describe('a store that cannot be used now', () => {
+  class AwayStore extends MemoryStore {
+    override create(): Promise<never> {
+      return Promise.reject(new StoreError('unavailable', 'the disk is full'));
+    }
+  }
+
+  test('is told as what it is: nothing was done, and later it may work', async () => {
+    await using keys = await Keys.open({ store: new AwayStore() });
+    const answer = await keys.create('k1');
+    expect(answer.json).toMatchObject({
+      code: 503,
+      reason: 'ServiceUnavailable',
+      message: 'the store cannot be used: the disk is full',
+      details: { retryAfterSeconds: 1 },
+    });
+    expect(answer.headers.get('retry-after')).toBe('1');
   });
 });

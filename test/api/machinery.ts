@@ -18,6 +18,7 @@ export interface Machinery extends AsyncDisposable {
 
 export interface MachineryOptions extends Partial<Omit<StartOptions, 'store'>> {
   table: DefinitionTable;
+  store?: MemoryStore;
 }
 
 const noAdmission = {
@@ -28,7 +29,7 @@ const noAdmission = {
 };
 
 export async function startMachinery(options: MachineryOptions): Promise<Machinery> {
-  const store = new MemoryStore();
+  const store = options.store ?? new MemoryStore();
   const server = await startServer({
     clock: systemClock,
     random: systemRandom,
