@@ -7,7 +7,12 @@ import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.t
 
 describe('defaults', () => {
   test('a file with nothing but the name', () => {
-    const { vclusterConfig, sync, management: _management, ...own } = validConfig('endpointSyncer: {name: vc}');
+    const {
+      vclusterConfig,
+      sync,
+      management: _management,
+      ...own
+    } = validConfig('endpointSyncer: {name: vc}');
     expect(own).toEqual({
       name: 'vc',
       virtual: { kubeconfig: '', context: '', secret: '' },
