@@ -1,7 +1,6 @@
 /** `api`: the key and token API alone, until a signal ends it. */
 
 import { flushCompileCache } from 'node:module';
-import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../kube/errors.ts';
@@ -13,6 +12,7 @@ import { addConfigOptions, API_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { keepAlive, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
+import { growYoungGeneration } from './young-generation.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, API_FIELDS);
@@ -26,9 +26,7 @@ async function api(command: Command): Promise<number> {
   } catch (error) {
     return reportConfigError(error);
   }
-  // V8's own ways: `main.ts` keeps the heap of a syncer small, but a server under load would collect garbage a third of its time.
-  setFlagsFromString('--semi-space-growth-factor=2');
-  setFlagsFromString('--heap-growing-percent=0');
+  growYoungGeneration();
   const { level, format } = loaded.config.log;
   const chosen = format === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : format;
   const logger = await createLogger({ level, format: chosen });
