@@ -2,8 +2,8 @@
 
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { StoreError } from '../../../src/store/types.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { StoreError } from '../../src/store/types.ts';
 
 const [file = ''] = process.argv.slice(2);
 const store = await SqliteStore.open({ file });

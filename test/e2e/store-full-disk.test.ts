@@ -4,8 +4,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { verifyDatabase } from '../../../src/store/sqlite/verify.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { verifyDatabase } from '../../src/store/sqlite/verify.ts';
+import { temporaryFolder } from '../store/temporary-folder.ts';
 
 const CHILD = join(import.meta.dirname, 'store-without-space.ts');
 
