@@ -228,10 +228,7 @@ class ApiServer {
       'content-length': Buffer.byteLength(body),
     };
     if (record.id !== '') all['audit-id'] = record.id;
-    // Nobody waits for the rest of a body that is not wanted.
-    if (!request.complete && Number(request.headers['content-length'] ?? 0) > UNREAD_BODY_BYTES_MAX) {
-      all['connection'] = 'close';
-    }
+    if (isLast(request)) all['connection'] = 'close';
     response.writeHead(code, all);
     response.end(method === 'HEAD' ? undefined : body);
     this.#open.answered(response);
@@ -248,6 +245,15 @@ const EMPTY = Buffer.alloc(0);
 /** A refused body is read and forgotten up to this size, so that its sender gets to see the answer. */
 const UNREAD_BODY_BYTES_MAX = 64 * 1024 * 1024;
 const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
+
+/**
+ * Nothing may follow on this connection: who asked to change the protocol may go on in another one, and nobody waits for the rest of a
+ * large body that is not wanted.
+ */
+function isLast({ headers, complete }: IncomingMessage): boolean {
+  if (headers.upgrade !== undefined) return true;
+  return !complete && Number(headers['content-length'] ?? 0) > UNREAD_BODY_BYTES_MAX;
+}
 
 function mediaType(contentType: string | undefined): string {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';

@@ -29,6 +29,8 @@ export class BodyReader {
         chunks.push(bytes);
       }
     } catch (error) {
+      // The rest is read and forgotten, or no other request could come behind it.
+      request.resume();
       if (request.destroyed) throw badRequest('the request ended before its body was complete');
       throw error;
     } finally {

@@ -95,6 +95,13 @@ describe('a head', () => {
     expect(statusOf(answer)).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code });
   });
 
+  test('that asks for another protocol is answered in this one, and is the last', async () => {
+    const answer = await new Wire(await start())
+      .send(get('/version', 'connection: upgrade', 'upgrade: websocket'))
+      .end();
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+
   test('of HTTP/1.0 needs no host', async () => {
     expect(await new Wire(await start()).send('GET /version HTTP/1.0\r\n\r\n').end()).toMatch(/ 200 /);
   });
@@ -197,6 +204,15 @@ describe('a body', () => {
       message: 'Request entity too large: limit is 3145728',
     });
     wire.socket.destroy();
+  });
+
+  test('that was too large leaves the connection to the next request', async () => {
+    const wire = new Wire(await start()).send(
+      `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    wire.send(`600000\r\n${'x'.repeat(6 * 1024 * 1024)}\r\n0\r\n\r\n`, get('/version', 'connection: close'));
+    const answer = await wire.end();
+    expect([...answer.matchAll(/HTTP\/1.1 (\d+) /g)].map(([, code]) => code)).toEqual(['413', '200']);
   });
 
   test('of a stranger is not read', async () => {
