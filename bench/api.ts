@@ -2,7 +2,7 @@
  * The key and token API beside a kube-apiserver that serves ConfigMaps of the same size: the same requests by the same client, in turns, in one
  * run on one machine.
  *
- *   npm run bench -- api [--rounds 3] [--millis 2000] [--objects 500] [--watchers 1000] [--events 60] [--creates 3000] [--only ours]
+ *   npm run bench -- api [--rounds 3] [--millis 2000] [--objects 500] [--watchers 1000] [--events 150] [--creates 3000] [--only ours]
  *
  * The client is a process of its own (`api-client.ts`): bare HTTP/1.1 over TLS 1.3, one connection per lane and per watcher, no pipelining, no
  * compression. Both servers are new in every round and stay up through it; the one that is not asked is idle. Each phase runs on both
@@ -285,7 +285,7 @@ function planOf(args: readonly string[]): ApiPlan {
       millis: { type: 'string', default: '2000' },
       objects: { type: 'string', default: '500' },
       watchers: { type: 'string', default: '1000' },
-      events: { type: 'string', default: '60' },
+      events: { type: 'string', default: '150' },
       creates: { type: 'string', default: '3000' },
       only: { type: 'string', default: '' },
     },
