@@ -24,7 +24,7 @@ const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
 /** How long one match may be silent until the child is ended, in times of its limit: the isolate stops most of them by itself. */
-const CAREFUL_SILENCE = 3;
+const CAREFUL_SILENCE = 4;
 /** Whoever is silent among many is only sent again alone: no need to wait as long. */
 const FAST_SILENCE = 1;
 /** A share of the memory limit: after a stop there may be memory that never comes back, and the next expression is not to pay for it. */
