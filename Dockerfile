@@ -15,7 +15,9 @@ COPY config ./config
 RUN node -e "import('./src/cli/run.ts')" && node src/main.ts version
 USER 65532:65532
 STOPSIGNAL SIGTERM
-EXPOSE 8080
+# 8080: health and metrics of `run`; 8443: the key and token API.
+EXPOSE 8080 8443
+# Of `run`. A container that only serves the key and token API (`api`) answers /readyz on its own port, with TLS: --no-healthcheck there.
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "src/main.ts"]
