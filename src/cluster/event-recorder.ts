@@ -8,6 +8,7 @@ import { StatusError } from '../kube/status-error.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
+import { TokenBucket, type Rate } from '../queue/token-bucket.ts';
 import {
   boundedNote,
   eventName,
@@ -18,7 +19,6 @@ import {
   type EventSeries,
 } from './event-series.ts';
 import { verdictOf } from './event-verdict.ts';
-import { TokenBucket } from './token-bucket.ts';
 import type { ClusterClient, EventRecorder, RecordedEvent } from './types.ts';
 
 const EVENTS: Resource = {
@@ -47,8 +47,7 @@ export interface EventRecorderOptions {
 }
 
 /** Normal Events: so many at once, and so many per second. */
-const NORMAL_BURST = 25;
-const NORMAL_PER_SECOND = 5;
+const NORMAL: Rate = { burst: 25, perSecond: 5 };
 /** Repetitions are counted for so long before the API hears of them. */
 const REPEAT_DELAY_MS = 10_000;
 /** After so long without an occurrence the next one is a new Event. */
@@ -97,11 +96,11 @@ class AggregatingRecorder implements EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#normal = new TokenBucket(options.clock, NORMAL_BURST, NORMAL_PER_SECOND);
+    this.#normal = new TokenBucket(NORMAL, options.clock);
   }
 
   event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
-    if (event.type === 'Normal' && !this.#normal.take()) {
+    if (event.type === 'Normal' && this.#normal.take() > 0) {
       this.#options.metrics.event('dropped');
       return;
     }

@@ -2,8 +2,8 @@
 
 import { failure } from '../../api/status.ts';
 import type { UserInfo } from '../../api/user.ts';
-import { TokenBucket } from '../../cluster/token-bucket.ts';
 import { sleep, type Clock } from '../../lib/clock.ts';
+import { TokenBucket, type Rate } from '../../queue/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../credentials/key-digests.ts';
 import { EndedKeys } from './ended-keys.ts';
 import type { KeyActivity } from './key-activity.ts';
@@ -15,8 +15,7 @@ export const EXPIRED_MESSAGE = 'platform access key expired. Please login again'
 export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
 
 /** Looks at the store on behalf of unknown keys: so many at once, then one in 100 ms. */
-const LOOKS_BURST = 20;
-const LOOKS_PER_SECOND = 10;
+const LOOKS: Rate = { burst: 20, perSecond: 10 };
 const LOOK_INTERVAL_MS = 100;
 /** The notes of other replicas are not read more often than this on behalf of expired keys. */
 const NOTES_AGE_MS = 1_000;
@@ -46,7 +45,7 @@ export class KeyAuthenticator {
     const { index, clock } = options;
     this.#ended = new EndedKeys(clock);
     index.onChange((change) => this.#ended.noteChange(change, (key) => index.activityMs(key)));
-    this.#looks = new TokenBucket(options.clock, LOOKS_BURST, LOOKS_PER_SECOND);
+    this.#looks = new TokenBucket(LOOKS, options.clock);
   }
 
   /**
@@ -109,7 +108,7 @@ export class KeyAuthenticator {
     const { clock, index } = this.#options;
     const { signal } = this.#stopping;
     await this.#look.catch(() => undefined);
-    while (!this.#looks.take() && !signal.aborted) await sleep(clock, LOOK_INTERVAL_MS, signal);
+    while (this.#looks.take() > 0 && !signal.aborted) await sleep(clock, LOOK_INTERVAL_MS, signal);
     this.#nextLook = undefined;
     this.#look = index.catchUp();
     await this.#look;

@@ -4,8 +4,8 @@ import type { Throttle } from '../../api/api-server.ts';
 import { tooManyRequests } from '../../api/status.ts';
 import type { UserInfo } from '../../api/user.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { TokenBuckets, type Rate } from '../../queue/token-bucket.ts';
 import { EXTRA } from '../identity.ts';
-import { TokenBuckets, type Rate } from './token-bucket.ts';
 
 export interface RequestRates {
   /**
