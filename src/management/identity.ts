@@ -10,6 +10,9 @@ export const ADMINISTRATORS = 'platform:admins';
 export const AUTH_DELEGATORS = 'platform:auth-delegators';
 export const AUTHENTICATED = 'system:authenticated';
 
+/** Whom tokens are for: the endpoints of clusters. */
+export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';
+
 /** Keys of `UserInfo.extra`: they travel through a cluster's webhooks from one review to the next. */
 export const EXTRA = {
   /** UID of the OwnedAccessKey. */

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import { badRequest } from '../../api/status.ts';
 import type { UserInfo } from '../../api/user.ts';
 import { listField, objectField, text } from '../../api/validation/metadata.ts';
-import { TOKEN_AUDIENCE } from '../tokens/token.ts';
+import { TOKEN_AUDIENCE } from '../identity.ts';
 import type { ManagementAuthorizer } from './authorizer.ts';
 import { targetOf } from './target.ts';
 

@@ -4,15 +4,13 @@ import { decodeProtectedHeader, errors, jwtVerify, SignJWT, type JWTPayload } fr
 import type { UserInfo } from '../../api/user.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import { AUTHENTICATED, EXTRA } from '../identity.ts';
+import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../identity.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import type { KeyRing } from './key-ring.ts';
 import { ALGORITHM } from './signing-key.ts';
 
 /** The `typ` of the header: a token is no ID token and no access token of anybody else. */
 export const TOKEN_TYPE = 'dcet+jwt';
-/** Whom tokens are for. */
-export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';
 /** The claim with everything that is not in every JWT. */
 export const PLATFORM_CLAIM = 'platform.sh';
 /** Half of what Node takes as headers, so that a token and the other headers of a request fit. */

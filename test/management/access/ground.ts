@@ -17,7 +17,7 @@ import { MasterKey } from '../../../src/management/credentials/master-key.ts';
 import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/management/identity.ts';
 import { createKeys, type Keys } from '../../../src/management/keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/management/keys/key-types.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/keys/scope-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/access/scope-types.ts';
 import type { KeyIndex, KeyRecord, Scope } from '../../../src/management/types.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';

@@ -3,8 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { failure } from '../../../src/api/status.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
-import { EXTRA } from '../../../src/management/identity.ts';
-import { TOKEN_AUDIENCE } from '../../../src/management/tokens/token.ts';
+import { EXTRA, TOKEN_AUDIENCE } from '../../../src/management/identity.ts';
 import { textAt } from '../../cases.ts';
 import { openGround, part, person, type Ground } from './ground.ts';
 

@@ -14,7 +14,7 @@ import { systemRandom } from '../../../src/lib/random.ts';
 import { MasterKey } from '../../../src/management/credentials/master-key.ts';
 import { createKeys, type CreateKeysOptions, type Keys } from '../../../src/management/keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/management/keys/key-types.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/keys/scope-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/access/scope-types.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import type { Store } from '../../../src/store/types.ts';

@@ -8,14 +8,14 @@ import { TypeTable } from '../../../src/api/schema/notation.ts';
 import type { UserInfo } from '../../../src/api/user.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { AesSeal } from '../../../src/management/credentials/aes-seal.ts';
-import { AUTHENTICATED, EXTRA } from '../../../src/management/identity.ts';
-import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/keys/scope-types.ts';
+import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/management/identity.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/management/access/scope-types.ts';
 import {
   createTokens,
   type Tokens,
   type TokensOptions,
 } from '../../../src/management/tokens/create-tokens.ts';
-import { TOKEN_AUDIENCE, TOKEN_TYPE } from '../../../src/management/tokens/token.ts';
+import { TOKEN_TYPE } from '../../../src/management/tokens/token.ts';
 import { KEY_SET_PATH } from '../../../src/management/tokens/token-documents.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/management/tokens/token-types.ts';
 import type { KeyIndex, KeyRecord, Scope, Seal } from '../../../src/management/types.ts';
