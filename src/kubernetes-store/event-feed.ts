@@ -2,8 +2,8 @@
 
 import type { Logger } from '../observe/logger.ts';
 import {
+  compacted,
   isInRange,
-  StoreError,
   type StoreEvent,
   type StoreRange,
   type WatchObserver,
@@ -60,12 +60,7 @@ export class EventFeed {
 
   /** Replays what came after `afterRevision`, then goes on. Answers how to stop. Throws `compacted`. */
   subscribe(range: StoreRange, afterRevision: number, observer: WatchObserver): () => void {
-    if (afterRevision < this.#floor) {
-      throw new StoreError(
-        'compacted',
-        `revision ${afterRevision} is older than the history, which starts after ${this.#floor}`,
-      );
-    }
+    if (afterRevision < this.#floor) throw compacted(afterRevision, this.#floor);
     const watcher: Watcher = { range, afterRevision, observer, replayed: this.#sequence };
     for (const { event } of this.#log.slice(this.#firstAfter(afterRevision))) this.#hand(watcher, event);
     this.#watchers.add(watcher);

@@ -8,7 +8,9 @@ import type { JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import {
-  StoreError,
+  closed,
+  compacted,
+  future,
   type ListPage,
   type ListResult,
   type Notes,
@@ -28,7 +30,7 @@ import { Patience } from './patience.ts';
 import { Reader } from './reader.ts';
 import { SecretNames } from './secret-names.ts';
 import { ShardedNotes } from './sharded-notes.ts';
-import { WriteLedger } from './write-ledger.ts';
+import { WriteLedger, writeIds } from './write-ledger.ts';
 import { Writer } from './writer.ts';
 
 export interface KubernetesStoreOptions {
@@ -246,7 +248,7 @@ export class KubernetesStore implements Store {
   async #checkHappened(revision: number, patience: Patience): Promise<void> {
     if (revision <= Math.max(this.#newest, this.#reached)) return;
     if (revision <= (await this.#reader.revision(patience))) return;
-    throw new StoreError('future', `revision ${revision} has not happened yet`);
+    throw future(revision);
   }
 
   #patience(): Patience {
@@ -256,21 +258,6 @@ export class KubernetesStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#closing.signal.aborted) throw new StoreError('closed', 'the store is closed');
+    if (this.#closing.signal.aborted) throw closed();
   }
-}
-
-function compacted(revision: number, floor: number): StoreError {
-  return new StoreError(
-    'compacted',
-    `revision ${revision} is older than the history, which starts after ${floor}`,
-  );
-}
-
-/** Unique among replicas by chance, within one by counting. */
-function writeIds(random: Random): () => string {
-  const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
-  const replica = part() + part();
-  let count = 0;
-  return () => `${replica}-${(++count).toString(36)}`;
 }

@@ -4,7 +4,7 @@ import type { RequestOptions } from '../cluster/types.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { sleep, type Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import { StoreError } from '../store/types.ts';
+import { closed } from '../store/types.ts';
 import { refusedByHost, unanswered, verdictOf } from './host-errors.ts';
 
 export interface PatienceOptions {
@@ -84,6 +84,6 @@ export class Patience {
   }
 
   checkOpen(): void {
-    if (this.#options.signal.aborted) throw new StoreError('closed', 'the store is closed');
+    if (this.#options.signal.aborted) throw closed();
   }
 }

@@ -1,5 +1,6 @@
 /** Writes that are under way, and what the mirror has seen of them: the answer to a write may get lost, its event does not. */
 
+import type { Random } from '../lib/random.ts';
 import type { StoredEntry } from '../store/types.ts';
 import type { Held } from './secret-codec.ts';
 
@@ -68,4 +69,12 @@ function outcomeOf(sought: Sought, { before, after, revision, isExact }: Change)
   // After a list shows it gone, somebody may have changed and then deleted it.
   const isOurs = isExact && after === undefined && before?.entry.revision === sought.deletedRevision;
   return isOurs ? { ...before.entry, revision } : undefined;
+}
+
+/** Names of writes: unique among replicas by chance, within one by counting. */
+export function writeIds(random: Random): () => string {
+  const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
+  const replica = part() + part();
+  let count = 0;
+  return () => `${replica}-${(++count).toString(36)}`;
 }

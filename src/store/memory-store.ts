@@ -2,8 +2,9 @@
 
 import type { JsonObject } from '../lib/json.ts';
 import { decideWrite, type WriteRequest } from './decide-write.ts';
-import { closed, RevisionedState } from './revisioned-state.ts';
+import { RevisionedState } from './revisioned-state.ts';
 import {
+  closed,
   StoreError,
   type ListPage,
   type ListResult,

@@ -2,9 +2,11 @@
 
 import { OrderedEntries } from './ordered-entries.ts';
 import {
+  closed,
+  compacted,
+  future,
   isInRange,
   orderedKey,
-  StoreError,
   type ListPage,
   type ListResult,
   type StoredEntry,
@@ -206,10 +208,7 @@ export class RevisionedState {
 
   #checkRevision(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    if (revision < this.#compacted) {
-      const message = `revision ${revision} is older than the history, which starts after ${this.#compacted}`;
-      throw new StoreError('compacted', message);
-    }
+    if (revision < this.#compacted) throw compacted(revision, this.#compacted);
   }
 }
 
@@ -218,12 +217,4 @@ function handTo(watcher: Watcher, event: StoreEvent): void {
   if (event.revision <= watcher.handedOut) return;
   watcher.handedOut = event.revision;
   if (isInRange(event.entry.key, watcher.range)) watcher.observer.event(event);
-}
-
-function future(revision: number): StoreError {
-  return new StoreError('future', `revision ${revision} has not happened yet`);
-}
-
-export function closed(): StoreError {
-  return new StoreError('closed', 'the store is closed');
 }

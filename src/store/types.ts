@@ -92,6 +92,22 @@ export class StoreError extends Error {
   }
 }
 
+// Every driver says these in the same words.
+
+/** `floor`: what is known begins after it. */
+export function compacted(revision: number, floor: number): StoreError {
+  const message = `revision ${revision} is older than the history, which starts after ${floor}`;
+  return new StoreError('compacted', message);
+}
+
+export function future(revision: number): StoreError {
+  return new StoreError('future', `revision ${revision} has not happened yet`);
+}
+
+export function closed(): StoreError {
+  return new StoreError('closed', 'the store is closed');
+}
+
 /**
  * Objects by key with one rising revision, optimistic concurrency and a window of history. A write is either wholly there, with
  * exactly one event, or not at all. Every method rejects with {@link StoreError}.

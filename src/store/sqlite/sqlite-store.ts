@@ -10,8 +10,9 @@ import type { JsonObject } from '../../lib/json.ts';
 import { TerminalError } from '../../kube/errors.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { WriteRequest } from '../decide-write.ts';
-import { closed, RevisionedState } from '../revisioned-state.ts';
+import { RevisionedState } from '../revisioned-state.ts';
 import {
+  closed,
   StoreError,
   type ListPage,
   type ListResult,
