@@ -2,6 +2,7 @@
 
 import type { JsonValue } from '../src/lib/json.ts';
 import type { SubjectName } from './api-servers.ts';
+import type { Machine } from './machine.ts';
 
 /** One server in one round. Times in ms, sizes in bytes, CPU of the server's process per request; the client's in cores. */
 export interface Measured {
@@ -93,7 +94,7 @@ const ROWS: readonly Row[] = [
 
 export function report(
   rounds: readonly Round[],
-  about: { plan: object; machine: JsonValue; date: string },
+  about: { plan: object; machine: Machine; date: string },
 ): { json: JsonValue; table: string } {
   const rows = ROWS.map((row) => {
     const ours = median(rounds.flatMap(({ ours: measured }) => (measured ? [row.value(measured)] : [])));

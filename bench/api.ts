@@ -11,7 +11,7 @@
 
 import { fork, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { LoadPhase, LoadResult, Phase, WatchEventsResult } from './api-client.ts';
@@ -24,6 +24,7 @@ import {
   type Subject,
   type SubjectName,
 } from './api-servers.ts';
+import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 
 const RESULTS = join(import.meta.dirname, 'results', 'api.json');
@@ -45,7 +46,7 @@ export interface ApiPlan {
 
 export async function run(args: readonly string[]): Promise<void> {
   const plan = planOf(args);
-  const [loadAverage = 0] = loadavg();
+  const machine = thisMachine();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   const rounds: Partial<Record<SubjectName, Measured>>[] = [];
   try {
@@ -56,14 +57,6 @@ export async function run(args: readonly string[]): Promise<void> {
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-  const machine = {
-    // Before we add to it: other work on the machine makes every number worse.
-    loadAverage,
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: cpus().length,
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
-  };
   const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
   process.stdout.write(`${result.table}\n`);
   if (plan.subjects.length < 2) return;

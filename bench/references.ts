@@ -6,7 +6,7 @@
  */
 
 import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '../src/kube/object.ts';
@@ -15,6 +15,7 @@ import { startRealClusters, type RealClusters } from '../test/e2e/clusters.ts';
 import { Guardian, killGroup } from '../test/e2e/guardian.ts';
 import { TestCluster, type KindName } from '../test/scenarios/cluster-client.ts';
 import { freePorts } from '../test/scenarios/free-ports.ts';
+import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -65,7 +66,7 @@ export async function run(args: readonly string[]): Promise<void> {
     },
   });
   const plan: Plan = { endpoints: Number(values.endpoints), secrets: Number(values.secrets) };
-  const [loadAverage = 0] = loadavg();
+  const machine = thisMachine();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: false });
@@ -75,13 +76,6 @@ export async function run(args: readonly string[]): Promise<void> {
     'with references': await measure('with references', bench),
   };
   const perReference = costPerReference(measured, plan);
-  const machine = {
-    loadAverage,
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: cpus().length,
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
-  };
   const date = new Date().toISOString().slice(0, 10);
   mkdirSync(join(RESULTS, '..'), { recursive: true });
   writeFileSync(

@@ -1,6 +1,7 @@
 /** The sync benchmark's numbers as JSON and as a table, each beside what it has to reach. */
 
 import type { JsonValue } from '../src/lib/json.ts';
+import type { Machine } from './machine.ts';
 import type { Measured, Plan, Subject } from './sync-measure.ts';
 
 type Rounds = Readonly<Record<Subject, readonly Measured[]>>;
@@ -88,7 +89,7 @@ const ROWS: readonly Row[] = [
 
 export function report(
   rounds: Rounds,
-  about: { plan: Plan; machine: JsonValue; date: string },
+  about: { plan: Plan; machine: Machine; date: string },
 ): { json: JsonValue; table: string } {
   const medians: Record<Subject, Measured> = {
     ours: medianOf(rounds.ours),

@@ -6,11 +6,12 @@
  */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian } from '../test/e2e/guardian.ts';
+import { thisMachine } from './machine.ts';
 import { measure, type Measured, type Plan, type Subject } from './sync-measure.ts';
 import { report } from './sync-report.ts';
 
@@ -18,7 +19,7 @@ const RESULTS = join(import.meta.dirname, 'results', 'sync.json');
 
 export async function run(args: readonly string[]): Promise<void> {
   const plan = planOf(args);
-  const [loadAverage = 0] = loadavg();
+  const machine = thisMachine();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: plan.controllers });
@@ -29,14 +30,6 @@ export async function run(args: readonly string[]): Promise<void> {
       rounds[subject].push(await measure(subject, { plan, clusters, guardian, directory, round }));
     }
   }
-  const machine = {
-    // Before we add to it: other work on the machine makes every number worse.
-    loadAverage,
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: cpus().length,
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
-  };
   const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
   mkdirSync(join(RESULTS, '..'), { recursive: true });
   writeFileSync(RESULTS, `${JSON.stringify(result.json, undefined, 2)}\n`);

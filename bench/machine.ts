@@ -1,0 +1,25 @@
+/** What a benchmark ran on. */
+
+import { cpus, loadavg, totalmem } from 'node:os';
+
+export interface Machine {
+  /** Over the minute before the benchmark: other work on the machine makes every number worse. */
+  readonly loadAverage: number;
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  /** `v26.1.0`. */
+  readonly node: string;
+}
+
+/** To be asked before the benchmark adds its own load. */
+export function thisMachine(): Machine {
+  const [loadAverage = 0] = loadavg();
+  return {
+    loadAverage,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+}
