@@ -1,7 +1,7 @@
 /** Who asks, in the cases of the group auth: told in words there, made here. */
 
 import { expect } from 'vitest';
-import { differences, Run, type ManagementCase } from '../api/case-runner.ts';
+import { differences, Run, type ManagementCase } from './case-runner.ts';
 import { textAt } from '../cases.ts';
 import type { RawClient } from '../contract/raw-client.ts';
 import { startComposed, type Composed } from './composed.ts';

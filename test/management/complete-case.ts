@@ -6,7 +6,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
 import type { RawAnswer } from '../contract/raw-client.ts';
-import type { CaseRequest } from '../api/case-runner.ts';
+import type { CaseRequest } from './case-runner.ts';
 
 const REQUIRED: JsonObject = { displayName: 'D', ttl: 60, type: 'User', user: 'u' };
 const COLLECTION = /^\/apis\/management\.platform\.sh\/v1\/ownedaccesskeys(\?|$)/u;

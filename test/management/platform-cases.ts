@@ -3,7 +3,7 @@
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/lib/json.ts';
-import { differences, Run, type ManagementCase } from '../api/case-runner.ts';
+import { differences, Run, type ManagementCase } from './case-runner.ts';
 import { textAt } from '../cases.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
