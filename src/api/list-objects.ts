@@ -55,7 +55,9 @@ async function revisionOf(
 }
 
 function translated(error: unknown, after: string | undefined): unknown {
-  if (!(error instanceof StoreError) || error.code !== 'compacted') return error;
+  // A token of a store that has been put back from a backup since, or of nobody: that list cannot go on either.
+  const lost = after === undefined ? ['compacted'] : ['compacted', 'future'];
+  if (!(error instanceof StoreError) || !lost.includes(error.code)) return error;
   if (after === undefined) return expired('The resourceVersion for the provided list is too old.');
   const { status } = expired(
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue ' +

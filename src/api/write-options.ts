@@ -1,6 +1,6 @@
 /** The options of a request that writes, from its query; wrong ones are refused before anything else is looked at. */
 
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import {
   forbiddenValue,
   invalidValue,
@@ -69,8 +69,9 @@ export interface DeleteOptions {
   readonly propagationPolicy: PropagationPolicy;
 }
 
-/** From the body when there is one, else from the query. */
+/** From the body when there is one, else from the query. Throws 400 for a field of another type, 422 for a wrong value. */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {
+  if (body) refuseOtherTypes(body, DELETE_FIELDS, '');
   const errors: FieldError[] = [];
   const kind = body?.['kind'];
   if (kind !== undefined && kind !== 'DeleteOptions') {
@@ -103,6 +104,37 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
     resourceVersion: condition('resourceVersion'),
     propagationPolicy: isKnown && policy !== '' ? policy : orphan === true ? 'Orphan' : '',
   };
+}
+
+type FieldTypes = Readonly<
+  Record<string, readonly [goType: string, isOfType: (value: JsonValue) => boolean]>
+>;
+
+const isText = (value: JsonValue): boolean => typeof value === 'string';
+
+const DELETE_FIELDS: FieldTypes = {
+  dryRun: ['[]string', (value) => Array.isArray(value) && value.every(isText)],
+  preconditions: ['v1.Preconditions', isJsonObject],
+  propagationPolicy: ['v1.DeletionPropagation', isText],
+  orphanDependents: ['bool', (value) => typeof value === 'boolean'],
+  gracePeriodSeconds: ['int64', Number.isInteger],
+};
+const PRECONDITION_FIELDS: FieldTypes = { uid: ['types.UID', isText], resourceVersion: ['string', isText] };
+
+/** A condition that cannot be read must not read as none: what was to be spared would be gone. */
+function refuseOtherTypes(object: JsonObject, types: FieldTypes, path: string): void {
+  for (const [field, [goType, isOfType]] of Object.entries(types)) {
+    const value = object[field];
+    if (value === undefined || value === null) continue;
+    if (!isOfType(value)) {
+      const sent = Array.isArray(value) ? 'array' : typeof value;
+      const where = `Go struct field DeleteOptions.${path}${field} of type ${goType}`;
+      throw badRequest(`couldn't get version/kind; json: cannot unmarshal ${sent} into ${where}`);
+    }
+    if (field === 'preconditions' && isJsonObject(value)) {
+      refuseOtherTypes(value, PRECONDITION_FIELDS, 'preconditions.');
+    }
+  }
 }
 
 function graceOf(body: JsonObject | undefined, query: URLSearchParams): number | undefined {

@@ -60,6 +60,7 @@ export class ManagementAuthorizer implements Authorizer {
       const { isAllowed, reason } = matchGrants(grants, request, target);
       if (!isAllowed) return denied(reason);
     }
+    if (target.kind !== 'Management' && isDressedUp(user, key)) return NO_OPINION;
     return this.#rights(user, request, target);
   }
 
@@ -146,6 +147,15 @@ export class ManagementAuthorizer implements Authorizer {
 /** The reviews by which a cluster asks about others: what this API serves for targets elsewhere. */
 export function isReview(request: AccessRequest): boolean {
   return REVIEW_REQUESTS.some((pattern) => holdsRequest(pattern, request));
+}
+
+/**
+ * An administrator whom only the asking cluster calls so: it may take users from others too, or let somebody impersonate one. Rights there
+ * come from the key itself.
+ */
+function isDressedUp(user: UserInfo, key: KeyRecord | 'missing' | undefined): boolean {
+  if (key === undefined || key === 'missing') return false;
+  return isAdministrator(user) && !isAdministrator(key.user);
 }
 
 function isOurs({ extra }: UserInfo): boolean {

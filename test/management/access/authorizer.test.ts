@@ -40,13 +40,17 @@ const alice = person('alice');
 const admin = person('root', [ADMINISTRATORS]);
 const delegator = person('cluster-a', [AUTH_DELEGATORS]);
 const nobody: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
-const adminKey = record({ uid: 'u2' });
-const keyedAdmin: UserInfo = { ...adminKey.user, groups: admin.groups };
+const plainKey = record({ uid: 'u2' });
+const unownedKey = record({ uid: 'u3' });
+const adminKey = { ...unownedKey, user: { ...unownedKey.user, groups: admin.groups } };
+const keyedAdmin: UserInfo = adminKey.user;
+/** Its cluster says so; its key does not. */
+const dressedUp: UserInfo = { ...plainKey.user, groups: admin.groups };
 /** The same with a key. */
 const keyed = (scope?: Scope): UserInfo => ({
-  ...adminKey.user,
+  ...plainKey.user,
   groups: delegator.groups,
-  extra: { ...adminKey.user.extra, ...person('', [], scope).extra },
+  extra: { ...plainKey.user.extra, ...person('', [], scope).extra },
 });
 
 describe('rights', () => {
@@ -73,6 +77,8 @@ describe('rights', () => {
     [admin, request('get', '/metrics'), 'allowed'],
     [admin, request('get', '|pods', CLUSTER), 'no opinion'],
     [keyedAdmin, request('get', '|pods', CLUSTER), 'allowed'],
+    [dressedUp, request('get', '|pods', CLUSTER), 'no opinion'],
+    [dressedUp, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
     [delegator, request('create', TOKEN_REVIEWS), 'allowed'],
     [delegator, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
     [keyed(), request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],
@@ -88,7 +94,7 @@ describe('rights', () => {
     [keyed({ clusters: [{ cluster: 'b' }] }), request('create', TOKEN_REVIEWS, CLUSTER), 'denied'],
     [admin, request('get', '|pods', '/kubernetes/elsewhere'), 'denied'],
   ])('%o: %o', async (user, asked, expected) => {
-    const decision = await authorizerOf(indexOf(adminKey)).decide(user, asked);
+    const decision = await authorizerOf(indexOf(plainKey, adminKey)).decide(user, asked);
     const found = decision.isAllowed ? 'allowed' : decision.isDenied === true ? 'denied' : 'no opinion';
     expect(found).toBe(expected);
   });
