@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { runProgram } from '../../src/cli/program.ts';
 import type { ManagementConfig } from '../../src/config/types.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../management/composed.ts';
+import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 const KEY = /^pak_\w{12}_\w{49}\n$/u;
 
@@ -17,28 +17,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface Output {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function keys(...args: string[]): Promise<Output> {
-  const result = { out: '', err: '' };
-  const capture = (stream: 'out' | 'err') => (chunk: unknown) => {
-    result[stream] += String(chunk);
-    return true;
-  };
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
-  ];
-  try {
-    return { code: await runProgram(['keys', ...args]), ...result };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const keys = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
 
 /** A configuration file, and the folder that it names. */
 function configFile(name: string, driver: ManagementConfig['store']['driver'] = 'sqlite', more = ''): Place {

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { runProgram } from '../../src/cli/program.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostNameShort } from '../../src/translate/names.ts';
+import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -25,22 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const FLAGS = ['--name', 'suffix', '--host-namespace', 'test'];
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const result = { out: '', err: '' };
-  const capture = (stream: 'out' | 'err') => (chunk: unknown) => {
-    result[stream] += String(chunk);
-    return true;
-  };
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
-  ];
-  try {
-    return { code: await runProgram(['names', ...args]), ...result };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['names', ...args]);
 
 async function json(...args: string[]): Promise<unknown> {
   const { out } = await run(...args, '-o', 'json');

@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { runProgram } from '../../src/cli/program.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { databaseFile } from '../../src/store/sqlite/database-file.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 let folder = '';
 let config = '';
@@ -20,22 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const result = { out: '', err: '' };
-  const capture = (stream: 'out' | 'err') => (chunk: unknown) => {
-    result[stream] += String(chunk);
-    return true;
-  };
-  const spies = [
-    vi.spyOn(process.stdout, 'write').mockImplementation(capture('out')),
-    vi.spyOn(process.stderr, 'write').mockImplementation(capture('err')),
-  ];
-  try {
-    return { code: await runProgram(['store', ...args]), ...result };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-}
+const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['store', ...args]);
 
 test('backs up while the store is served, verifies, compacts when it is not', async () => {
   const copy = join(folder, 'copy.db');
