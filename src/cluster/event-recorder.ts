@@ -8,6 +8,7 @@ import { StatusError } from '../kube/status-error.ts';
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 import { TokenBucket, type Rate } from '../queue/token-bucket.ts';
 import {
   boundedNote,
@@ -268,7 +269,7 @@ class AggregatingRecorder implements EventRecorder {
       return;
     }
     if (this.#failures === 0) logger.warn(fields, 'events cannot be sent and are tried again');
-    const capMs = Math.min(RETRY_BASE_MS * 2 ** Math.min(this.#failures, 16), RETRY_MAX_MS);
+    const capMs = backoffDelayMs(this.#failures, RETRY_BASE_MS, RETRY_MAX_MS);
     this.#failures += 1;
     const retryAfterMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
     this.#pause(Math.max(retryAfterMs, capMs / 2 + (random() * capMs) / 2));

@@ -1,6 +1,7 @@
 /** How long a list-watch waits before it tries again: 0.8 s × 2ⁿ up to 30 s, full jitter, reset after two healthy minutes. */
 
 import type { Random } from '../lib/random.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 
 export const RECONNECT_BASE_MS = 800;
 export const RECONNECT_MAX_MS = 30_000;
@@ -30,8 +31,7 @@ export class ReconnectDelay {
     retryAfterMs = 0,
     isShort = false,
   }: { retryAfterMs?: number | undefined; isShort?: boolean } = {}): number {
-    const exponent = isShort ? 0 : Math.min(this.#failures, 16);
-    const capMs = Math.min(RECONNECT_BASE_MS * 2 ** exponent, RECONNECT_MAX_MS);
+    const capMs = backoffDelayMs(isShort ? 0 : this.#failures, RECONNECT_BASE_MS, RECONNECT_MAX_MS);
     this.#failures += 1;
     return Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) + this.#random() * capMs;
   }

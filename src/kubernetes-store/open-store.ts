@@ -5,6 +5,7 @@ import { TransportError } from '../cluster/types.ts';
 import { TerminalError } from '../kube/errors.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { sleep } from '../lib/clock.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 import { StoreError } from '../store/types.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes-store.ts';
 
@@ -54,7 +55,7 @@ async function untilAnswered<T>(
         error instanceof TransportError ||
         (error instanceof StatusError && (error.code === 429 || error.code >= 500));
       if (!isPassing) throw error;
-      const capMs = Math.min(WAIT_BASE_MS * 2 ** Math.min(failures, 16), WAIT_MAX_MS);
+      const capMs = backoffDelayMs(failures, WAIT_BASE_MS, WAIT_MAX_MS);
       const delayMs = Math.round(capMs / 2 + (random() * capMs) / 2);
       logger.warn({ error: error.message, delayMs }, 'the host cluster of the store does not answer yet');
       await sleep(clock, delayMs, signal);

@@ -4,6 +4,7 @@ import type { RequestOptions } from '../cluster/types.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { sleep, type Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 import { closed } from '../store/types.ts';
 import { refusedByHost, unanswered, verdictOf } from './host-errors.ts';
 
@@ -70,7 +71,7 @@ export class Patience {
   /** Waits before the next attempt; throws when there is no time for one. */
   async pause(error: unknown): Promise<void> {
     const { clock, random, signal } = this.#options;
-    const capMs = Math.min(WAIT_BASE_MS * 2 ** Math.min(this.#waits, 16), WAIT_MAX_MS);
+    const capMs = backoffDelayMs(this.#waits, WAIT_BASE_MS, WAIT_MAX_MS);
     const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = askedMs + random() * capMs;
     this.#waits += 1;

@@ -2,6 +2,7 @@
 
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 import { SandboxChild } from './child.ts';
 import { oneLine } from './frame.ts';
 import type { GuestSource } from './guest-source.ts';
@@ -112,7 +113,7 @@ export class ChildPool {
     this.#active = undefined;
     this.#startFailures += 1;
     this.#failure = `the sandbox process does not start: ${oneLine(how, 100)}`;
-    const delayMs = Math.min(RESTART_FIRST_MS * 2 ** (this.#startFailures - 1), RESTART_MAX_MS);
+    const delayMs = backoffDelayMs(this.#startFailures - 1, RESTART_FIRST_MS, RESTART_MAX_MS);
     this.#restartTimer = this.#options.clock.schedule(delayMs, () => {
       this.#restartTimer = undefined;
       this.#events.ready();

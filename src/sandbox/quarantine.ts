@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../lib/clock.ts';
+import { backoffDelayMs } from '../queue/backoff.ts';
 
 /** Different inputs that must have stopped a program within the window before all of it waits. */
 const STRIKES_MAX = 3;
@@ -79,7 +80,7 @@ export class Quarantine {
 }
 
 function extend(bench: Bench, firstMs: number, now: number): void {
-  bench.untilMs = now + Math.min(firstMs * 2 ** Math.min(bench.strikes, 20), BENCH_MAX_MS);
+  bench.untilMs = now + backoffDelayMs(bench.strikes, firstMs, BENCH_MAX_MS);
   bench.strikes += 1;
   bench.lastMs = now;
 }
