@@ -1,7 +1,7 @@
 /** One HTTP request → one answer, every answer a document of Kubernetes. */
 
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import { StatusError } from '../kube/status-error.ts';
@@ -152,6 +152,7 @@ class ApiServer {
     if (!split) throw noSuchResource();
     if (!path) return this.#metaAnswer(exchange, split, user);
     const { headers } = request;
+    if (asksToBeAnother(headers)) throw failure(403, 'Forbidden', NO_IMPERSONATION, {});
     const contentType = mediaType(headers['content-type']);
     return resources.handle({
       method,
@@ -242,6 +243,8 @@ class ApiServer {
 }
 
 const EMPTY = Buffer.alloc(0);
+const NO_IMPERSONATION =
+  'impersonation is not supported: requests are answered for the user of the credential itself (kubectl: leave out --as, --as-group and --as-uid)';
 /** A refused body is read and forgotten up to this size, so that its sender gets to see the answer. */
 const UNREAD_BODY_BYTES_MAX = 64 * 1024 * 1024;
 const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
@@ -253,6 +256,15 @@ const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', nam
 function isLast({ headers, complete }: IncomingMessage): boolean {
   if (headers.upgrade !== undefined) return true;
   return !complete && Number(headers['content-length'] ?? 0) > UNREAD_BODY_BYTES_MAX;
+}
+
+/**
+ * To ignore these headers would answer somebody who gave up rights, such as a proxy with an administrator's credential, with all of them.
+ * Discovery is answered: it is the same for everybody, and kubectl hides why it failed.
+ */
+function asksToBeAnother(headers: IncomingHttpHeaders): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true;
+  return false;
 }
 
 function mediaType(contentType: string | undefined): string {

@@ -38,13 +38,12 @@ function addresses(serverAddress: string): JsonArray {
 }
 
 export function resourceList(table: DefinitionTable, group: string, version: string): JsonObject | undefined {
-  const definitions = table.of(group, version);
-  if (definitions.length === 0) return undefined;
+  if (!table.groups.get(group)?.includes(version)) return undefined;
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: group === '' ? version : `${group}/${version}`,
-    resources: definitions.flatMap(resourceEntries),
+    resources: table.of(group, version).flatMap(resourceEntries),
   };
 }
 

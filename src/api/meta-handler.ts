@@ -4,6 +4,7 @@ import { jsonAnswer, textAnswer, type Answer } from './answer.ts';
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from './discovery.ts';
 import { negotiate, type OfferedForm } from './negotiate.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from './openapi.ts';
+import { openApiV2 } from './openapi-v2.ts';
 import type { DefinitionTable } from './resource-definition.ts';
 import { methodNotAllowed } from './status.ts';
 
@@ -62,6 +63,8 @@ export class MetaHandler {
         return this.#roots(path === '/api', request.accept);
       case '/openapi/v3':
         return jsonAnswer(200, openApiIndex(this.#openApi()));
+      case '/openapi/v2':
+        return openApiV2(this.#version.gitVersion, request.accept);
       default:
         return path.startsWith('/openapi/v3/')
           ? this.#openApiAnswer(path, request.ifNoneMatch)

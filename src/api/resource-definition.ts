@@ -196,14 +196,19 @@ function statusMetadata(previous: JsonObject, next: JsonObject): JsonObject {
   return metadata;
 }
 
+export type GroupVersion = Pick<ResourceDefinition, 'group' | 'version'>;
+
 /** Every kind that a server serves, found by path, by kind and by storage. */
 export class DefinitionTable {
   readonly all: readonly ResourceDefinition[];
   readonly #byPath = new Map<string, ResourceDefinition>();
   readonly #groupVersions = new Map<string, ResourceDefinition[]>();
+  readonly #withoutKinds: readonly GroupVersion[];
 
-  constructor(definitions: readonly ResourceDefinition[]) {
+  /** `withoutKinds` are served too, with nothing in them. */
+  constructor(definitions: readonly ResourceDefinition[], withoutKinds: readonly GroupVersion[] = []) {
     this.all = definitions;
+    this.#withoutKinds = withoutKinds;
     for (const definition of definitions) {
       const { group, version, plural } = definition;
       this.#byPath.set(`${group}/${version}/${plural}`, definition);
@@ -225,7 +230,7 @@ export class DefinitionTable {
   /** Group → its versions, in the order of their first definition. */
   get groups(): ReadonlyMap<string, readonly string[]> {
     const groups = new Map<string, string[]>();
-    for (const { group, version } of this.all) {
+    for (const { group, version } of [...this.all, ...this.#withoutKinds]) {
       const versions = groups.get(group) ?? [];
       if (!versions.includes(version)) versions.push(version);
       groups.set(group, versions);

@@ -45,6 +45,9 @@ export interface Rooms {
   stop(): Promise<void>;
 }
 
+/** kubectl reads and writes several objects as a `List` of this group version, and takes one only from a server that has it. */
+const OF_LISTS = { group: '', version: 'v1' };
+
 export function createRooms(options: RoomsOptions): Rooms {
   const { config, store, masterKey, host, clock, random, logger } = options;
   const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
@@ -85,7 +88,7 @@ export function createRooms(options: RoomsOptions): Rooms {
     used: (user) => keys.used(user),
   });
   return {
-    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds]),
+    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [OF_LISTS]),
     authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.used(user)),
     keys,
     hostUsers: access.hostUsers,

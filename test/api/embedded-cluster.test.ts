@@ -86,6 +86,19 @@ describe('a new cluster', () => {
   );
 });
 
+describe('impersonation', () => {
+  test.each(['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes'])(
+    '%s is refused, not ignored: whoever sends it would get more than was asked for',
+    async (header) => {
+      await using ground = await Ground.open();
+      const answer = await ground.send('GET', EP, undefined, { [header]: 'alice' });
+      expect(answer.json).toMatchObject({ kind: 'Status', code: 403, reason: 'Forbidden' });
+      expect(answer.text).toContain('impersonation is not supported');
+      expect((await ground.send('GET', '/apis', undefined, { [header]: 'alice' })).status).toBe(200);
+    },
+  );
+});
+
 describe('discovery', () => {
   test('is the same in both forms', async () => {
     await using ground = await Ground.open();

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { startComposed, type Composed } from '../management/composed.ts';
 import { eventually } from '../scenarios/eventually.ts';
 
@@ -373,4 +373,38 @@ describe('follow', () => {
     );
     expect([code, err]).toEqual([1, expect.stringContaining('timed out')]);
   });
+});
+
+describe('several keys in one file', () => {
+  const item = (name: string, spec = {}): unknown => parse(manifest(name, spec));
+  const list = (...items: unknown[]): string => stringify({ apiVersion: 'v1', kind: 'List', items });
+
+  test('a List, as get -o yaml writes it, goes back as it came', async () => {
+    const input = list(item('list-a'), item('list-b'));
+    expect(await kubectl('create -f - -o name', { input })).toMatch(/list-a\n.*list-b\n$/u);
+    expect(await kubectl('apply -f - --server-side', { input })).toContain('list-b serverside-applied');
+    const saved = await kubectl('get oak list-a list-b -o yaml');
+    expect(saved).toContain('kind: List');
+    expect(await kubectl('delete -f - -o name', { input: saved })).toMatch(/list-a\n.*list-b\n$/u);
+    expect(await kubectl('create -f - -o name', { input: saved })).toMatch(/list-a\n.*list-b\n$/u);
+  });
+
+  test('each is validated as strictly as alone', async () => {
+    const error = await refusal('create -f -', { input: list(item('list-c', { tll: 5 })) });
+    expect(error).toContain('unknown field "spec.tll"');
+    const input = stringify({ ...parse(manifest('list-d')), apiVersion: 'management.platform.sh/v1beta1' });
+    expect(await refusal('create -f -', { input })).toContain(
+      'no matches for kind "OwnedAccessKey" in version "management.platform.sh/v1beta1"',
+    );
+  });
+});
+
+test('who asks as somebody else is refused, and told why', async () => {
+  for (const command of [
+    'get oak --as alice',
+    'auth can-i get oak --as alice',
+    'delete oak --all --as alice',
+  ]) {
+    expect(await refusal(command)).toContain('impersonation is not supported');
+  }
 });

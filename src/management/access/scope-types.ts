@@ -19,7 +19,7 @@ const EVERY = 'An empty list means every one.';
 
 export const SCOPE_DESCRIPTIONS: Descriptions = {
   'management.AccessKeyScope':
-    'What the credential is restricted to: the union of all entries. A scope without entries allows nothing; no scope at all restricts nothing.',
+    'The union of its entries: a request is let through when one of them reaches it. Nobody gets a right from a scope.',
   'management.AccessKeyScope.roles': 'Sets of permissions that the platform defines.',
   'management.AccessKeyScope.projects':
     'Projects with everything in them: their spaces and virtual clusters.',

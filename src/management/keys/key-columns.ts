@@ -71,8 +71,13 @@ function scopeText(key: JsonObject): string {
   const { scope } = specOf(key);
   if (!isJsonObject(scope)) return 'all';
   const parts = Object.entries(scope).flatMap(([name, value]) => {
-    if (Array.isArray(value) && value.length > 0) return [`${value.length} ${name}`];
+    if (Array.isArray(value) && value.length > 0) return [countText(value.length, name)];
     return value === true ? [name] : [];
   });
   return parts.length === 0 ? 'nothing' : parts.join(', ');
+}
+
+/** `1 cluster`, `2 clusters`: the fields of a scope are plurals that end in s. */
+function countText(count: number, plural: string): string {
+  return `${count} ${count === 1 ? plural.slice(0, -1) : plural}`;
 }

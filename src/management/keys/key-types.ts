@@ -24,7 +24,8 @@ export const KEY_DESCRIPTIONS: Descriptions = {
   'management.OwnedAccessKey.metadata': 'Name, labels, annotations and what the server keeps.',
   'management.OwnedAccessKey.spec': 'What the key is for and what it may do.',
   'management.OwnedAccessKey.status': 'What the server observed.',
-  'management.OwnedAccessKeySpec': 'What the key is for and what it may do.',
+  'management.OwnedAccessKeySpec':
+    'A new key needs displayName, type, ttl and exactly one of user, team and subject.',
   'management.OwnedAccessKeySpec.displayName': 'The name that people see. Needed on create.',
   'management.OwnedAccessKeySpec.description': 'Free text: what the key is used for.',
   'management.OwnedAccessKeySpec.user':
@@ -79,7 +80,7 @@ export const KEY_DESCRIPTIONS: Descriptions = {
   'management.AccessKeyOIDC.accessToken': `The access token, in base64. ${WRITE_ONLY}`,
   'management.AccessKeyOIDC.refreshToken': `The refresh token, in base64. ${WRITE_ONLY}`,
   'management.AccessKeyOIDC.lastRefresh': 'When the id token was last refreshed.',
-  'management.OwnedAccessKeyStatus': 'What the server observed.',
+  'management.OwnedAccessKeyStatus': 'Written by the server, and by administrators through the subresource.',
   'management.OwnedAccessKeyStatus.lastActivity':
     'When the key was last used; kept about once a minute. Refused requests do not count.',
 };
