@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { ListenOptions } from '../api/http-server.ts';
 import { startServer, type RunningServer } from '../api/start-server.ts';
 import { parseBindAddress } from '../config/bind-address.ts';
 import type { ManagementConfig } from '../config/types.ts';
@@ -11,6 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Store } from '../store/types.ts';
+import { splitPath } from './access/target.ts';
 import { BearerAuthenticator } from './bearer-authenticator.ts';
 import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
 import { LocalAdministrator } from './bootstrap/local-administrator.ts';
@@ -18,12 +20,11 @@ import { openMasterKey } from './credentials/master-key.ts';
 import { EXTRA } from './identity.ts';
 import { HostCluster, openStore } from './open-store.ts';
 import { createRooms, type Rooms } from './rooms.ts';
-import { openDocuments } from './open-documents.ts';
-import { serverVersion } from './server-version.ts';
 import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
+import { openDocuments } from './serving/open-documents.ts';
 import { RequestLimits } from './serving/request-limits.ts';
-import { splitPath } from './access/target.ts';
+import { serverVersion } from './serving/server-version.ts';
 import type { KeyRecord } from './types.ts';
 
 export interface ManagementApiOptions {
@@ -128,7 +129,7 @@ function namesOf({ issuer }: ManagementConfig): string[] {
 
 async function listen(
   { config, clock, random, logger, version, store, audit, rooms, local }: ServeOptions,
-  address: NonNullable<Parameters<typeof startServer>[0]['listen']>,
+  address: ListenOptions,
 ): Promise<RunningServer> {
   const { keys, authorizer, table } = rooms;
   const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: rooms.hostUsers });

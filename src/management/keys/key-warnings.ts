@@ -1,7 +1,8 @@
-/** Hints for whoever writes a key: deprecated fields with what replaces them, and a scope that cannot be meant. */
+/** Hints for whoever writes a key: deprecated fields with what replaces them, and those of its scope. */
 
 import { objectField, text } from '../../api/validation/metadata.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { scopeWarnings } from '../access/scope-warnings.ts';
 
 export function keyWarnings(key: JsonObject): readonly string[] {
   const spec = objectField(key, 'spec');
@@ -9,25 +10,4 @@ export function keyWarnings(key: JsonObject): readonly string[] {
   if (text(spec, 'parent') !== '') warnings.push('spec.parent is deprecated: use spec.identity');
   if (isJsonObject(spec['oidcLogin'])) warnings.push('spec.oidcLogin is deprecated: use spec.identity');
   return [...warnings, ...scopeWarnings(spec['scope'], 'spec.scope')];
-}
-
-/** `path`: the field that holds the scope. Undefined: there is none. */
-export function scopeWarnings(scope: unknown, path: string): readonly string[] {
-  if (!isJsonObject(scope)) return [];
-  const warnings: string[] = [];
-  if (Array.isArray(scope['rules']) && scope['rules'].length > 0) {
-    warnings.push(
-      `${path}.rules is deprecated: use ${path}.projects, ${path}.spaces and ${path}.virtualClusters`,
-    );
-  }
-  if (scope['allowPlatformCli'] === true) {
-    warnings.push(
-      `${path}.allowPlatformCli is deprecated: use an entry of ${path}.roles whose role is platformCLI`,
-    );
-  }
-  const isEmpty = Object.values(scope).every(
-    (value) => value === false || (Array.isArray(value) && value.length === 0),
-  );
-  if (isEmpty) warnings.push(`${path} has no entries and allows nothing: leave it out for no restriction`);
-  return warnings;
 }

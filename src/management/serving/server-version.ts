@@ -1,6 +1,6 @@
 /** What the API says it is. */
 
-import type { ServerVersion } from '../api/meta-handler.ts';
+import type { ServerVersion } from '../../api/meta-handler.ts';
 
 /** The Kubernetes whose API machinery this is like: kubectl warns of versions too far from its own. */
 const KUBERNETES_MINOR = '36';

@@ -1,10 +1,10 @@
 /** What anybody may read without a credential: what verifies tokens, and what a stock cluster tells everybody. */
 
-import { textAnswer, type Answer } from '../api/answer.ts';
-import { MetaHandler, type ServerVersion } from '../api/meta-handler.ts';
-import type { DefinitionTable } from '../api/resource-definition.ts';
-import { noSuchResource } from '../api/status.ts';
-import type { Store } from '../store/types.ts';
+import { textAnswer, type Answer } from '../../api/answer.ts';
+import { MetaHandler, type ServerVersion } from '../../api/meta-handler.ts';
+import type { DefinitionTable } from '../../api/resource-definition.ts';
+import { noSuchResource } from '../../api/status.ts';
+import type { Store } from '../../store/types.ts';
 
 export interface OpenDocumentsOptions {
   readonly table: DefinitionTable;
