@@ -15,7 +15,7 @@ let cluster: EmbeddedCluster;
 /** A back-off of seconds takes milliseconds. */
 const fast = { clock: hurried(50), timeoutMs: 100_000 };
 /** The same, and no patience. */
-const hasty = { clock: hurried(10), timeoutMs: 3000 };
+const hasty = { clock: hurried(10), timeoutMs: 6000 };
 
 beforeEach(async () => {
   cluster = await startEmbeddedCluster({ name: 'host' });
