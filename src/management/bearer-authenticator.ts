@@ -8,7 +8,7 @@ export interface BearerParts {
   readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
   readonly local: LocalAdministrator;
   /** Callers with tokens of the host cluster; absent: they are nobody here. */
-  readonly host: { authenticate(token: string): Promise<UserInfo | undefined> } | undefined;
+  readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
 }
 
 /** What only this program gives out is nobody else's business, even where it is wrong. */
@@ -22,14 +22,14 @@ export class BearerAuthenticator {
     this.#parts = parts;
   }
 
-  /** Undefined: nobody. Rejects with a 401 `StatusError` that says more where a key was proven and is refused. */
-  async authenticate({ authorization }: Pick<Credentials, 'authorization'>): Promise<UserInfo | undefined> {
+  /** Undefined: nobody. Rejects with a 401 `StatusError` that says more where a key was proven and is refused, 429 where the host is asked too much. */
+  async authenticate({ authorization, address }: Credentials): Promise<UserInfo | undefined> {
     const token = BEARER.exec(authorization ?? '')?.[1];
     if (token === undefined) return undefined;
     const { keys, local, host } = this.#parts;
     const known = local.authenticate(token) ?? (await keys.authenticate(token));
     // The host may trust our tokens: for that they are no credential here.
     const isOurs = OURS.test(token) || isDirectToken(token);
-    return known ?? (isOurs ? undefined : host?.authenticate(token));
+    return known ?? (isOurs ? undefined : host?.authenticate(token, address));
   }
 }

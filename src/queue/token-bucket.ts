@@ -34,6 +34,11 @@ export class TokenBucket {
     this.#tokens -= 1;
     return 0;
   }
+
+  /** What was taken last turned out not to count. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1);
+  }
 }
 
 /** Keys beyond these are forgotten, the longest unused first: a forgotten one starts with a full bucket. */
@@ -58,6 +63,11 @@ export class TokenBuckets {
       this.#buckets.set(key, bucket);
     }
     return bucket.take();
+  }
+
+  /** As {@link TokenBucket.giveBack}. */
+  giveBack(key: string): void {
+    this.#buckets.get(key)?.giveBack();
   }
 
   get size(): number {

@@ -31,7 +31,9 @@ export interface Access {
   /** Whether the writer may write this key; see `Admission.review`. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
   /** Who sent a token of the host cluster; absent: such tokens are not taken. */
-  readonly hostUsers: { authenticate(token: string): Promise<UserInfo | undefined> } | undefined;
+  readonly hostUsers:
+    | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
+    | undefined;
 }
 
 export function createAccess(options: AccessOptions): Access {

@@ -56,7 +56,8 @@ function refuseAfter(waitMs: number, message: string): void {
   if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
 }
 
-function networkOf(address: string): string {
+/** What is counted as one address. */
+export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::', 2);
   const groups = head.split(':').filter((group) => group !== '');

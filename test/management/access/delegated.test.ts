@@ -13,7 +13,11 @@ import { plainAccess } from '../../../src/cluster/access.ts';
 import { createClient } from '../../../src/cluster/client.ts';
 import type { WatchClient } from '../../../src/cluster/types.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
-import { DelegatedAuth, type HostReviews } from '../../../src/management/access/delegated-auth.ts';
+import {
+  DelegatedAuth,
+  UNKNOWN_TOKEN_RATE,
+  type HostReviews,
+} from '../../../src/management/access/delegated-auth.ts';
 import { hostReviews } from '../../../src/management/access/host-reviews.ts';
 import { EXTRA } from '../../../src/management/identity.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -278,6 +282,28 @@ describe('answers are kept', () => {
     fails = false;
     expect((await auth.authenticate('a'))?.name).toBe('a');
     expect(calls()).toBe(2);
+  });
+
+  test('who sends what the host does not know is no longer asked about, but for who was known before', async () => {
+    const { auth, clock, calls } = counted({
+      reviewToken: (token) => Promise.resolve(token.startsWith('good') ? userNamed(token) : undefined),
+    });
+    const address = '2001:db8::1';
+    for (let n = 0; n < 500; n++)
+      expect((await auth.authenticate(`good-${n}`, address))?.name).toBe(`good-${n}`);
+    const { burst } = UNKNOWN_TOKEN_RATE;
+    for (let n = 0; n < burst; n++) expect(await auth.authenticate(`bad-${n}`, address)).toBeUndefined();
+    const before = calls();
+    await expect(auth.authenticate('bad', '2001:db8::2')).rejects.toMatchObject({ code: 429 });
+    await expect(auth.authenticate('good-new', address)).rejects.toMatchObject({ code: 429 });
+    expect(calls()).toBe(before);
+    clock.advance(10_000 - 1);
+    expect((await auth.authenticate('good-499', address))?.name).toBe('good-499');
+    expect(calls()).toBe(before);
+    clock.advance(1);
+    expect((await auth.authenticate('good-499', address))?.name).toBe('good-499');
+    expect((await auth.authenticate('good-elsewhere', '192.0.2.1'))?.name).toBe('good-elsewhere');
+    expect((await auth.authenticate('good-new', address))?.name).toBe('good-new');
   });
 
   test('what cannot be a token is not asked about', async () => {

@@ -82,10 +82,15 @@ class Victim {
     this.#process.kill('SIGKILL');
   }
 
+  /** Rejects when it ended otherwise. */
+  async killed(): Promise<void> {
+    await this.#exit;
+    assert.equal(this.#process.signalCode, 'SIGKILL', this.#error);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.kill();
     await this.#exit;
-    assert.equal(this.#process.signalCode, 'SIGKILL', this.#error);
   }
 }
 
@@ -161,7 +166,7 @@ class Ground {
         }
       }),
     );
-    await victim[Symbol.asyncDispose]();
+    await victim.killed();
   }
 
   async #administrator(url: string): Promise<RawClient> {

@@ -158,7 +158,7 @@ describe('the API itself', () => {
       },
     });
     const authenticate = (text: string): Promise<unknown> =>
-      authenticator.authenticate({ authorization: `Bearer ${text}` });
+      authenticator.authenticate({ authorization: `Bearer ${text}`, address: '127.0.0.1' });
     await expect(authenticate(token)).resolves.toBeUndefined();
     expect(asked).toEqual([]);
     for (const text of ['e30.e30.e30', '..', 'a.b.c', 'opaque']) {
