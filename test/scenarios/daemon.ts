@@ -78,6 +78,8 @@ export class Daemon implements AsyncDisposable {
     await eventually(
       async () => {
         if (this.#exit !== undefined) return 'ended';
+        // Its first words come when it listens; nobody need knock before.
+        if (this.#stderr === '') return 'silent';
         return (await this.get('/readyz')).status;
       },
       (status) => status === 200 || status === 'ended',

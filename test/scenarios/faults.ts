@@ -21,12 +21,9 @@ export function faultScenarios(newWorld: NewWorld): void {
         await prepareUnfinishedWork(world);
         const foreign = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
         const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
-        let starts = 0;
-        for (let wrote = true; wrote; starts++) {
-          expect(starts).toBeLessThan(25);
-          wrote = await dieAfterFirstWrite(world, host, virtual);
-        }
-        expect(starts).toBeGreaterThanOrEqual(8);
+        const writes = await dieAfterWrites(world, host, virtual);
+        expect(writes).toBeGreaterThanOrEqual(7);
+        expect(writes).toBeLessThan(25);
         const daemon = await world.startDaemon();
         await world.settle(daemon);
         for (const key of ['created', 'updated', 'recreated', 'taken', 'removed-there', 'changed-there'])
@@ -139,35 +136,60 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
     });
 }
 
-/** Runs a daemon until its first write has been done and kills it before the answer; false: it found nothing to write. */
-export async function dieAfterFirstWrite(
+/** More starts than any of these worlds takes: it does not come to rest. */
+const LIVES_MAX = 40;
+
+/**
+ * Runs daemons until one finds nothing to write, and returns how many writes there were. On real clusters each dies of its first
+ * write; on embedded ones of its second, which takes half of the starts and comes to the same writes.
+ */
+export async function dieAfterWrites(
   world: World,
   host: ApiProxy,
   virtual: ApiProxy,
   config: JsonObject = {},
-): Promise<boolean> {
+): Promise<number> {
+  const writesMax = world.ground.kind === 'real' ? 1 : 2;
+  let total = 0;
+  for (let life = 0; life < LIVES_MAX; life++) {
+    const writes = await liveUntilWrite(world, { host, virtual, config, writesMax });
+    total += writes;
+    if (writes < writesMax) return total;
+  }
+  throw new Error(`${LIVES_MAX} daemons have died, and there is still something to write`);
+}
+
+interface Life {
+  readonly host: ApiProxy;
+  readonly virtual: ApiProxy;
+  readonly config: JsonObject;
+  readonly writesMax: number;
+}
+
+/** Runs a daemon until so many writes have been done and kills it before the last answer. Returns how many: fewer when it found no more. */
+async function liveUntilWrite(world: World, life: Life): Promise<number> {
+  const { host, virtual, config, writesMax } = life;
   const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // made by World.proxy
   const kubeconfigs = { host: path(host), virtual: path(virtual) };
   const daemon = await world.spawnDaemon({ kubeconfigs, config });
-  const died = new Promise<true>((resolve, reject) => {
-    const afterWrite = async (): Promise<void> => {
-      await daemon.kill();
-      resolve(true);
-    };
-    let writes = 0;
+  let begun = 0;
+  let done = 0;
+  const died = new Promise<void>((resolve, reject) => {
     const behaviour: ProxyBehaviour = {
-      decide: ({ isWrite }) => ({ kind: isWrite && writes++ > 0 ? 'cut' : 'pass' }),
-      afterWrite: () => afterWrite().catch(reject),
+      decide: ({ isWrite }) => ({ kind: isWrite && begun++ >= writesMax ? 'cut' : 'pass' }),
+      afterWrite: async () => {
+        if (++done === writesMax) await daemon.kill().then(resolve, reject);
+      },
     };
     for (const proxy of [host, virtual]) proxy.behaviour = behaviour;
   });
   const idle = daemon.ready().then(
-    () => world.whenIdle(daemon).then(() => false),
+    () => world.whenIdle(daemon),
     () => died, // killed before it was ready
   );
-  const wrote = await Promise.race([died, idle.catch(() => died)]);
+  await Promise.race([died, idle.catch(() => died)]);
   await daemon.kill();
-  return wrote;
+  return done;
 }
 
 async function expectNothingWritten(world: World, daemon: Daemon): Promise<void> {
