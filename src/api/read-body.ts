@@ -61,6 +61,20 @@ function parseJson(kind: string, text: string): ParsedBody {
   }
 }
 
+/** The `DeleteOptions` of a DELETE, which may have none. Always JSON. */
+export function parseDeleteBody(body: RawBody): JsonObject | undefined {
+  if (body.bytes.length === 0) return undefined;
+  try {
+    const value = parseJsonText(body.bytes.toString('utf8'));
+    if (isJsonObject(value)) return value;
+    if (value === null) return undefined;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+  }
+  throw badRequest("couldn't get version/kind; the delete options are not an object");
+}
+
 /** The message ends before the body: it may hold a secret. */
 function unrecognized(kind: string, why: string): Error {
   return badRequest(

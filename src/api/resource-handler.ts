@@ -3,8 +3,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { isNotFound, StatusError } from '../kube/status-error.ts';
-import { recordDecision, type RequestRecord } from './audit-event.ts';
-import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
+import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
 import { jsonAnswer, statusAnswer, withWarnings, type Answer } from './answer.ts';
 import { listObjects } from './list-objects.ts';
 import { parseListQuery, parseVersion } from './list-query.ts';
@@ -16,33 +15,16 @@ import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts
 import { checkName, type Target } from './target.ts';
 import { refuseResourceVersion } from './write-rules.ts';
 import type { ObjectViews } from './object-view.ts';
-import { parseJsonText } from './parse-json.ts';
-import { checkType, decodeBody, parseBody, type RawBody } from './read-body.ts';
-import { verbOf, type ResourcePath } from './request-info.ts';
-import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
-import { DecodeError } from './schema/decode-scalar.ts';
-import {
-  badRequest,
-  forbidden,
-  methodNotAllowed,
-  noSuchResource,
-  tooLargeResourceVersion,
-} from './status.ts';
+import { checkType, decodeBody, parseBody, parseDeleteBody, type RawBody } from './read-body.ts';
+import type { ResourceDefinition, Verb } from './resource-definition.ts';
+import { badRequest, methodNotAllowed, tooLargeResourceVersion } from './status.ts';
 import { duplicateOwners, metadataOf, text } from './validation/metadata.ts';
 import type { UserInfo } from './user.ts';
 import { parseDeleteOptions, parseWriteOptions, type WriteOptions } from './write-options.ts';
 
-export interface ApiRequest {
-  readonly method: string;
-  readonly path: ResourcePath;
-  readonly query: URLSearchParams;
+export interface ApiRequest extends TargetRequest {
   readonly accept: string | undefined;
   readonly userAgent: string;
-  readonly user: UserInfo;
-  /** See `AccessRequest.prefix`. */
-  readonly prefix: string;
-  /** Learns who was allowed what. */
-  readonly record: RequestRecord;
   readonly body: RawBody;
 }
 
@@ -56,11 +38,9 @@ export interface WatchAnswer {
   readonly warnings: readonly string[];
 }
 
-export interface ResourceHandlerOptions {
-  table: DefinitionTable;
+export interface ResourceHandlerOptions extends TargetRules {
   registry: ObjectRegistry;
   deleter: ObjectDeleter;
-  authorizer: Authorizer;
   clock: Clock;
   views: ObjectViews;
 }
@@ -84,8 +64,7 @@ export class ResourceHandler {
 
   /** Throws `StatusError`. */
   async handle(request: ApiRequest): Promise<Answer | WatchAnswer> {
-    const target = await this.#allowed(request);
-    const verb = this.#verb(request, target);
+    const { target, verb } = await allowedTarget(request, this.#options);
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = negotiate(request.accept, forms);
@@ -105,49 +84,6 @@ export class ResourceHandler {
       if (!(error instanceof StatusError)) throw error;
       return withWarnings(statusAnswer(error), call.warnings);
     }
-  }
-
-  /** What the request is about, if its user may ask for it: who may not, does not learn what there is. */
-  async #allowed(request: ApiRequest): Promise<Target> {
-    const { user, path, prefix } = request;
-    const definition = this.#options.table.find(path.group, path.version, path.resource);
-    if (prefix === '') {
-      // Of this server's own kinds everybody may know that they are there.
-      const target = this.#target(request, definition);
-      const verb = this.#verb(request, target);
-      await this.#authorize(request, verb);
-      return { ...target, isVisible: this.#options.authorizer.visibleTo?.(user, target.definition) };
-    }
-    await this.#authorize(request, verbOf(request.method, path, request.query) ?? '');
-    return this.#target(request, definition);
-  }
-
-  #target({ path, prefix }: ApiRequest, definition: ResourceDefinition | undefined): Target {
-    if (!definition?.isServedUnder(prefix)) throw noSuchResource();
-    const subresource = definition.subresources.find(({ name }) => name === path.subresource);
-    if (path.subresource !== '' && !subresource) throw noSuchResource();
-    if (path.namespace !== '' && !definition.isNamespaced) throw noSuchResource();
-    return { definition, namespace: path.namespace, name: path.name, subresource };
-  }
-
-  #verb(request: ApiRequest, { definition, subresource }: Target): Verb {
-    const verb = verbOf(request.method, request.path, request.query);
-    const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
-    const isCollection = request.path.name === '';
-    // A namespaced object is made in its namespace, not over all of them.
-    const isNowhere = verb === 'create' && definition.isNamespaced && request.path.namespace === '';
-    const isMisplaced =
-      verb === 'create' ? !isCollection : verb === 'update' || verb === 'patch' ? isCollection : false;
-    if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
-    return verb;
-  }
-
-  async #authorize({ user, path, prefix, record }: ApiRequest, verb: string): Promise<void> {
-    const access: AccessRequest = { ...path, verb, path: '', prefix };
-    const decision = await this.#options.authorizer.authorize(user, access);
-    recordDecision(record, decision);
-    if (decision.isAllowed) return;
-    throw forbidden(path, path.name, denialText(user, access, decision));
   }
 
   async #single(verb: Verb, call: Call): Promise<Answer> {
@@ -236,7 +172,7 @@ export class ResourceHandler {
 
   async #delete(call: Call): Promise<Answer> {
     const { request, target } = call;
-    const options = parseDeleteOptions(request.query, deleteBody(request.body));
+    const options = parseDeleteOptions(request.query, parseDeleteBody(request.body));
     const deletion = await this.#options.deleter.delete(target, options);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#answers.object(presentation(call), 200, deletion);
@@ -255,7 +191,7 @@ export class ResourceHandler {
     const query = parseListQuery(target, request.query);
     const page = await listObjects(this.#options.registry.store, query);
     if (verb === 'deletecollection') {
-      const options = parseDeleteOptions(request.query, deleteBody(request.body));
+      const options = parseDeleteOptions(request.query, parseDeleteBody(request.body));
       for (const entry of page.entries) {
         const { namespace, name } = entry.key;
         await this.#options.deleter
@@ -294,19 +230,6 @@ function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions
 function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
   if (fieldManager !== '') return fieldManager;
   return userAgent.split('/')[0] || 'unknown';
-}
-
-function deleteBody(body: RawBody): JsonObject | undefined {
-  if (body.bytes.length === 0) return undefined;
-  try {
-    const value = parseJsonText(body.bytes.toString('utf8'));
-    if (isJsonObject(value)) return value;
-    if (value === null) return undefined;
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
-  }
-  throw badRequest("couldn't get version/kind; the delete options are not an object");
 }
 
 function ignoreNotFound(error: unknown): void {

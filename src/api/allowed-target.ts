@@ -1,0 +1,77 @@
+/** What a request is about, if its user may ask for it. */
+
+import { recordDecision, type RequestRecord } from './audit-event.ts';
+import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
+import { verbOf, type ResourcePath } from './request-info.ts';
+import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
+import { forbidden, methodNotAllowed, noSuchResource } from './status.ts';
+import type { Target } from './target.ts';
+import type { UserInfo } from './user.ts';
+
+/** The part of a request that rights are about. */
+export interface TargetRequest {
+  readonly method: string;
+  readonly path: ResourcePath;
+  readonly query: URLSearchParams;
+  readonly user: UserInfo;
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  /** Learns who was allowed what. */
+  readonly record: RequestRecord;
+}
+
+export interface TargetRules {
+  readonly table: DefinitionTable;
+  readonly authorizer: Authorizer;
+}
+
+/** Throws `StatusError`: 403 before 404, for who may not ask does not learn what there is. */
+export async function allowedTarget(
+  request: TargetRequest,
+  { table, authorizer }: TargetRules,
+): Promise<{ target: Target; verb: Verb }> {
+  const { user, path, prefix } = request;
+  const definition = table.find(path.group, path.version, path.resource);
+  if (prefix === '') {
+    // Of this server's own kinds everybody may know that they are there.
+    const target = targetOf(request, definition);
+    const verb = servedVerb(request, target);
+    await authorize(request, verb, authorizer);
+    return { target: { ...target, isVisible: authorizer.visibleTo?.(user, target.definition) }, verb };
+  }
+  await authorize(request, verbOf(request.method, path, request.query) ?? '', authorizer);
+  const target = targetOf(request, definition);
+  return { target, verb: servedVerb(request, target) };
+}
+
+function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinition | undefined): Target {
+  if (!definition?.isServedUnder(prefix)) throw noSuchResource();
+  const subresource = definition.subresources.find(({ name }) => name === path.subresource);
+  if (path.subresource !== '' && !subresource) throw noSuchResource();
+  if (path.namespace !== '' && !definition.isNamespaced) throw noSuchResource();
+  return { definition, namespace: path.namespace, name: path.name, subresource };
+}
+
+function servedVerb(request: TargetRequest, { definition, subresource }: Target): Verb {
+  const verb = verbOf(request.method, request.path, request.query);
+  const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
+  const isCollection = request.path.name === '';
+  // A namespaced object is made in its namespace, not over all of them.
+  const isNowhere = verb === 'create' && definition.isNamespaced && request.path.namespace === '';
+  const isMisplaced =
+    verb === 'create' ? !isCollection : verb === 'update' || verb === 'patch' ? isCollection : false;
+  if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
+  return verb;
+}
+
+async function authorize(
+  { user, path, prefix, record }: TargetRequest,
+  verb: string,
+  authorizer: Authorizer,
+): Promise<void> {
+  const access: AccessRequest = { ...path, verb, path: '', prefix };
+  const decision = await authorizer.authorize(user, access);
+  recordDecision(record, decision);
+  if (decision.isAllowed) return;
+  throw forbidden(path, path.name, denialText(user, access, decision));
+}
