@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { capturedRun } from './captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -17,9 +18,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function run(
+/** A process of its own, with standard input. */
+function spawned(
   args: readonly string[],
-  input = '',
+  input: string,
 ): Promise<{ code: number | null; out: string; err: string }> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [MAIN, 'eval', ...args], { stdio: 'pipe' });
@@ -35,7 +37,11 @@ describe('one expression', () => {
   test('prints its value as JSON', async () => {
     const args = ['[value, context.path, context.vcluster.config.a, context.virtualObject.metadata.name]'];
     const flags = ['--value', '"v"', '--path', 'a.0', '--context', join(folder, 'context.yaml')];
-    expect(await run([...args, ...flags])).toEqual({ code: 0, out: '["v","a.0",1,"web"]\n', err: '' });
+    expect(await spawned([...args, ...flags], '')).toEqual({
+      code: 0,
+      out: '["v","a.0",1,"web"]\n',
+      err: '',
+    });
   });
 
   test.each([
@@ -52,7 +58,7 @@ describe('one expression', () => {
     ],
     [[], 2, 'error: give an expression, or --jsonl to read them from standard input\n'],
   ])('%j fails with one line', async (args, code, err) => {
-    const result = await run(args);
+    const result = await capturedRun(['eval', ...args]);
     expect({ ...result, err: result.err.replace(/\(run with.*\n/, '') }).toEqual({ code, out: '', err });
   });
 });
@@ -60,7 +66,7 @@ describe('one expression', () => {
 describe('lines', () => {
   const ask = async (...lines: readonly unknown[]): Promise<unknown[]> => {
     const input = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
-    const { code, out } = await run(['--jsonl'], input);
+    const { code, out } = await spawned(['--jsonl'], input);
     expect(code).toBe(0);
     return out
       .trimEnd()

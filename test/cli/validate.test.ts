@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { capturedRun } from './captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
@@ -23,20 +24,31 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function run(
-  args: readonly string[],
-  options: { input?: string; env?: Record<string, string> } = {},
+/** In this process, as if it were started in the folder; in one of its own where there is standard input. */
+async function run(
+  args: string[],
+  { input, env = {} }: { input?: string; env?: Record<string, string> } = {},
 ): Promise<Outcome> {
+  if (input !== undefined) return spawned(args, input);
+  const here = process.cwd();
+  for (const name of ['ENDPOINT_SYNCER_CONFIG', 'VCLUSTER_NAME']) vi.stubEnv(name, env[name]);
+  process.chdir(folder);
+  try {
+    const { code, out, err } = await capturedRun(args);
+    return { code, stdout: out, stderr: err };
+  } finally {
+    process.chdir(here);
+    vi.unstubAllEnvs();
+  }
+}
+
+function spawned(args: readonly string[], input: string): Promise<Outcome> {
   return new Promise((resolve) => {
-    const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...inherited } = process.env;
-    const child = execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { cwd: folder, env: { ...inherited, ...options.env } },
-      (error, stdout, stderr) =>
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    const { ENDPOINT_SYNCER_CONFIG: _file, VCLUSTER_NAME: _name, ...env } = process.env;
+    const child = execFile(process.execPath, [MAIN, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     );
-    child.stdin?.end(options.input ?? '');
+    child.stdin?.end(input);
   });
 }
 
@@ -80,12 +92,12 @@ none.yaml: cannot be read: there is no such file
   });
 
   test('standard input, the environment, flags', async () => {
-    const [piped, fromEnvironment, flagged, nothing] = await Promise.all([
+    const [piped, flagged] = await Promise.all([
       run(['validate', '-'], { input: 'endpointSyncer: {name: A}' }),
-      run(['validate'], { env: { ENDPOINT_SYNCER_CONFIG: 'good.yaml' } }),
-      run(['validate', '--name', 'vc', '--workers', '0', '-']),
-      run(['validate']),
+      run(['validate', '--name', 'vc', '--workers', '0', '-'], { input: '' }),
     ]);
+    const fromEnvironment = await run(['validate'], { env: { ENDPOINT_SYNCER_CONFIG: 'good.yaml' } });
+    const nothing = await run(['validate']);
     expect([piped.code, piped.stdout.split(' ')[0]]).toEqual([2, '<stdin>:1:24:']);
     expect([fromEnvironment.code, fromEnvironment.stdout]).toEqual([0, '']);
     expect([flagged.code, flagged.stdout]).toEqual([
@@ -99,11 +111,9 @@ none.yaml: cannot be read: there is no such file
   });
 
   test('usage errors end with 2 too', async () => {
-    const [format, option, word] = await Promise.all([
-      run(['validate', '-o', 'xml', 'good.yaml']),
-      run(['validate', '--wrokers', '5']),
-      run(['validate', '--log-level', 'loud']),
-    ]);
+    const format = await run(['validate', '-o', 'xml', 'good.yaml']);
+    const option = await run(['validate', '--wrokers', '5']);
+    const word = await run(['validate', '--log-level', 'loud']);
     expect([format.code, option.code, word.code]).toEqual([2, 2, 2]);
     expect(option.stderr).toContain('--workers');
   });
@@ -111,7 +121,8 @@ none.yaml: cannot be read: there is no such file
 
 describe('schema', () => {
   test('prints the schema, and finds the shipped one up to date', async () => {
-    const [printed, checked] = await Promise.all([run(['schema']), run(['schema', '--check'])]);
+    const printed = await run(['schema']);
+    const checked = await run(['schema', '--check']);
     expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });
     expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
   });
