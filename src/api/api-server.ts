@@ -19,6 +19,7 @@ import { BodyReader } from './read-bytes.ts';
 import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from './request-info.ts';
 import type { ResourceHandler, WatchAnswer } from './resource-handler.ts';
 import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from './status.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 import type { Credentials, UserInfo } from './user.ts';
 import type { WatchStreams } from './watch-streams.ts';
 
@@ -32,6 +33,8 @@ export interface ApiServerOptions {
   splitPath(path: string): ServerPath | undefined;
   readonly publicDocuments: ReadonlyMap<string, () => Promise<Answer>>;
   readonly throttle: Throttle | undefined;
+  /** Default: `ANSWERS_UNREAD_PER_USER_BYTES_MAX`. */
+  readonly answersUnreadBytesMax?: number | undefined;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly interceptor: Interceptor | undefined;
   readonly clock: Clock;
@@ -82,11 +85,13 @@ interface Exchange {
 class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #open: OpenRequests;
+  readonly #unread: UnreadAnswers;
   readonly #bodies = new BodyReader();
 
   constructor(options: ApiServerOptions, answerMs: number) {
     this.#options = options;
     this.#open = new OpenRequests(options.clock, answerMs);
+    this.#unread = new UnreadAnswers(options.answersUnreadBytesMax);
   }
 
   /** Never rejects. */
@@ -98,6 +103,7 @@ class ApiServer {
       const fault = await this.#fault(exchange);
       if (fault && (await suffer(fault, exchange, this.#options.clock)) === 'ended') return;
       const answer = await this.#answer(exchange);
+      this.#refuseUnread(exchange, answer);
       if (fault === 'reset-after-commit') request.socket.resetAndDestroy();
       else if ('definition' in answer) await this.#stream(exchange, answer);
       else this.#send(exchange, answer);
@@ -220,6 +226,13 @@ class ApiServer {
     }
     if (response.headersSent || response.destroyed) response.destroy();
     else this.#send(exchange, statusAnswer(refusal ?? internalError()));
+  }
+
+  /** Only of a read: what a write did must be said. */
+  #refuseUnread({ response, method, record }: Exchange, answer: Answer | WatchAnswer): void {
+    if (method !== 'GET' || !('body' in answer)) return;
+    if (this.#unread.take(record.user?.name ?? '', Buffer.byteLength(answer.body), response)) return;
+    throw tooManyRequests('too much of earlier answers is unread: read it first');
   }
 
   #send({ request, response, method, record }: Exchange, { code, headers, body }: Answer): void {

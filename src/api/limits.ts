@@ -14,6 +14,10 @@ export const URL_BYTES_MAX = 8 * 1024;
 /** Connections beyond these are closed before a byte is read. */
 export const CONNECTIONS_MAX = 10_000;
 export const REQUESTS_IN_FLIGHT_MAX = 1000;
+/** Answers to reads that one user has left unread, all together; the first may be larger. */
+export const ANSWERS_UNREAD_PER_USER_BYTES_MAX = 128 * 1024 * 1024;
+/** Smaller ones are bounded by the requests in flight. */
+export const ANSWER_COUNTED_BYTES = 64 * 1024;
 export const WATCHES_MAX = 5000;
 export const WATCHES_PER_USER_MAX = 2500;
 /** Unread bytes after which a client is too slow to be kept. */

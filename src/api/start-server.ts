@@ -50,6 +50,7 @@ export interface StartOptions {
   /** Default: the ones in `limits.ts`. */
   readonly watchesMax?: number;
   readonly watchesPerUserMax?: number;
+  readonly answersUnreadBytesMax?: number;
   readonly listen?: ListenOptions;
 }
 
@@ -92,6 +93,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
       publicDocuments: options.publicDocuments ?? new Map(),
       throttle: options.throttle,
+      answersUnreadBytesMax: options.answersUnreadBytesMax,
       audit: options.audit && ((event) => options.audit?.(event)),
       interceptor: options.interceptor,
       clock,
