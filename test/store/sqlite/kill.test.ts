@@ -10,6 +10,6 @@ const seed = anySeed();
 
 test(`kill -9 loses nothing that was acknowledged and leaves nothing half there (STORE_SEED=${seed})`, async () => {
   using folder = temporaryFolder();
-  const report = await killRounds(join(folder.path, 'management.db'), 20, seededRandom(seed));
+  const report = await killRounds(join(folder.path, 'management.db'), 12, seededRandom(seed));
   expect(report.acknowledged).toBeGreaterThan(20);
 });
