@@ -44,7 +44,7 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
   const { management } = await managementConfig(command);
   const isLocal = options.server === undefined || configFile(loaderInput(command)) !== undefined;
   const trust = trustFor(options, isLocal ? management : undefined);
-  const server = options.server ?? localServer(management);
+  const server = httpsServer(options.server) ?? localServer(management);
   const token = options.token ?? process.env['ENDPOINT_SYNCER_TOKEN'] ?? '';
   if (token !== '') return { server, trust, token: () => token };
   if (!isLocal)
@@ -66,7 +66,7 @@ export async function localConnection(
   server: string | undefined,
 ): Promise<ApiConnection> {
   return {
-    server: server ?? localServer(management),
+    server: httpsServer(server) ?? localServer(management),
     trust: trustFor({}, management),
     token: await localToken(management),
   };
@@ -79,6 +79,11 @@ async function localToken({ dataDir }: ManagementConfig): Promise<() => string> 
     `there is no access key to ask with, and no master key in ${dataDir}: give --token or set ENDPOINT_SYNCER_TOKEN, ` +
       'or run this where the API runs with its --config',
   );
+}
+
+function httpsServer(server: string | undefined): string | undefined {
+  if (server === undefined || (server.startsWith('https://') && URL.canParse(server))) return server;
+  throw new TerminalError(`--server ${server}: must be an https:// URL such as https://127.0.0.1:8443`);
 }
 
 /** An address that listens everywhere is reached on this machine. */
@@ -98,7 +103,11 @@ function trustFor(
   management: ManagementConfig | undefined,
 ): ServerTrust {
   if (certificateAuthority !== undefined) {
-    return { kind: 'authorities', ca: readText(certificateAuthority, '--certificate-authority') };
+    const ca = readText(certificateAuthority, '--certificate-authority');
+    if (ca.includes('-----BEGIN CERTIFICATE-----')) return { kind: 'authorities', ca };
+    throw new TerminalError(
+      `--certificate-authority ${certificateAuthority} holds no PEM certificate: name a copy of ca.crt from dataDir of the API`,
+    );
   }
   if (management === undefined) return { kind: 'authorities', ca: undefined };
   const { tls, dataDir } = management;

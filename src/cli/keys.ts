@@ -103,7 +103,13 @@ async function guarded(work: () => Promise<number>): Promise<number> {
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     if (!(error instanceof TerminalError) && !(error instanceof StatusError)) throw error;
-    process.stderr.write(`error: ${error.message}\n`);
+    process.stderr.write(`error: ${error.message}${adviceFor(error)}\n`);
     return 1;
   }
+}
+
+/** A key that is proven and refused is told so by the API itself. */
+function adviceFor(error: Error): string {
+  if (!(error instanceof StatusError) || error.message !== 'Unauthorized') return '';
+  return ': this API does not know the access key (--token or ENDPOINT_SYNCER_TOKEN), or the dataDir of --config is not its own';
 }

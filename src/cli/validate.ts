@@ -1,10 +1,14 @@
 /** `validate`: every problem of one or more configuration files at once. */
 
 import { type Command, Option } from 'commander';
+import { readDocument } from '../config/document.ts';
 import { configFile, displayName, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
 import { formatProblems, problemToJson } from '../config/report.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
+import { ownValue } from '../lib/json.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+
+const OF_A_SYNC = ['endpointSyncer', 'sync'];
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.argument(
@@ -46,11 +50,21 @@ async function validate(
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
     const text = file === undefined ? '' : await readConfigText(file);
-    return parseConfig({ text, file: displayName(file ?? '') }, options).problems;
+    const name = displayName(file ?? '');
+    return parseConfig({ text, file: name }, { ...options, isNameOptional: isForApiAlone(name, text) })
+      .problems;
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
   }
+}
+
+/** What `api` reads has nothing to do with a virtual cluster, which would need a name. */
+function isForApiAlone(name: string, text: string): boolean {
+  const { value } = readDocument(name, text);
+  return (
+    ownValue(value, 'managementApi') !== undefined && !OF_A_SYNC.some((key) => Object.hasOwn(value, key))
+  );
 }
 
 function verdict(errors: number, warnings: number): string {

@@ -2,7 +2,7 @@
 
 import { isAbsolute, join } from 'node:path';
 import { newClusters, newContexts, type Cluster } from '@kubernetes/client-node/dist/config_types.js';
-import { parse } from 'yaml';
+import { parse, YAMLParseError } from 'yaml';
 import { TerminalError } from '../kube/errors.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../lib/json.ts';
 
@@ -34,9 +34,8 @@ export function parseKubeconfig(text: string, source: string, folder: string): K
   try {
     // Scalars stay text: a token of digits is no number.
     document = parse(text, { schema: 'failsafe', customTags: ['null', 'bool'] });
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TerminalError(`${source} is not YAML: ${why}`, { cause });
+  } catch (error) {
+    throw new TerminalError(`${source} is not YAML${whereIn(error)}`);
   }
   if (!isJsonObject(document)) throw new TerminalError(`${source} is not a kubeconfig: it holds no mapping`);
   const entries = (key: string): JsonObject[] => {
@@ -53,6 +52,13 @@ export function parseKubeconfig(text: string, source: string, folder: string): K
       .map((entry) => absoluteCommand(entry, folder)),
     contexts: entries('contexts'),
   };
+}
+
+/** Where the text breaks, and no more: the parser's own words show the text, which may be a token. */
+function whereIn(error: unknown): string {
+  if (!(error instanceof YAMLParseError)) return '';
+  const [start] = error.linePos ?? [];
+  return start ? `: line ${start.line}, column ${start.col}` : '';
 }
 
 export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {

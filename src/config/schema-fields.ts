@@ -80,12 +80,18 @@ export function duration(description: string, limits: { minMs: number; maxMs: nu
       const range = `between ${formatDuration(limits.minMs)} and ${formatDuration(limits.maxMs)}`;
       context.addIssue(
         durationMs === undefined
-          ? `${wanted}, found ${show(value)}`
+          ? `${wanted}, found ${show(value)}${withoutDays(value)}`
           : `must be ${range}, found ${show(value)}`,
       );
       return z.NEVER;
     })
     .prefault(fallback);
+}
+
+/** Days are written for keys, by Kubernetes too in places: whoever writes them here is told the same length in hours. */
+function withoutDays(text: string): string {
+  const days = Number(/^(\d{1,5}) ?(?:d|days?)$/u.exec(text)?.[1] ?? 0);
+  return days === 0 ? '' : `: days are no unit here, write ${days * 24}h`;
 }
 
 /** An amount of memory, read into bytes. */

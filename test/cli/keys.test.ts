@@ -196,7 +196,9 @@ describe('keys create, list and revoke', () => {
   });
 
   test('who asks: a key by flag or environment, else whoever can read the files of the API', async () => {
-    expect((await keys('list', ...remote('t-wrong'))).err).toBe('error: Unauthorized\n');
+    expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
+      /^error: Unauthorized: .* --config is not its own\n$/u,
+    );
     const { text } = await api.key('by-env', { user: 'env' });
     vi.stubEnv('ENDPOINT_SYNCER_TOKEN', text);
     expect((await keys('list', ...here(), '-o', 'name')).out).toBe('by-env\n');
@@ -214,5 +216,11 @@ describe('keys create, list and revoke', () => {
     expect([away.code, away.err]).toEqual([1, expect.stringContaining('nobody answers')]);
     const strange = await keys('list', '--server', api.api.url, ...token);
     expect([strange.code, strange.err]).toEqual([1, expect.stringContaining('--certificate-authority')]);
+    for (const server of ['127.0.0.1:8443', 'http://127.0.0.1:8443', 'https://']) {
+      expect((await keys('list', '--server', server, ...token)).err).toContain('must be an https:// URL');
+    }
+    const { file } = configFile('no-authority', 'memory');
+    const wrong = ['--server', api.api.url, '--certificate-authority', file, ...token];
+    expect((await keys('list', ...wrong)).err).toContain('holds no PEM certificate');
   });
 });

@@ -74,6 +74,21 @@ none.yaml: cannot be read: there is no such file
     });
   });
 
+  test('a file for the key API alone needs no virtual cluster, one for a run does', async () => {
+    const validated = (text: string): Promise<Outcome> => {
+      writeFileSync(join(folder, 'api.yaml'), text);
+      return run(['validate', 'api.yaml']);
+    };
+    expect(await validated('managementApi: {dataDir: data}\n')).toMatchObject({ code: 0, stdout: '' });
+    const sync = await validated('managementApi: {dataDir: data}\nsync: {}\n');
+    expect([sync.code, sync.stdout]).toEqual([
+      2,
+      expect.stringContaining('endpointSyncer.name: is required'),
+    ]);
+    const days = await validated('managementApi: {maxTtl: 30d}\n');
+    expect(days.stdout).toContain('found "30d": days are no unit here, write 720h');
+  });
+
   test('JSON for scripts', async () => {
     const { code, stdout, stderr } = await run(['validate', '-o', 'json', 'bad.yaml', 'good.yaml']);
     expect([code, stderr]).toEqual([2, '']);

@@ -156,6 +156,11 @@ describe('a kubeconfig', () => {
 
   test.each<[string, Parts | string, RegExp]>([
     ['no YAML', 'a: [', /configs\/\d+\/config is not YAML/],
+    [
+      'no YAML: where, and nothing of what is written there',
+      'users: [{token: s3cr3t}]]',
+      /config is not YAML: line 1, column 25$/,
+    ],
     ['no mapping', '- a', /is not a kubeconfig: it holds no mapping/],
     ['a list that is none', 'clusters: 5', /clusters is not a list/],
     ['no current context', { tail: '' }, /has no current-context; choose one of: x, other/],
