@@ -27,9 +27,7 @@ async function api(command: Command): Promise<number> {
     return reportConfigError(error);
   }
   growYoungGeneration();
-  const { level, format } = loaded.config.log;
-  const chosen = format === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : format;
-  const logger = await createLogger({ level, format: chosen });
+  const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals();
   using _alive = keepAlive();

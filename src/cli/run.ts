@@ -7,7 +7,7 @@ import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import { TerminalError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
-import { createLogger, type Logger } from '../observe/logger.ts';
+import { createLogger } from '../observe/logger.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
@@ -33,7 +33,7 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
   } catch (error) {
     return reportConfigError(error);
   }
-  const logger = await loggerFor(loaded);
+  const logger = await createLogger(loaded.config.log);
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   let daemon: Daemon;
   const stop = stopSignals();
@@ -64,10 +64,4 @@ async function run(command: Command, { dryRun = false }: RunOptions): Promise<nu
   logger.info({}, 'stopping');
   await daemon.stop();
   return 0;
-}
-
-async function loggerFor({ config }: LoadedConfig): Promise<Logger> {
-  const { level, format } = config.log;
-  const chosen = format === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : format;
-  return createLogger({ level, format: chosen });
 }

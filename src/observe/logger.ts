@@ -16,7 +16,8 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export interface LoggerOptions {
   level: LogLevel;
-  format: 'json' | 'pretty';
+  /** `auto`: `pretty` where a person looks on, at a terminal. */
+  format: 'auto' | 'json' | 'pretty';
   /** Where lines go; standard error when absent. */
   destination?: DestinationStream;
 }
@@ -30,7 +31,9 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
     formatters: { level: (label: string) => ({ level: label }) },
   };
   const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
-  if (options.format === 'json') return asLogger(pino(settings, destination));
+  const automatic = process.stderr.isTTY ? 'pretty' : 'json';
+  const format = options.format === 'auto' ? automatic : options.format;
+  if (format === 'json') return asLogger(pino(settings, destination));
   // Loaded only for people: the JSON format must not pay for it.
   const { PinoPretty } = await import('pino-pretty');
   const stream = PinoPretty({
