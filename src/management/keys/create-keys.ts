@@ -74,6 +74,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
     store,
     index,
     digests,
+    clock,
     reviewAccess: (write) => options.reviewAccess(write),
     authorizer: () => options.authorizer(),
   });

@@ -1,11 +1,13 @@
 /** Rules for writes of keys that need the writer or other keys. */
 
+import { LRUCache } from 'lru-cache';
 import type { Admission, ReviewedWrite } from '../../api/admission.ts';
 import type { Authorizer } from '../../api/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../api/field-error.ts';
 import { invalid } from '../../api/status.ts';
 import { currentForm, kindName } from '../../api/target.ts';
 import { metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store } from '../../store/types.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
@@ -19,14 +21,28 @@ export interface KeyAdmissionOptions {
   readonly store: Store;
   readonly index: KeyIndex;
   readonly digests: KeyDigests;
+  readonly clock: Clock;
   /** Whether the writer may write this at all; throws a `StatusError` to refuse. Comes before every other rule. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
   /** Comes later than this: it may need the index. */
   authorizer(): Authorizer;
 }
 
+/** From the check of a key until the index knows its object, which a busy store takes this long for at most. */
+const CLAIM_MS = 2_000;
+const CLAIMS_MAX = 10_000;
+
+/** Whose key it is about to become. */
+interface Claim {
+  readonly name: string;
+  /** Monotonic. */
+  readonly untilMs: number;
+}
+
 export class KeyAdmission implements Admission {
   readonly #options: KeyAdmissionOptions;
+  /** By the id in the credential. */
+  readonly #claims = new LRUCache<string, Claim>({ max: CLAIMS_MAX });
 
   constructor(options: KeyAdmissionOptions) {
     this.#options = options;
@@ -49,10 +65,7 @@ export class KeyAdmission implements Admission {
     await this.#options.reviewAccess(write);
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
-    const errors = [
-      ...(await this.#ownerErrors(write)),
-      ...(previous ? [] : await this.#keyErrors(text(objectField(next, 'spec'), 'key'))),
-    ];
+    const errors = [...(await this.#ownerErrors(write)), ...(previous ? [] : this.#keyErrors(write))];
     if (errors.length === 0) return;
     // In one answer with what is wrong with the fields, which would be the next thing to be said.
     const all = [...errors, ...target.definition.validate(next, previous)];
@@ -92,13 +105,20 @@ export class KeyAdmission implements Admission {
     return decision.isAllowed;
   }
 
-  /** A key can only belong to one object. The made ones never meet; two clients may bring the same. */
-  async #keyErrors(key: string): Promise<FieldError[]> {
+  /** A key can only belong to one object. The made ones never meet; two clients may bring the same, at the same moment too. */
+  #keyErrors({ target: { name }, next, isDryRun }: ReviewedWrite): FieldError[] {
+    const key = text(objectField(next, 'spec'), 'key');
     if (suppliedKeyProblem(key) !== undefined) return [];
-    const { digests, index } = this.#options;
+    const { digests, index, clock } = this.#options;
     const id = digests.presented(key)?.id ?? '';
-    if (index.byCredential(id).length === 0) return [];
-    return [keyError('is in use by another object; leave it out, and the server makes one')];
+    const nowMs = clock.monotonicMs();
+    const claim = this.#claims.get(id);
+    const isClaimed = claim !== undefined && claim.untilMs > nowMs && claim.name !== name;
+    if (isClaimed || index.byCredential(id).length > 0) {
+      return [keyError('is in use by another object; leave it out, and the server makes one')];
+    }
+    if (!isDryRun) this.#claims.set(id, { name, untilMs: nowMs + CLAIM_MS });
+    return [];
   }
 }
 

@@ -70,3 +70,30 @@ test('who may not write at all is told that first', async () => {
   const answer = await room.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec: { ttl: -1 } });
   expect([answer.status, answer.json?.['reason']]).toEqual([403, 'Forbidden']);
 });
+
+describe('a key that clients bring along', () => {
+  const key = 'a-key-of-my-own-0123456789-abcdefghij';
+
+  test('becomes one object, however many ask for it at the same moment', async () => {
+    await using room = await openRoom({});
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        room.send('POST', KEYS_PATH, { metadata: { name: `same-${n}` }, spec: { ...MINIMAL, key } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      201,
+      ...Array.from({ length: 9 }, () => 422),
+    ]);
+  });
+
+  test('is free again for a create that was only tried, or is sent again', async () => {
+    await using room = await openRoom({});
+    const body = { metadata: { name: 'tried' }, spec: { ...MINIMAL, key } };
+    expect((await room.send('POST', `${KEYS_PATH}?dryRun=All`, body)).status).toBe(201);
+    const wrong = { ...body, metadata: { name: 'again' }, spec: { ...MINIMAL, key, ttl: -1 } };
+    expect((await room.send('POST', KEYS_PATH, wrong)).status).toBe(422);
+    const right = { ...body, metadata: { name: 'again' } };
+    expect((await room.send('POST', KEYS_PATH, right)).status).toBe(201);
+  });
+});
