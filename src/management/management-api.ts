@@ -1,7 +1,7 @@
 /** The key and token API: makes every part, hands each its ports, and ends them in order. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ListenOptions } from '../api/http-server.ts';
 import { startServer, type RunningServer } from '../api/start-server.ts';
@@ -51,7 +51,7 @@ export interface ManagementApi extends AsyncDisposable {
 export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
   await using undo = new AsyncDisposableStack();
   const { config, logger, clock } = options;
-  await makeDataDir(config.dataDir);
+  await makeDataDir(config.dataDir, logger);
   const host = undo.use(new HostCluster(options));
   const store = undo.use(await openStore(options, host));
   const masterKey = await openMasterKey({ dataDir: config.dataDir, store, randomBytes, logger });
@@ -66,10 +66,16 @@ export async function startManagementApi(options: ManagementApiOptions): Promise
   return { ...server, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
+const ANYBODY_WRITES = 0o002;
+
 /** For its owner alone: keys, database and audit log lie in it. */
-async function makeDataDir(dataDir: string): Promise<void> {
+async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    if (((await stat(dataDir)).mode & ANYBODY_WRITES) !== 0) {
+      const what = 'anybody on this machine may put files of their own into the data directory';
+      logger.warn({ dataDir }, `${what}, a master key too: chmod 700`);
+    }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be made: ${why}`, { cause: error });

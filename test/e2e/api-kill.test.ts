@@ -9,7 +9,7 @@ const seed = anySeed();
 
 test(
   `200 times kill -9 between any two requests: nothing answered is lost, nothing is half there (STORE_SEED=${seed})`,
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async () => {
     using folder = temporaryFolder();
     const report = await apiKillRounds(folder.path, 200, seededRandom(seed));
