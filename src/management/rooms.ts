@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Answer } from '../api/answer.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../api/authorizer.ts';
 import { META_TYPES } from '../api/kinds/meta-types.ts';
-import { REVIEW_TYPES } from '../api/kinds/review-types.ts';
+import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../api/kinds/review-types.ts';
 import { DefinitionTable } from '../api/resource-definition.ts';
 import { TypeTable } from '../api/schema/notation.ts';
 import type { UserInfo } from '../api/user.ts';
@@ -51,6 +51,7 @@ const OF_LISTS = { group: '', version: 'v1' };
 export function createRooms(options: RoomsOptions): Rooms {
   const { config, store, masterKey, host, clock, random, logger } = options;
   const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+    ...REVIEW_DESCRIPTIONS,
     ...SCOPE_DESCRIPTIONS,
     ...KEY_DESCRIPTIONS,
     ...TOKEN_DESCRIPTIONS,

@@ -10,7 +10,7 @@ const ADVICE: ReadonlyMap<number | string, string> = new Map<number | string, st
     10,
     'cannot be read or written, the disk or its limits refuse: look at the disk and at the limits of this process',
   ],
-  [11, 'is damaged: run "endpoint-syncer store verify" to see how, then restore a backup'],
+  [11, 'is damaged: restore a backup, or save what "sqlite3 FILE .recover" can read of it'],
   [13, 'cannot grow, the disk is full: free space on it'],
   [14, 'cannot be opened: give this user the right to read and write the file and its folder'],
   [
