@@ -1,5 +1,7 @@
 /** How a new key is shown: the only time that it is. */
 
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import { stringify } from 'yaml';
 import { TerminalError } from '../kube/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
@@ -49,9 +51,20 @@ function kubeconfigOf(object: JsonObject, { server, trust }: ApiConnection): Jso
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'endpoint-syncer', cluster: { server, ...authority } }],
+    clusters: [{ name: 'endpoint-syncer', cluster: { server, ...authority, ...serverName(server, trust) } }],
     users: [{ name, user: { token: keyOf(object) } }],
     contexts: [{ name, context: { cluster: 'endpoint-syncer', user: name } }],
     'current-context': name,
   };
+}
+
+/** A given certificate may be for another name than that of this machine: kubectl must ask for one that is in it. */
+function serverName(server: string, trust: ApiConnection['trust']): JsonObject {
+  if (trust.kind !== 'certificate') return {};
+  const certificate = new X509Certificate(trust.certificate);
+  const host = new URL(server).hostname.replaceAll(/[[\]]/gu, '');
+  const match = isIP(host) > 0 ? certificate.checkIP(host) : certificate.checkHost(host);
+  if (match !== undefined) return {};
+  const [, name] = /DNS:([a-z0-9][a-z0-9.-]*)/iu.exec(certificate.subjectAltName ?? '') ?? [];
+  return name === undefined ? {} : { 'tls-server-name': name };
 }
