@@ -4,11 +4,14 @@ import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../lib/json.ts';
 import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
 
-/** `address` is `host:port`, where clients reach this server. */
+/**
+ * `address` is `host:port`, where clients reach this server. Undefined for a server without core kinds: as of a real one, its `/api` is not
+ * there for who asks in the plain form.
+ */
 export function coreVersions(table: DefinitionTable, address: string): JsonObject | undefined {
-  const versions = table.groups.get('');
-  if (!versions) return undefined;
-  return { kind: 'APIVersions', versions: [...versions], serverAddressByClientCIDRs: addresses(address) };
+  const versions = table.groups.get('')?.filter((version) => table.of('', version).length > 0) ?? [];
+  if (versions.length === 0) return undefined;
+  return { kind: 'APIVersions', versions, serverAddressByClientCIDRs: addresses(address) };
 }
 
 export function groupList(table: DefinitionTable): JsonObject {

@@ -23,7 +23,7 @@ import {
 } from './place.ts';
 import { checkMetadata } from './validate-metadata.ts';
 import type { ResultProblem } from './run.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import { jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
 
 const PROTOCOLS: readonly JsonValue[] = ['TCP', 'UDP', 'SCTP'];
 
@@ -43,13 +43,18 @@ export function validateEndpoints(before: JsonObject, after: JsonObject): Result
 function checkIdentity(before: JsonObject, after: JsonObject): void {
   for (const key of ['apiVersion', 'kind']) {
     const place = rootPlace(key, before, after);
-    if (place.now !== place.old) refuse(place.path, `a patch may not change ${key}`);
+    if (!isUnchanged(place)) refuse(place.path, `a patch may not change ${key}`);
   }
   const metadata = rootPlace('metadata', before, after);
   for (const key of ['name', 'namespace']) {
     const place = below(metadata, key);
-    if (place.now !== place.old) refuse(place.path, `a patch may not change metadata.${key}`);
+    if (!isUnchanged(place)) refuse(place.path, `a patch may not change metadata.${key}`);
   }
+}
+
+/** Also where it is in neither of the two. */
+function isUnchanged({ now, old }: Place): boolean {
+  return now === old || jsonEquals(now, old);
 }
 
 function checkSubsets(subsets: Place): void {

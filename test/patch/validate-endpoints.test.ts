@@ -53,6 +53,11 @@ describe('what the object had before is not refused', () => {
     expect(worse).toMatch(/addresses.0.ip/);
   });
 
+  test('a name that is none, as it was', () => {
+    const object: JsonObject = { metadata: { name: [] } };
+    expect(problem(cloneJson(object), object)).toBeUndefined();
+  });
+
   test('any object against itself', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, subsets) => {
