@@ -48,7 +48,8 @@ const KEYS_MAX = 10_000;
 export class TokenBuckets {
   readonly #rate: Rate;
   readonly #clock: Clock;
-  readonly #buckets = new LRUCache<string, TokenBucket>({ max: KEYS_MAX });
+  // Bounded by size, not by number: for a number the cache would take its memory at once.
+  readonly #buckets = new LRUCache<string, TokenBucket>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 });
 
   constructor(rate: Rate, clock: Clock) {
     this.#rate = rate;

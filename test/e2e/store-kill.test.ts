@@ -1,4 +1,4 @@
-/** The store's crash test at full length. */
+/** The store's crash test at greater length; the served API has one of its own, of 200 kills. */
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,12 +9,12 @@ import { temporaryFolder } from '../store/temporary-folder.ts';
 const seed = anySeed();
 
 test(
-  `200 times kill -9: nothing acknowledged is lost, nothing is half there (STORE_SEED=${seed})`,
+  `60 times kill -9: nothing acknowledged is lost, nothing is half there (STORE_SEED=${seed})`,
   { timeout: 180_000 },
   async () => {
     using folder = temporaryFolder();
-    const report = await killRounds(join(folder.path, 'management.db'), 200, seededRandom(seed));
-    expect(report.kills).toBe(200);
-    expect(report.acknowledged).toBeGreaterThan(200);
+    const report = await killRounds(join(folder.path, 'management.db'), 60, seededRandom(seed));
+    expect(report.kills).toBe(60);
+    expect(report.acknowledged).toBeGreaterThan(60);
   },
 );

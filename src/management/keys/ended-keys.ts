@@ -13,7 +13,8 @@ const REMEMBERED_MAX = 10_000;
 
 export class EndedKeys {
   readonly #clock: Clock;
-  readonly #digests = new LRUCache<string, Buffer>({ max: REMEMBERED_MAX });
+  // Bounded by size, not by number: for a number the cache would take its memory at once.
+  readonly #digests = new LRUCache<string, Buffer>({ maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 });
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -41,8 +41,8 @@ interface Claim {
 
 export class KeyAdmission implements Admission {
   readonly #options: KeyAdmissionOptions;
-  /** By the id in the credential. */
-  readonly #claims = new LRUCache<string, Claim>({ max: CLAIMS_MAX });
+  /** By the id in the credential. Bounded by size, not by number: for a number the cache would take its memory at once. */
+  readonly #claims = new LRUCache<string, Claim>({ maxSize: CLAIMS_MAX, sizeCalculation: () => 1 });
 
   constructor(options: KeyAdmissionOptions) {
     this.#options = options;
