@@ -8,7 +8,8 @@ export type KillReason = 'timeout' | 'memory';
 const TICK_MS = 10;
 /** A child that computes is looked at every tick, one that answers all the time less often. */
 const CALM_TICKS = 10;
-/** Silence counts only while the child gets processor time; but not for ever. */
+/** Silence counts only while the child gets processor time: so much of the limit it must have had. But nobody waits for ever. */
+const PROCESSOR_SHARE = 0.9;
 const STARVED_FACTOR = 10;
 
 export class Watchdog {
@@ -93,6 +94,6 @@ export class Watchdog {
     const now = child.processorMs();
     if (now === undefined || this.#processorMs === undefined || silenceMs > limitMs * STARVED_FACTOR)
       return false;
-    return now - this.#processorMs < limitMs / 2;
+    return now - this.#processorMs < limitMs * PROCESSOR_SHARE;
   }
 }
