@@ -4,14 +4,15 @@ import { LRUCache } from 'lru-cache';
 import type { Admission, ReviewedWrite } from '../../api/admission.ts';
 import type { Authorizer } from '../../api/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../api/field-error.ts';
-import { invalid } from '../../api/status.ts';
-import { currentForm, kindName } from '../../api/target.ts';
+import { forbidden, invalid } from '../../api/status.ts';
+import { currentForm, groupName, kindName } from '../../api/target.ts';
 import { metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store } from '../../store/types.ts';
 import { suppliedKeyProblem } from '../credentials/access-key.ts';
 import type { KeyDigests } from '../credentials/key-digests.ts';
+import { isAdministrator, subjectOf } from '../identity.ts';
 import { isKeyReference } from './decide-fate.ts';
 import type { KeyIndex } from './key-index.ts';
 import { KEY_STORAGE } from './key-kind.ts';
@@ -31,6 +32,8 @@ export interface KeyAdmissionOptions {
 /** From the check of a key until the index knows its object, which a busy store takes this long for at most. */
 const CLAIM_MS = 2_000;
 const CLAIMS_MAX = 10_000;
+/** Keys of one user, team or subject: what is forgotten somewhere must not fill the store. Administrators may go on. */
+export const KEYS_PER_USER_MAX = 1000;
 
 /** Whose key it is about to become. */
 interface Claim {
@@ -60,16 +63,24 @@ export class KeyAdmission implements Admission {
     // Whoever must know follows the store: other replicas write too.
   }
 
-  /** Throws 422 for what only shows beside other keys, and whatever `reviewAccess` throws. */
+  /** Throws 403 for more keys than a user may have, 422 for what only shows beside other keys, and whatever `reviewAccess` throws. */
   async review(write: ReviewedWrite): Promise<void> {
     await this.#options.reviewAccess(write);
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
+    if (!previous) this.#refuseTooMany(write);
     const errors = [...(await this.#ownerErrors(write)), ...(previous ? [] : this.#keyErrors(write))];
     if (errors.length === 0) return;
     // In one answer with what is wrong with the fields, which would be the next thing to be said.
     const all = [...errors, ...target.definition.validate(next, previous)];
     throw invalid(kindName(target.definition), text(metadataOf(next), 'name'), all);
+  }
+
+  #refuseTooMany({ user, target, next }: ReviewedWrite): void {
+    const { name } = subjectOf(objectField(next, 'spec'));
+    if (isAdministrator(user) || this.#options.index.countOf(name) < KEYS_PER_USER_MAX) return;
+    const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete some first`;
+    throw forbidden(groupName(target.definition), target.name, why);
   }
 
   /** Whoever holds up the deletion of an owner must be allowed to delete it. */

@@ -80,6 +80,11 @@ export class KeyIndex implements KeyIndexContract {
     return this.#table.byCredential(id);
   }
 
+  /** How many keys there are that speak for this user, see `subjectOf`. */
+  countOf(user: string): number {
+    return this.#table.countOf(user);
+  }
+
   /** Keys that name this uid among their owners. */
   dependentsOf(uid: string): Iterable<IndexedKey> {
     return this.#table.dependentsOf(uid);

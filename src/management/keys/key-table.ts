@@ -1,4 +1,4 @@
-/** Keys by uid, by name, by credential and by owner, all at the same state. */
+/** Keys by uid, by name, by credential and by owner, and how many a user has, all at the same state. */
 
 import type { IndexedKey, KeyChange } from './key-record.ts';
 
@@ -9,6 +9,7 @@ export class KeyTable {
   readonly #byName = new Map<string, IndexedKey>();
   readonly #byCredential = new Map<string, readonly IndexedKey[]>();
   readonly #byOwner = new Map<string, Set<IndexedKey>>();
+  readonly #countOf = new Map<string, number>();
 
   get size(): number {
     return this.#byUid.size;
@@ -34,6 +35,11 @@ export class KeyTable {
     return this.#byOwner.get(uid) ?? NO_KEYS;
   }
 
+  /** How many keys let their holder in under this name. */
+  countOf(user: string): number {
+    return this.#countOf.get(user) ?? 0;
+  }
+
   /** Undefined: this state, or a newer one, was known. */
   put(key: IndexedKey): KeyChange | undefined {
     // An object of the same name that was made anew has another uid: its predecessor is gone.
@@ -43,6 +49,7 @@ export class KeyTable {
     this.#byUid.set(key.uid, key);
     this.#byName.set(key.name, key);
     this.#addCredential(key);
+    this.#countOf.set(key.user.name, this.countOf(key.user.name) + 1);
     for (const { uid } of key.owners) {
       const dependents = this.#byOwner.get(uid) ?? new Set();
       this.#byOwner.set(uid, dependents.add(key));
@@ -70,6 +77,9 @@ export class KeyTable {
     this.#byUid.delete(key.uid);
     this.#byName.delete(key.name);
     this.#dropCredential(key);
+    const left = this.countOf(key.user.name) - 1;
+    if (left > 0) this.#countOf.set(key.user.name, left);
+    else this.#countOf.delete(key.user.name);
     for (const { uid } of key.owners) {
       const dependents = this.#byOwner.get(uid);
       if (dependents?.delete(key) && dependents.size === 0) this.#byOwner.delete(uid);

@@ -4,6 +4,8 @@ import { forbidden } from '../../../src/api/status.ts';
 import { metadataOf, text } from '../../../src/api/validation/metadata.ts';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import type { RawAnswer } from '../../contract/raw-client.ts';
+import { KEYS_PER_USER_MAX } from '../../../src/management/keys/key-admission.ts';
+import { KEY_STORAGE } from '../../../src/management/keys/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, openRoom, type Room } from './key-room.ts';
 
 /** Everybody sees what begins with its name, and deletes what is called `…-free`. */
@@ -58,6 +60,28 @@ describe('blockOwnerDeletion', () => {
       (await child(room, 'bob', { name: 'ada-free', uid: mine, blockOwnerDeletion: false })).status,
     ).toBe(201);
   });
+});
+
+test('a user has so many keys and no more', async () => {
+  await using room = await openRoom({});
+  await room.create('k1', { user: 'ada' });
+  const { store } = room;
+  const made = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
+  if (!made) throw new Error('k1 was not made');
+  for (let n = 2; n <= KEYS_PER_USER_MAX; n++) {
+    const value = { ...made.value, metadata: { ...metadataOf(made.value), name: `k${n}`, uid: `uid-${n}` } };
+    await store.create({ ...made.key, name: `k${n}` }, value);
+  }
+  const post = (name: string): Promise<RawAnswer> =>
+    room.send('POST', KEYS_PATH, { metadata: { name }, spec: { ...MINIMAL, user: 'ada' } });
+  expect((await post('one-more')).json).toMatchObject({
+    code: 403,
+    message: expect.stringContaining(
+      `"ada" has ${KEYS_PER_USER_MAX} access keys, which is the limit`,
+    ) as string,
+  });
+  await room.send('DELETE', `${KEYS_PATH}/k7`);
+  expect((await post('one-more')).status).toBe(201);
 });
 
 test('who may not write at all is told that first', async () => {
