@@ -187,13 +187,30 @@ class EndpointsReconciler {
         merged.virtualPatch,
         reason,
       );
-      // The host copy is decided anew from what the virtual cluster stored.
-      if (stored !== undefined) return { outcome: 'updated', reason, waitMs: 0 };
+      if (stored !== undefined) return this.#record({ ...seen, virtual: stored }, reason);
     }
     const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
     this.#remember(seen, virtual, stored ?? host);
     this.#options.references.took(key, merged.references);
     return merged.host === undefined ? UNCHANGED : { outcome: 'updated', reason: updateReason(merged) };
+  }
+
+  /**
+   * What came from the host is in the virtual cluster now, as `seen` shows it; the host copy has to say so before anybody looks at a later state:
+   * whoever takes it away again in this moment would otherwise seem never to have had it, and get it back.
+   */
+  async #record(seen: Observation, reason: string): Promise<ReconcileResult> {
+    const { virtual, host, key } = seen;
+    invariant(virtual && host, 'both sides exist when one updates the other');
+    if (decide(seen, this.#options.decide).kind !== 'update')
+      return { outcome: 'updated', reason, waitMs: 0 };
+    const merged = await this.#options.forge.merged({ ...pairOf(seen), host });
+    // What the virtual cluster made of it differs from what was sent: that is for the next look.
+    if (merged.virtualPatch !== undefined) return { outcome: 'updated', reason, waitMs: 0 };
+    const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
+    this.#remember(seen, virtual, stored ?? host);
+    this.#options.references.took(key, merged.references);
+    return { outcome: 'updated', reason };
   }
 
   /** Somebody changed our data on the host although the virtual object stayed as it was when we wrote it. */

@@ -29,6 +29,39 @@ export function raceScenarios(newWorld: NewWorld): void {
       expect((await world.getCopy(KEY)).metadata.annotations).toMatchObject(expected);
     });
 
+    test('the virtual side takes away at once what has just come from the host: it is gone on both sides', async () => {
+      await using world = await newWorld();
+      const { daemon, virtual } = await open(world);
+      const isKnown = Promise.withResolvers<void>();
+      let isRemoved = false;
+      virtual.behaviour = {
+        // The daemon hears of the removal before it hears that its own write was done.
+        watchLine: (line) => {
+          if (isRemoved && line.includes('raced') && !line.includes('from-host'))
+            setImmediate(isKnown.resolve);
+          return [line];
+        },
+        afterWrite: async ({ method, body }) => {
+          if (isRemoved || method !== 'PATCH' || !body.includes('from-host')) return;
+          isRemoved = true;
+          await world.virtual.merge('Endpoints', pair(KEY), {
+            metadata: { annotations: { 'from-host': null } },
+          });
+          await isKnown.promise;
+        },
+      };
+      await world.host.merge('Endpoints', world.hostKey(KEY), {
+        metadata: { annotations: { 'from-host': '1' } },
+      });
+      await world.whenCopy(
+        KEY,
+        (copy) => isRemoved && copy.metadata.annotations?.['from-host'] === undefined,
+      );
+      await world.settle(daemon);
+      expect((await world.getVirtual(KEY)).metadata.annotations?.['from-host']).toBeUndefined();
+      expect((await world.getCopy(KEY)).metadata.annotations?.['from-host']).toBeUndefined();
+    });
+
     test('somebody labels the host copy while it is updated: the label stays and comes back', async () => {
       await using world = await newWorld();
       const { daemon, host } = await open(world);
