@@ -1,7 +1,7 @@
 /** Reading and writing objects of any kind with the semantics of a Kubernetes API server, over one store. */
 
 import type { Clock } from '../lib/clock.ts';
-import { jsonEquals, type JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../store/types.ts';
 import type { Admission, ReviewedWrite } from './admission.ts';
@@ -25,7 +25,14 @@ import {
 import { currentForm, groupName, storeKey, type Target } from './target.ts';
 import { SERVER_USER, type UserInfo } from './user.ts';
 import { metadataOf, text } from './validation/metadata.ts';
-import { canonical, isFinished, mergedFor, refuseInvalid, withGeneration } from './write-rules.ts';
+import {
+  canonical,
+  isFinished,
+  isRepetition,
+  mergedFor,
+  refuseInvalid,
+  withGeneration,
+} from './write-rules.ts';
 
 export interface RegistryOptions {
   store: Store;
@@ -220,7 +227,7 @@ export class ObjectRegistry {
     const stored = storedForm(definition, next, entry.value);
     if (definition.view) next = definition.view.fromStorage(stored);
     const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
-    if (jsonEquals(stored, entry.value)) return { object: next, ...same };
+    if (isRepetition(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };
     if (isFinished(definition, next)) {
       const gone = await this.store.delete(entry.key, entry.revision);

@@ -1,11 +1,17 @@
 /** What becomes of an object on its way into the store: merged, in canonical form, counted, validated. */
 
-import { cloneJson, isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from './schema/decode.ts';
 import { failure, invalid } from './status.ts';
 import { kindName, type Target } from './target.ts';
-import { metadataOf, text, validateMetadata, validateMetadataUpdate } from './validation/metadata.ts';
+import {
+  metadataOf,
+  objectList,
+  text,
+  validateMetadata,
+  validateMetadataUpdate,
+} from './validation/metadata.ts';
 
 /** What is to be stored: a subresource changes only its part, and the object itself leaves the status alone. */
 export function mergedFor(
@@ -24,6 +30,20 @@ export function mergedFor(
 /** In the form in which the kind is stored, whatever defaults have added. */
 export function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
   return decodeObject(definition.schema, object).value;
+}
+
+/**
+ * Nothing differs but when somebody wrote it: no write at all. Who counts fields does not see what the kind fills in by itself, nor that a secret
+ * which is sent again is the one that is stored.
+ */
+export function isRepetition(next: JsonObject, stored: JsonObject): boolean {
+  return jsonEquals(next, stored) || jsonEquals(timeless(next), timeless(stored));
+}
+
+function timeless(object: JsonObject): JsonObject {
+  const { managedFields: _entries, ...metadata } = metadataOf(object);
+  const entries = objectList(metadataOf(object), 'managedFields').map(({ time: _time, ...entry }) => entry);
+  return { ...object, metadata: { ...metadata, managedFields: entries } };
 }
 
 export function withGeneration(object: JsonObject, generation: number): JsonObject {

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import { textAt } from '../cases.ts';
 import { FakeClock, settle } from '../fake-clock.ts';
-import type { RawAnswer } from '../contract/raw-client.ts';
+import { startEmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
 import { accessKeyTable } from './access-key-kind.ts';
 import { startMachinery, type Machinery, type MachineryOptions } from './machinery.ts';
 import type { UserInfo } from '../../src/api/user.ts';
@@ -389,5 +390,31 @@ describe('a store that cannot be used now', () => {
       details: { retryAfterSeconds: 1 },
     });
     expect(answer.headers.get('retry-after')).toBe('1');
+  });
+});
+
+describe('an apply that changes nothing', () => {
+  test('writes nothing, however much later it comes', async () => {
+    const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'));
+    await using cluster = await startEmbeddedCluster({ name: 'later', clock });
+    await using client = new RawClient({ url: cluster.url });
+    const apply = (): Promise<RawAnswer> =>
+      client.send({
+        method: 'PATCH',
+        path: '/api/v1/namespaces/default/endpoints/web?fieldManager=m',
+        headers: { 'content-type': APPLY },
+        body: {
+          apiVersion: 'v1',
+          kind: 'Endpoints',
+          metadata: { name: 'web' },
+          // Without the protocol, which the kind fills in.
+          subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }],
+        },
+      });
+    const first = await apply();
+    clock.advance(60_000);
+    const second = await apply();
+    expect([first.status, second.status]).toEqual([201, 200]);
+    expect(second.json).toEqual(first.json);
   });
 });

@@ -4,7 +4,7 @@
  */
 
 import type { Overlay, ObjectView } from '../../api/resource-definition.ts';
-import { metadataOf, objectField, objectList, text } from '../../api/validation/metadata.ts';
+import { metadataOf, objectField, text } from '../../api/validation/metadata.ts';
 import { invariant } from '../../kube/errors.ts';
 import { jsonEquals, type JsonObject } from '../../lib/json.ts';
 import { makeAccessKey } from '../credentials/access-key.ts';
@@ -92,14 +92,13 @@ export class StoredKeys implements ObjectView {
     const { key = '', ...spec } = objectField(shown, 'spec');
     invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no key');
     const sealed = this.#sealed(object, stored);
-    const next: JsonObject = {
+    return {
       ...shown,
       spec,
       credential: stored ? { ...credentialOf(stored) } : { ...this.#options.digests.stored(key) },
       tokenGeneration: nextTokenGeneration(spec, stored),
       ...(Object.keys(sealed).length > 0 ? { sealed } : {}),
     };
-    return stored && isRepetition(next, stored) ? stored : next;
   }
 
   #sealed(object: JsonObject, stored: JsonObject | undefined): JsonObject {
@@ -158,15 +157,4 @@ function nextTokenGeneration(spec: JsonObject, stored: JsonObject | undefined): 
   const before = objectField(stored, 'spec');
   const isChanged = TOKEN_FIELDS.some((field) => !jsonEquals(spec[field], before[field]));
   return tokenGenerationOf(stored) + (isChanged ? 1 : 0);
-}
-
-/** Nothing differs but when somebody wrote it: a secret that is sent again seems to be a new field to those who count fields. */
-function isRepetition(next: JsonObject, stored: JsonObject): boolean {
-  return jsonEquals(timeless(next), timeless(stored));
-}
-
-function timeless(object: JsonObject): JsonObject {
-  const { managedFields: _entries, ...metadata } = metadataOf(object);
-  const entries = objectList(metadataOf(object), 'managedFields').map(({ time: _time, ...entry }) => entry);
-  return { ...object, metadata: { ...metadata, managedFields: entries } };
 }
