@@ -171,8 +171,8 @@ class EndpointsReconciler {
   }
 
   async #update(seen: Observation): Promise<ReconcileResult> {
-    const { virtual, host, key } = seen;
-    invariant(virtual && host, 'both sides exist when one updates the other');
+    const { host, key } = seen;
+    invariant(host, 'both sides exist when one updates the other');
     const waitMs = this.#options.contention.waitMs(key);
     if (waitMs > 0) return { outcome: 'waiting', reason: 'Contested', waitMs };
     const merged = await this.#options.forge.merged({ ...pairOf(seen), host });
@@ -189,9 +189,7 @@ class EndpointsReconciler {
       );
       if (stored !== undefined) return this.#record({ ...seen, virtual: stored }, reason);
     }
-    const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
-    this.#remember(seen, virtual, stored ?? host);
-    this.#options.references.took(key, merged.references);
+    await this.#writeHost(seen, merged);
     return merged.host === undefined ? UNCHANGED : { outcome: 'updated', reason: updateReason(merged) };
   }
 
@@ -200,17 +198,24 @@ class EndpointsReconciler {
    * whoever takes it away again in this moment would otherwise seem never to have had it, and get it back.
    */
   async #record(seen: Observation, reason: string): Promise<ReconcileResult> {
-    const { virtual, host, key } = seen;
-    invariant(virtual && host, 'both sides exist when one updates the other');
+    const { host } = seen;
+    invariant(host, 'both sides exist when one updates the other');
     if (decide(seen, this.#options.decide).kind !== 'update')
       return { outcome: 'updated', reason, waitMs: 0 };
     const merged = await this.#options.forge.merged({ ...pairOf(seen), host });
     // What the virtual cluster made of it differs from what was sent: that is for the next look.
     if (merged.virtualPatch !== undefined) return { outcome: 'updated', reason, waitMs: 0 };
+    await this.#writeHost(seen, merged);
+    return { outcome: 'updated', reason };
+  }
+
+  /** Brings the host copy in step, where it is not, and remembers that it is. */
+  async #writeHost(seen: Observation, merged: MergedCopy): Promise<void> {
+    const { virtual, host, key } = seen;
+    invariant(virtual && host, 'both sides exist when one updates the other');
     const stored = merged.host && (await this.#options.host.writer.update(merged.host, updateReason(merged)));
     this.#remember(seen, virtual, stored ?? host);
     this.#options.references.took(key, merged.references);
-    return { outcome: 'updated', reason };
   }
 
   /** Somebody changed our data on the host although the virtual object stayed as it was when we wrote it. */
