@@ -13,8 +13,9 @@ import type { KubeObject } from '../src/kube/object.ts';
 import type { JsonObject } from '../src/lib/json.ts';
 import { startRealClusters, type RealClusters } from '../test/e2e/clusters.ts';
 import { Guardian, killGroup } from '../test/e2e/guardian.ts';
-import { TestCluster, type KindName } from '../test/scenarios/cluster-client.ts';
+import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { freePorts } from '../test/scenarios/free-ports.ts';
+import { CopyWatch } from './copy-watch.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 
@@ -95,8 +96,9 @@ async function measure(subject: Subject, { plan, clusters, guardian, directory }
   await virtual.ensureNamespace(place.virtualNamespace);
   await host.ensureNamespace(place.hostNamespace);
   const secrets = await createObjects(virtual, plan, place.virtualNamespace);
-  await using copies = await Versions.open(host, 'Endpoints', place.hostNamespace);
-  await using imports = await Versions.open(host, 'Secret', place.hostNamespace);
+  const namespace = place.hostNamespace;
+  await using copies = await CopyWatch.open(host, { kind: 'Endpoints', namespace }, versionOf);
+  await using imports = await CopyWatch.open(host, { kind: 'Secret', namespace }, versionOf);
 
   const [port = 0] = await freePorts(1);
   const file = join(directory, `${id}.json`);
@@ -208,7 +210,7 @@ async function update(
 
 async function singleLatencies(
   virtual: TestCluster,
-  imports: Versions,
+  imports: CopyWatch,
   secrets: KubeObject[],
 ): Promise<number[]> {
   const latencies: number[] = [];
@@ -221,67 +223,9 @@ async function singleLatencies(
   return latencies.toSorted((a, b) => a - b);
 }
 
-/** The label `version` of every copy in one host namespace, by the name of its original. */
-class Versions implements AsyncDisposable {
-  events = 0;
-  readonly #versions = new Map<string, string>();
-  readonly #waiting = new Set<() => void>();
-  readonly #abort = new AbortController();
-  #done: Promise<void> = Promise.resolve();
-
-  static async open(host: TestCluster, kind: KindName, namespace: string): Promise<Versions> {
-    const watch = new Versions();
-    const { resourceVersion } = await host.listAt(kind, namespace);
-    const { signal } = watch.#abort;
-    watch.#done = host
-      .watch(kind, namespace, {
-        resourceVersion,
-        signal,
-        onEvent: ({ type, object }) => type !== 'BOOKMARK' && watch.#take(object),
-      })
-      .catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
-    return watch;
-  }
-
-  #take({ metadata }: KubeObject): void {
-    this.events += 1;
-    const name = metadata.annotations?.['vcluster.loft.sh/object-name'] ?? metadata.name;
-    this.#versions.set(name, metadata.labels?.['version'] ?? '');
-    for (const look of this.#waiting) look();
-  }
-
-  when(name: string, version: string): Promise<number> {
-    return this.#until(() => this.#versions.get(name) === version);
-  }
-
-  whenAll(count: number, version: string): Promise<number> {
-    return this.#until(() => {
-      let right = 0;
-      for (const seen of this.#versions.values()) if (seen === version) right += 1;
-      return right === count;
-    });
-  }
-
-  #until(holds: () => boolean): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('never seen')), 120_000);
-      const look = (): void => {
-        if (!holds()) return;
-        clearTimeout(timer);
-        this.#waiting.delete(look);
-        resolve(performance.now());
-      };
-      this.#waiting.add(look);
-      look();
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#abort.abort();
-    await this.#done;
-  }
+/** The label `version` of a copy. */
+function versionOf({ metadata }: KubeObject): string {
+  return metadata.labels?.['version'] ?? '';
 }
 
 /** The sum over all series of one metric; undefined while the daemon does not answer. */

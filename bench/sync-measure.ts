@@ -7,8 +7,9 @@ import type { KubeObject } from '../src/kube/object.ts';
 import type { JsonValue } from '../src/lib/json.ts';
 import type { RealClusters } from '../test/e2e/clusters.ts';
 import { killGroup, type Guardian } from '../test/e2e/guardian.ts';
-import { TestCluster, type WatchEvent } from '../test/scenarios/cluster-client.ts';
+import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { freePorts } from '../test/scenarios/free-ports.ts';
+import { CopyWatch } from './copy-watch.ts';
 import { costOf, type ProcessCost } from './process-cost.ts';
 
 export type Subject = 'ours' | 'ours-with-expression' | 'loop';
@@ -67,7 +68,11 @@ export async function measure(subject: Subject, bench: Bench): Promise<Measured>
   await virtual.ensureNamespace(place.virtualNamespace);
   await host.ensureNamespace(place.hostNamespace);
   const objects = await createObjects(virtual, plan, place.virtualNamespace);
-  await using copies = await CopyWatch.open(host, place.hostNamespace);
+  await using copies = await CopyWatch.open(
+    host,
+    { kind: 'Endpoints', namespace: place.hostNamespace },
+    nodeOf,
+  );
 
   let process = await startSubject(subject, bench, place);
   const bulk = await bulkPhase(process, copies, plan);
@@ -197,7 +202,7 @@ async function bulkPhase(
   const { cpuMs } = costOf(process.pid);
   return {
     bulkMs: doneMs - process.startedMs,
-    bulkWrites: copies.writes,
+    bulkWrites: copies.events,
     bulkCpuMsPerObject: cpuMs / plan.objects,
   };
 }
@@ -217,7 +222,7 @@ async function updatePhase({
   Pick<Measured, 'updateClientMs' | 'updateMs' | 'updateWrites' | 'updateCpuMsPerObject'>
 > {
   const before: ProcessCost = costOf(process.pid);
-  const writes = copies.writes;
+  const writes = copies.events;
   const startedMs = performance.now();
   await inLanes(objects.length, async (index) => {
     const object = objects[index];
@@ -228,7 +233,7 @@ async function updatePhase({
   return {
     updateClientMs: answeredMs - startedMs,
     updateMs: doneMs - startedMs,
-    updateWrites: copies.writes - writes,
+    updateWrites: copies.events - writes,
     updateCpuMsPerObject: (costOf(process.pid).cpuMs - before.cpuMs) / objects.length,
   };
 }
@@ -262,10 +267,10 @@ async function idlePhase(
   copies: CopyWatch,
   idleMs: number,
 ): Promise<Pick<Measured, 'idleWrites' | 'idleCpuMsPerSecond'>> {
-  const [writes, { cpuMs }] = [copies.writes, costOf(process.pid)];
+  const [writes, { cpuMs }] = [copies.events, costOf(process.pid)];
   await pause(idleMs);
   return {
-    idleWrites: copies.writes - writes,
+    idleWrites: copies.events - writes,
     idleCpuMsPerSecond: ((costOf(process.pid).cpuMs - cpuMs) / idleMs) * 1000,
   };
 }
@@ -274,7 +279,7 @@ async function restartPhase(
   { virtual, copies, objects }: Phase,
   start: () => Promise<number>,
 ): Promise<Pick<Measured, 'restartWrites' | 'restartFirstMs'>> {
-  const writes = copies.writes;
+  const writes = copies.events;
   const [object] = objects;
   if (object === undefined) throw new Error('no objects');
   const seen = copies.when(object.metadata.name, 'restarted');
@@ -282,71 +287,7 @@ async function restartPhase(
   const startedMs = await start();
   const seenMs = await seen;
   await pause(2000); // anything else that the start would write
-  return { restartWrites: copies.writes - writes - 1, restartFirstMs: seenMs - startedMs };
-}
-
-/** Every host event of one namespace, and who waits for which. */
-class CopyWatch implements AsyncDisposable {
-  writes = 0;
-  readonly #nodes = new Map<string, string>();
-  readonly #waiting = new Set<() => void>();
-  readonly #abort = new AbortController();
-  #done: Promise<void> = Promise.resolve();
-
-  static async open(host: TestCluster, namespace: string): Promise<CopyWatch> {
-    const watch = new CopyWatch();
-    const { resourceVersion } = await host.listAt('Endpoints', namespace);
-    const options = {
-      resourceVersion,
-      signal: watch.#abort.signal,
-      onEvent: (event: WatchEvent) => watch.#take(event),
-    };
-    watch.#done = host.watch('Endpoints', namespace, options).catch((error: unknown) => {
-      if (!watch.#abort.signal.aborted) throw error;
-    });
-    return watch;
-  }
-
-  #take({ type, object }: WatchEvent): void {
-    if (type === 'BOOKMARK') return;
-    this.writes += 1;
-    const name = object.metadata.annotations?.['vcluster.loft.sh/object-name'] ?? object.metadata.name;
-    this.#nodes.set(name, nodeOf(object));
-    for (const look of this.#waiting) look();
-  }
-
-  /** Resolves with the time at which the copy of this object was seen on that node. */
-  when(name: string, node: string): Promise<number> {
-    return this.#until(() => this.#nodes.get(name) === node, `${name} on ${node}`);
-  }
-
-  whenAll(count: number, node: string): Promise<number> {
-    const isRight = (): boolean => {
-      let right = 0;
-      for (const seen of this.#nodes.values()) if (seen === node) right += 1;
-      return right === count;
-    };
-    return this.#until(isRight, `${count} copies on ${node}`);
-  }
-
-  #until(holds: () => boolean, what: string): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`never seen: ${what}`)), 120_000);
-      const look = (): void => {
-        if (!holds()) return;
-        clearTimeout(timer);
-        this.#waiting.delete(look);
-        resolve(performance.now());
-      };
-      this.#waiting.add(look);
-      look();
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#abort.abort();
-    await this.#done;
-  }
+  return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - startedMs };
 }
 
 async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {

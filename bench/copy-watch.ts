@@ -1,0 +1,82 @@
+/** Every event of one kind in one host namespace, and who waits for which copy. */
+
+import type { KubeObject } from '../src/kube/object.ts';
+import type { KindName, TestCluster } from '../test/scenarios/cluster-client.ts';
+
+const PATIENCE_MS = 120_000;
+
+export class CopyWatch implements AsyncDisposable {
+  /** Events so far: each is a write to the host. */
+  events = 0;
+  readonly #markOf: (copy: KubeObject) => string;
+  /** By the name of the original. */
+  readonly #marks = new Map<string, string>();
+  readonly #waiting = new Set<() => void>();
+  readonly #abort = new AbortController();
+  #done: Promise<void> = Promise.resolve();
+
+  private constructor(markOf: (copy: KubeObject) => string) {
+    this.#markOf = markOf;
+  }
+
+  /** `markOf` is what tells one state of a copy from the next. */
+  static async open(
+    host: TestCluster,
+    { kind, namespace }: { readonly kind: KindName; readonly namespace: string },
+    markOf: (copy: KubeObject) => string,
+  ): Promise<CopyWatch> {
+    const watch = new CopyWatch(markOf);
+    const { resourceVersion } = await host.listAt(kind, namespace);
+    const { signal } = watch.#abort;
+    watch.#done = host
+      .watch(kind, namespace, {
+        resourceVersion,
+        signal,
+        onEvent: ({ type, object }) => type !== 'BOOKMARK' && watch.#take(object),
+      })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    return watch;
+  }
+
+  #take(copy: KubeObject): void {
+    this.events += 1;
+    const { name, annotations } = copy.metadata;
+    this.#marks.set(annotations?.['vcluster.loft.sh/object-name'] ?? name, this.#markOf(copy));
+    for (const look of this.#waiting) look();
+  }
+
+  /** Resolves with the time at which the copy of this object was seen with that mark. */
+  when(name: string, mark: string): Promise<number> {
+    return this.#until(() => this.#marks.get(name) === mark, `${name} with ${mark}`);
+  }
+
+  whenAll(count: number, mark: string): Promise<number> {
+    const isRight = (): boolean => {
+      let right = 0;
+      for (const seen of this.#marks.values()) if (seen === mark) right += 1;
+      return right === count;
+    };
+    return this.#until(isRight, `${count} copies with ${mark}`);
+  }
+
+  #until(holds: () => boolean, what: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`never seen: ${what}`)), PATIENCE_MS);
+      const look = (): void => {
+        if (!holds()) return;
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve(performance.now());
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort();
+    await this.#done;
+  }
+}
