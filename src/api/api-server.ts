@@ -103,10 +103,11 @@ class ApiServer {
       const fault = await this.#fault(exchange);
       if (fault && (await suffer(fault, exchange, this.#options.clock)) === 'ended') return;
       const answer = await this.#answer(exchange);
-      this.#refuseUnread(exchange, answer);
+      const bytes = 'body' in answer ? Buffer.byteLength(answer.body) : 0;
+      this.#refuseUnread(exchange, bytes);
       if (fault === 'reset-after-commit') request.socket.resetAndDestroy();
       else if ('definition' in answer) await this.#stream(exchange, answer);
-      else this.#send(exchange, answer);
+      else this.#send(exchange, answer, bytes);
     } catch (error) {
       this.#fail(exchange, error);
     }
@@ -225,21 +226,30 @@ class ApiServer {
       this.#options.logger.error({ err: error, method, url: masked(url ?? '') }, 'request failed');
     }
     if (response.headersSent || response.destroyed) response.destroy();
-    else this.#send(exchange, statusAnswer(refusal ?? internalError()));
+    else this.#refuse(exchange, refusal ?? internalError());
+  }
+
+  #refuse(exchange: Exchange, error: StatusError): void {
+    const answer = statusAnswer(error);
+    this.#send(exchange, answer, Buffer.byteLength(answer.body));
   }
 
   /** Only of a read: what a write did must be said. */
-  #refuseUnread({ response, method, record }: Exchange, answer: Answer | WatchAnswer): void {
-    if (method !== 'GET' || !('body' in answer)) return;
-    if (this.#unread.take(record.user?.name ?? '', Buffer.byteLength(answer.body), response)) return;
+  #refuseUnread({ response, method, record }: Exchange, bytes: number): void {
+    if (method !== 'GET' || this.#unread.take(record.user?.name ?? '', bytes, response)) return;
     throw tooManyRequests('too much of earlier answers is unread: read it first');
   }
 
-  #send({ request, response, method, record }: Exchange, { code, headers, body }: Answer): void {
+  /** `bytes`: the length of the body, which for a long list takes its time to count. */
+  #send(
+    { request, response, method, record }: Exchange,
+    { code, headers, body }: Answer,
+    bytes: number,
+  ): void {
     const all: Record<string, string | number> = {
       'cache-control': 'no-cache, private',
       ...plainHeaders(headers),
-      'content-length': Buffer.byteLength(body),
+      'content-length': bytes,
     };
     if (record.id !== '') all['audit-id'] = record.id;
     if (isLast(request)) all['connection'] = 'close';

@@ -8,7 +8,7 @@ import { configFile, loadConfig } from '../config/load.ts';
 import type { ManagementConfig } from '../config/types.ts';
 import { TerminalError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
-import { openLocalAdministrator } from '../management/bootstrap/open-local-administrator.ts';
+import { openLocalAdministrator } from '../management/bootstrap/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 

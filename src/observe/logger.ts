@@ -31,9 +31,9 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
     formatters: { level: (label: string) => ({ level: label }) },
   };
   const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
-  const automatic = process.stderr.isTTY ? 'pretty' : 'json';
-  const format = options.format === 'auto' ? automatic : options.format;
-  if (format === 'json') return asLogger(pino(settings, destination));
+  const { format } = options;
+  if (format === 'json' || (format === 'auto' && !process.stderr.isTTY))
+    return asLogger(pino(settings, destination));
   // Loaded only for people: the JSON format must not pay for it.
   const { PinoPretty } = await import('pino-pretty');
   const stream = PinoPretty({

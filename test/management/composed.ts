@@ -7,7 +7,7 @@ import type { ManagementConfig } from '../../src/config/types.ts';
 import { isJsonObject, type JsonObject } from '../../src/lib/json.ts';
 import { systemClock, type Clock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
-import { openLocalAdministrator } from '../../src/management/bootstrap/open-local-administrator.ts';
+import { openLocalAdministrator } from '../../src/management/bootstrap/local-administrator.ts';
 import { startManagementApi, type ManagementApi } from '../../src/management/management-api.ts';
 import { silentLogger, type Logger } from '../../src/observe/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';

@@ -3,9 +3,10 @@
  * the API, before there is a key to ask with. The credential names the second in which it was made and is good for a minute.
  */
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { UserInfo } from '../../api/user.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { readMasterKey } from '../credentials/master-key.ts';
 import { ADMINISTRATORS, AUTHENTICATED } from '../identity.ts';
 
 export const LOCAL_ADMINISTRATOR: UserInfo = {
@@ -47,4 +48,13 @@ export class LocalAdministrator {
   #mac(madeAt: string): Buffer {
     return createHmac('sha256', this.#secret).update(madeAt).digest();
   }
+}
+
+/** For commands on the machine of the API. Undefined when no API has run over this folder. Throws `TerminalError` when its master key cannot be read. */
+export async function openLocalAdministrator(
+  dataDir: string,
+  clock: Clock,
+): Promise<LocalAdministrator | undefined> {
+  const key = await readMasterKey(dataDir, randomBytes);
+  return key && new LocalAdministrator(key.localAdministrator, clock);
 }

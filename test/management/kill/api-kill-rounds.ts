@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { once } from 'node:events';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { openLocalAdministrator } from '../../../src/management/bootstrap/open-local-administrator.ts';
+import { openLocalAdministrator } from '../../../src/management/bootstrap/local-administrator.ts';
 import { verifyDatabase } from '../../../src/store/sqlite/verify.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../composed.ts';

@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { isJsonObject, type JsonValue } from '../../../src/lib/json.ts';
 import { makeAccessKey } from '../../../src/management/credentials/access-key.ts';
 import { readMasterKey } from '../../../src/management/credentials/master-key.ts';
-import { openLocalAdministrator } from '../../../src/management/bootstrap/open-local-administrator.ts';
+import { openLocalAdministrator } from '../../../src/management/bootstrap/local-administrator.ts';
 import { readSigningKey, SIGNING_KEYS } from '../../../src/management/tokens/signing-key.ts';
 import { silentLogger } from '../../../src/observe/logger.ts';
 import { databaseFile } from '../../../src/store/sqlite/database-file.ts';

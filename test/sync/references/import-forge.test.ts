@@ -4,27 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { forgeHostImport, forgeVirtualImport, isImport } from '../../../src/sync/references/import-forge.ts';
-import type { ReferencedKind } from '../../../src/sync/references/referenced-kind.ts';
 import { createLabelTranslator } from '../../../src/translate/labels.ts';
 import { createNameTranslator } from '../../../src/translate/name-translator.ts';
 import { ownershipOf } from '../../../src/translate/ownership.ts';
 import { needsWrite } from '../../../src/write/diff.ts';
+import { GADGET_KIND } from './gadget-kind.ts';
 
-const RESOURCE = {
-  group: 'example.com',
-  version: 'v1',
-  kind: 'Gadget',
-  plural: 'gadgets',
-  isNamespaced: true,
-};
-const KIND: ReferencedKind = {
-  id: 'example.com/v1 Gadget',
-  virtual: RESOURCE,
-  host: RESOURCE,
-  isNamed: true,
-  isSynced: true,
-  isImportable: true,
-};
 const names = createNameTranslator({
   vcluster: 'vc',
   hostNamespace: 'host',
@@ -68,8 +53,12 @@ describe('the copy on the host', () => {
   test('is ours, has all content but status, and nothing that belongs to the original alone', () => {
     fc.assert(
       fc.property(object, (virtual) => {
-        const copy = forgeHostImport(virtual, KIND, { target: TARGET, host: undefined }, OPTIONS);
-        expect(ownershipOf(copy, RESOURCE, names)).toEqual({ kind: 'ours', virtual: VIRTUAL, uid: 'u1' });
+        const copy = forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
+        expect(ownershipOf(copy, GADGET_KIND.host, names)).toEqual({
+          kind: 'ours',
+          virtual: VIRTUAL,
+          uid: 'u1',
+        });
         expect(copy['spec']).toEqual(virtual['spec']);
         expect(copy['subsets']).toEqual(virtual['subsets']);
         expect(Object.hasOwn(copy, 'status')).toBe(false);
@@ -84,16 +73,16 @@ describe('the copy on the host', () => {
   test('is at its fixpoint after one write', () => {
     fc.assert(
       fc.property(object, object, (first, second) => {
-        const there = forgeHostImport(first, KIND, { target: TARGET, host: undefined }, OPTIONS);
+        const there = forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
         const stored = {
           ...there,
           status: { theirs: 1 },
           metadata: { ...there.metadata, uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] },
         };
-        const next = forgeHostImport(second, KIND, { target: TARGET, host: stored }, OPTIONS);
+        const next = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
         expect(next.metadata).toMatchObject({ uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] });
         expect(next['status']).toEqual({ theirs: 1 });
-        const again = forgeHostImport(second, KIND, { target: TARGET, host: next }, OPTIONS);
+        const again = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
         expect(needsWrite(again, next)).toBe(false);
       }),
     );
@@ -103,14 +92,19 @@ describe('the copy on the host', () => {
     const virtual: KubeObject = {
       metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
     };
-    const there = forgeHostImport(virtual, KIND, { target: TARGET, host: undefined }, OPTIONS);
+    const there = forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
     const { labels, annotations } = there.metadata;
     const metadata = {
       ...there.metadata,
       labels: { ...labels, a: 'x', l: 'theirs' },
       annotations: { ...annotations, b: 'x', n: 'theirs' },
     };
-    const next = forgeHostImport(virtual, KIND, { target: TARGET, host: { ...there, metadata } }, OPTIONS);
+    const next = forgeHostImport(
+      virtual,
+      GADGET_KIND,
+      { target: TARGET, host: { ...there, metadata } },
+      OPTIONS,
+    );
     expect(next.metadata.labels).toMatchObject({ a: '1', l: 'theirs' });
     expect(next.metadata.annotations).toMatchObject({ b: '1', n: 'theirs' });
   });
@@ -120,7 +114,7 @@ describe('the copy in the virtual cluster', () => {
   test('has the content of the original and of its metadata nothing', () => {
     fc.assert(
       fc.property(object, (source) => {
-        const copy = forgeVirtualImport(source, KIND, { virtual: VIRTUAL, current: undefined }, 'vc');
+        const copy = forgeVirtualImport(source, GADGET_KIND, { virtual: VIRTUAL, current: undefined }, 'vc');
         expect(isImport(copy, 'vc')).toBe(true);
         expect(copy['spec']).toEqual(source['spec']);
         expect(Object.hasOwn(copy, 'status')).toBe(false);
@@ -136,7 +130,7 @@ describe('the copy in the virtual cluster', () => {
   test('is known by both marks, and of this virtual cluster', () => {
     const copy = forgeVirtualImport(
       { metadata: VIRTUAL },
-      KIND,
+      GADGET_KIND,
       { virtual: VIRTUAL, current: undefined },
       'vc',
     );

@@ -4,22 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/types.ts';
 import type { ReferencedKind } from '../../../src/sync/references/referenced-kind.ts';
 import { describeRight, requiredRights } from '../../../src/sync/rights.ts';
-
-const RESOURCE = {
-  group: 'example.com',
-  version: 'v1',
-  kind: 'Gadget',
-  plural: 'gadgets',
-  isNamespaced: true,
-};
-const KIND: ReferencedKind = {
-  id: 'example.com/v1 Gadget',
-  virtual: RESOURCE,
-  host: RESOURCE,
-  isNamed: true,
-  isSynced: true,
-  isImportable: true,
-};
+import { GADGET_KIND } from './gadget-kind.ts';
 
 function rights(
   parts: Partial<ReferencedKind>,
@@ -31,7 +16,7 @@ function rights(
     virtual: { secret: '' },
     host: { namespace: 'team' },
   } as unknown as Config; // what rights depend on
-  const references = [{ ...KIND, ...parts }];
+  const references = [{ ...GADGET_KIND, ...parts }];
   return requiredRights(config, { isDryRun, references })
     .filter(({ resource }) => resource === 'gadgets')
     .map(describeRight);
