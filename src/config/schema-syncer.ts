@@ -61,12 +61,12 @@ const owner = z
 const sandbox = z
   .strictObject({
     expressionTimeout: duration(
-      'Time that one expression may take for one value.',
+      'Processor time that one expression may take for one value.',
       { minMs: 1, maxMs: MINUTE_MS },
       '100ms',
     ),
     batchTimeout: duration(
-      'Time that one round trip with many expressions may take.',
+      'Processor time that one round trip with many expressions may take.',
       { minMs: 10, maxMs: 5 * MINUTE_MS },
       '1s',
     ),

@@ -6,7 +6,8 @@
  * - `S` + {@link SetupFrame}: once, first. Answered with `H` when the child can take work.
  * - `P` + {@link ProgramFrame}: a program, before it is first used. `D` + id drops it.
  * - `G`: nothing is expected for a while, garbage may be collected.
- * - `B` + {@link GroupFrame}[]: a batch. `C` the same, one call and one answer per match.
+ * - `B` + {@link GroupFrame}[]: a batch. `C` + a digit + the same: one call and one answer per match; the digit says how
+ *   often it was stopped without having had its processor time: that many times its limit is added to the time that it may take.
  *
  * From the child, for the oldest batch that is not finished:
  * - `+` + {@link ColumnFrame}[]: results of the next matches, more will follow. `.` the same, and the batch is finished.

@@ -139,7 +139,7 @@ export class Scheduler {
       child.programs.add(frame.id);
       child.sendLater(`P${JSON.stringify(frame)}`);
     }
-    child.send((batch.isCareful ? 'C' : 'B') + text);
+    child.send((batch.isCareful ? `C${batch.starvations}` : 'B') + text);
     this.#inFlight.push({ batch, text });
     this.#options.batched(batch.matchesLeft);
     if (this.#inFlight.length === 1) this.#watchHead();
@@ -154,8 +154,8 @@ export class Scheduler {
     }
     const { batch, text } = head;
     const { expressionTimeoutMs, settings } = this.#options.source.setup;
-    const silenceMs =
-      expressionTimeoutMs * (batch.isCareful ? CAREFUL_SILENCE : FAST_SILENCE) + settings.shareMs;
+    const silence = batch.isCareful ? CAREFUL_SILENCE + batch.starvations : FAST_SILENCE;
+    const silenceMs = expressionTimeoutMs * silence + settings.shareMs;
     // Reading a long text and compiling programs is no fault of an expression.
     const allowanceMs = text.length / CHARS_PER_MS + batch.entries.length;
     this.#watchdog.expect(child, silenceMs, allowanceMs);

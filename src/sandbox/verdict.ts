@@ -46,7 +46,8 @@ const KINDS: Readonly<Record<Stop, EvaluateError['kind']>> = {
 export function judge(batch: Batch, stop: Stop, isFresh: boolean, by: Judge): boolean {
   const position = batch.position();
   if (position === undefined) return false;
-  if (stop === 'starved' && ++batch.starvations <= STARVATIONS_MAX) {
+  if (stop === 'starved' && batch.starvations < STARVATIONS_MAX) {
+    batch.starvations += 1;
     batch.isCareful = true;
   } else if (stop === 'late') {
     // Whoever had all of the time to itself has had enough; others begin anew.
@@ -58,6 +59,7 @@ export function judge(batch: Batch, stop: Stop, isFresh: boolean, by: Judge): bo
   } else {
     blame(batch, position, stop, by);
     batch.isCareful = false;
+    batch.starvations = 0;
   }
   batch.failQuarantined();
   return !batch.isFinished;

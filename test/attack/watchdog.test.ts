@@ -5,7 +5,7 @@ import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { MIB, outcomeOf, Room, said } from '../sandbox/room.ts';
+import { LIMITS, MIB, outcomeOf, Room, said } from '../sandbox/room.ts';
 
 const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
 const rooms: Room[] = [];
@@ -112,6 +112,25 @@ test('a child that dies by itself is replaced, and its work is done by the next'
   expect((await asked).values).toEqual(['after!']);
   expect((await room.ask(program, ['later'])).values).toEqual(['later!']);
   expect(room.sandbox.pids).not.toContain(pid);
+});
+
+test('what gets too little of the processor is given the time that it lost, and is not blamed', async () => {
+  const room = await open({ limits: { ...LIMITS, expressionTimeoutMs: 120 } });
+  const busy = room.define(
+    '(() => { let n = value; for (let i = 0; i < 6e6; i++) n = (n + i) % 7; return n; })()',
+  );
+  expect((await room.ask(room.define('value'), [1])).values).toEqual([1]);
+  const [pid = 0] = room.sandbox.pids;
+  const asked = room.ask(busy, [0]);
+  // A machine that gives the process one of eight milliseconds.
+  let millisecond = 0;
+  const turns = setInterval(() => {
+    process.kill(pid, millisecond++ % 8 === 0 ? 'SIGCONT' : 'SIGSTOP');
+  }, 1);
+  const answer = await asked;
+  clearInterval(turns);
+  process.kill(pid, 'SIGCONT');
+  expect(outcomeOf(answer, 0)).toEqual({ value: 1 });
 });
 
 test('all matches of one object together have a second, not each', async () => {

@@ -34,11 +34,30 @@ const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 const LIFELINE_BYTES = 16 * 1024 * 1024;
 const FAST_SHARE = 0.5;
+/** So much of its time an expression must have had of the processor to be blamed; but nobody waits for ever. */
+const PROCESSOR_SHARE = 0.9;
+const STARVED_FACTOR = 10;
 /** For what is not an expression. */
 const SETUP_TIMEOUT_MS = 5000;
 
 /** Text that crosses lies outside of both heaps, where neither notices how much there is. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
+
+/** Only the processor time counts against an expression: a machine that is too busy is not its fault. */
+class Stopwatch {
+  readonly #startedMs = performance.now();
+  readonly #used = process.threadCpuUsage();
+
+  elapsedMs(): number {
+    return performance.now() - this.#startedMs;
+  }
+
+  /** Had this process most of so much time? It counts as had when it has been waited for far too long. */
+  hadProcessorFor(limitMs: number): boolean {
+    const { user, system } = process.threadCpuUsage(this.#used);
+    return (user + system) / 1000 >= limitMs * PROCESSOR_SHARE || this.elapsedMs() > limitMs * STARVED_FACTOR;
+  }
+}
 
 let setup: SetupFrame | undefined;
 let ivm: typeof IsolatedVm | undefined;
@@ -122,7 +141,7 @@ function handle(frame: string): void {
       return;
     case 'B':
     case 'C':
-      run(body, frame.charAt(0) === 'C');
+      run(frame);
       crossedChars += frame.length;
       if (crossedChars > COLLECT_CHARS) collect();
       return;
@@ -137,28 +156,30 @@ function collect(): void {
   room?.collect.applySync(undefined, []);
 }
 
-function run(batch: string, isCareful: boolean): void {
+function run(frame: string): void {
   if (setup === undefined || room === undefined) throw new Error('no setup');
   const { expressionTimeoutMs, batchTimeoutMs } = setup;
   const { isolate, load, begin, resume, step } = room;
-  const started = performance.now();
-  let called = started;
-  const used = process.cpuUsage();
-  // Whoever is slow among many is only tried again alone.
-  const timeout = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
+  const isCareful = frame.charAt(0) === 'C';
+  const batch = frame.slice(isCareful ? 2 : 1);
+  const whole = new Stopwatch();
+  let call = whole;
+  // Whoever is slow among many is only tried again alone, and whoever got too little of the processor has that much more time.
+  const limit = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
+  const timeout = isCareful ? limit * (1 + Number(frame.charAt(1))) : limit;
   try {
     if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
-    called = performance.now();
+    call = new Stopwatch();
     let answer = isCareful
       ? step.applySync(undefined, [], { timeout })
       : begin.applySync(undefined, [batch], { timeout });
     send(answer);
     while (answer.charAt(0) === '+') {
-      called = performance.now();
-      if (called - started > batchTimeoutMs) {
+      if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs)) {
         send('L');
         return;
       }
+      call = new Stopwatch();
       answer = (isCareful ? step : resume).applySync(undefined, [], { timeout });
       send(answer);
     }
@@ -170,11 +191,8 @@ function run(batch: string, isCareful: boolean): void {
     }
     isolate.dispose();
     // Timers may be early by a tick.
-    const isLate = performance.now() - called >= timeout * 0.95;
-    // A machine that is too busy is not the expression's fault.
-    const { user, system } = process.cpuUsage(used);
-    const isStarved = (user + system) / 1000 < timeout / 2;
-    send(isLate ? (isStarved ? 'S' : 'T') : 'X');
+    const isLate = call.elapsedMs() >= timeout * 0.95;
+    send(isLate ? (call.hadProcessorFor(limit) ? 'T' : 'S') : 'X');
     room = openRoom();
   }
 }
