@@ -9,8 +9,9 @@ import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
 import { detectChanges, resolveChanges, type MergeInput } from '../translate/merge.ts';
+import { subsetsEqual } from '../translate/subsets-equality.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
-import { mapPatch, needsWrite, subsetsEqual } from '../write/diff.ts';
+import { mapPatch, needsWrite } from '../write/diff.ts';
 import { kindsToRecord } from './references/sweep.ts';
 
 export interface CopyForgeOptions {

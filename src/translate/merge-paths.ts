@@ -16,7 +16,7 @@ import {
 import { valueAt, withValueAt } from './json-path.ts';
 import { shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
 import { outermost, trieOf } from './path-trie.ts';
-import { equalsExcept, haveSameShape } from './subsets-equality.ts';
+import { equalsExcept, haveSameShape, storedSubsetsOf } from './subsets-equality.ts';
 import type { ConcretePath } from './types.ts';
 
 /** The three documents have the member `subsets`; all else in them is ignored. */
@@ -33,6 +33,7 @@ export interface PathMergeInput {
 }
 
 export interface PlannedPaths {
+  /** `host` and `desired` as stored, where there are paths. */
   readonly input: PathMergeInput;
   /** `desired` with the host's own values where it keeps them. */
   readonly base: JsonObject;
@@ -54,11 +55,18 @@ export interface PathMerge {
 
 const SUBSETS = 'subsets';
 
-export function planPaths(input: PathMergeInput): PlannedPaths {
-  const hostOwned = outermost(input.hostOwned.filter(isBelowSubsets), []);
-  const twoWay = outermost(input.twoWay.filter(isBelowSubsets), hostOwned);
+export function planPaths(given: PathMergeInput): PlannedPaths {
+  const hostOwned = outermost(given.hostOwned.filter(isBelowSubsets), []);
+  const twoWay = outermost(given.twoWay.filter(isBelowSubsets), hostOwned);
+  if (twoWay.length === 0 && hostOwned.length === 0)
+    return { input: given, base: given.desired, paths: [], needsReverse: false };
+  // What a patch brings in and no server keeps would look like a change of the host's.
+  const input = {
+    ...given,
+    host: given.host && storedSubsetsOf(given.host),
+    desired: storedSubsetsOf(given.desired),
+  };
   const base = keepHostValues(input, hostOwned);
-  if (twoWay.length === 0 && hostOwned.length === 0) return { input, base, paths: [], needsReverse: false };
   const isAligned = haveSameShape(input.virtual, input.desired) && haveSameShape(input.host, input.desired);
   const isOnlyTwoWay = isAligned && equalsExcept(base, input.host, trieOf(twoWay));
   const paths = [
@@ -72,10 +80,11 @@ export function planPaths(input: PathMergeInput): PlannedPaths {
   return { input, base, paths, needsReverse: paths.some(({ isTaken }) => isTaken) };
 }
 
-/** `reversed` is the host copy translated and patched back; undefined where nothing is taken. */
-export function resolvePaths(planned: PlannedPaths, reversed: JsonObject | undefined): PathMerge {
+/** `reversedHost` is the host copy translated and patched back; undefined where nothing is taken. */
+export function resolvePaths(planned: PlannedPaths, reversedHost: JsonObject | undefined): PathMerge {
   const { input, base, paths } = planned;
-  const isReversible = reversed !== undefined && haveSameShape(reversed, input.host);
+  const reversed = reversedHost && storedSubsetsOf(reversedHost);
+  const isReversible = haveSameShape(reversed, input.host);
   let [hostRoot, virtualRoot]: JsonValue[] = [base, input.virtual] as const;
   const section = new Map<string, SyncedEntry>();
   for (const { path, isHostOwned, isTaken } of paths) {

@@ -1,24 +1,47 @@
-/** Comparing `subsets` of two objects as an API server sees them, leaving out some paths. */
+/** `subsets` as an API server stores them, and comparing them so. */
 
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isJsonObject, jsonEquals, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { PathTrie } from './path-trie.ts';
 
 const SUBSETS = 'subsets';
 
-/** Equal but for values at the paths of the trie. Empty lists, null and nothing are the same, a port without a protocol is TCP. */
+export function subsetsEqual(a: JsonValue, b: JsonValue): boolean {
+  return jsonEquals(a, b) || jsonEquals(asStored(a), asStored(b));
+}
+
+/** An object with nothing but its `subsets`, as stored; they are missing where there are none. */
+export function storedSubsetsOf(object: JsonObject): JsonObject {
+  return storedObject({ [SUBSETS]: ownValue(object, SUBSETS) ?? null });
+}
+
+function asStored(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(asStored);
+  return isJsonObject(value) ? storedObject(value) : value;
+}
+
+/**
+ * Null, empty text and empty lists are left out, a port without a protocol is TCP. Every text that Endpoints may have empty is left out
+ * so: kube-apiserver refuses an empty ip, nodeName or appProtocol.
+ */
+function storedObject(object: JsonObject): JsonObject {
+  const stored: JsonObject = {};
+  for (const [member, content] of Object.entries(object)) {
+    if (content === null || content === '' || (Array.isArray(content) && content.length === 0)) continue;
+    setOwn(stored, member, asStored(content));
+  }
+  const isPort = Object.hasOwn(stored, 'port') && !Object.hasOwn(stored, 'protocol');
+  return isPort ? { ...stored, protocol: 'TCP' } : stored;
+}
+
+/** Equal but for values at the paths of the trie. */
 export function equalsExcept(a: JsonValue | undefined, b: JsonValue | undefined, except: PathTrie): boolean {
-  if (except.size === 0) return storedEquals(a, b);
+  if (except.size === 0) return jsonEquals(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((element, i) => sameBut(element, b[i], [except, i]));
   }
-  if (!isJsonObject(a) || !isJsonObject(b)) return storedEquals(a, b);
+  if (!isJsonObject(a) || !isJsonObject(b)) return jsonEquals(a, b);
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  // Only subsets are compared of whole objects: the trie of a root holds nothing else.
-  const compared = except.has(SUBSETS) ? [SUBSETS] : keys;
-  for (const key of compared) {
-    if (!sameBut(ownValue(a, key), ownValue(b, key), [except, key])) return false;
-  }
-  return true;
+  return [...keys].every((key) => sameBut(ownValue(a, key), ownValue(b, key), [except, key]));
 }
 
 function sameBut(
@@ -26,26 +49,9 @@ function sameBut(
   b: JsonValue | undefined,
   [except, segment]: readonly [PathTrie, string | number],
 ): boolean {
-  if (!except.has(segment)) return storedEquals(a, b);
+  if (!except.has(segment)) return jsonEquals(a, b);
   const below = except.get(segment);
   return below === undefined || equalsExcept(a, b, below);
-}
-
-function storedEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b);
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((element, i) => storedEquals(element, b[i]));
-  }
-  if (!isJsonObject(a) || !isJsonObject(b)) return a === b;
-  const isPort = Object.hasOwn(a, 'port') && Object.hasOwn(b, 'port');
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => {
-    const [x, y] = [ownValue(a, key), ownValue(b, key)];
-    return isPort && key === 'protocol' ? (x ?? 'TCP') === (y ?? 'TCP') : storedEquals(x, y);
-  });
-}
-
-function isNothing(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** The same number of subsets, and in each of addresses and ports. */

@@ -1,7 +1,8 @@
 /** What of an object has to be written: comparison and patches that know what an API server fills in by itself. */
 
 import type { KubeObject, ObjectMeta, StringMap } from '../kube/object.ts';
-import { isJsonObject, jsonEquals, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { jsonEquals, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { subsetsEqual } from '../translate/subsets-equality.ts';
 
 /** True when writing `wanted` over `actual` would change something. Metadata is compared by labels, annotations and owners only. */
 export function needsWrite(wanted: KubeObject, actual: KubeObject): boolean {
@@ -31,24 +32,6 @@ function contentEquals(wanted: KubeObject, actual: KubeObject): boolean {
 function contentOf(object: KubeObject, member: string): JsonValue {
   const value = Object.hasOwn(object, member) ? (object[member] as JsonValue | undefined) : undefined; // metadata is left out above
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0) ? null : value;
-}
-
-/** Equality of `subsets` as an API server sees it: what is empty does not exist, a port without a protocol is TCP. */
-export function subsetsEqual(a: JsonValue, b: JsonValue): boolean {
-  return jsonEquals(a, b) || jsonEquals(asStored(a), asStored(b));
-}
-
-/** As Go writes it: members that are null, empty text or empty lists are left out, at any depth. */
-function asStored(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(asStored);
-  if (!isJsonObject(value)) return value;
-  const stored: JsonObject = {};
-  for (const [member, content] of Object.entries(value)) {
-    if (content === null || content === '' || (Array.isArray(content) && content.length === 0)) continue;
-    setOwn(stored, member, asStored(content));
-  }
-  const isPort = Object.hasOwn(stored, 'port') && !Object.hasOwn(stored, 'protocol');
-  return isPort ? { ...stored, protocol: 'TCP' } : stored;
 }
 
 /** The members of a JSON merge patch that turn one map into another: values to set, null to remove. Undefined: equal. */

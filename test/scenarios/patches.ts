@@ -29,8 +29,8 @@ const PATCHES: JsonValue = [
   { path: at('selector'), labels: {} },
   {
     path: 'subsets[*].addresses[*].hostname',
-    expression: 'value + "-h"',
-    reverseExpression: 'value.replace(/-h$/, "")',
+    expression: 'value === "none" ? "" : value + "-h"',
+    reverseExpression: 'value === "none-h" ? "" : value.replace(/-h$/, "")',
   },
   { path: 'subsets[*].ports[*].port', expression: 'value + 1000' },
   { path: at('constant'), expression: '"fixed"' },
@@ -153,6 +153,32 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.whenCopy(key, (copy) => hostnameOf(copy) === 'virtual-h');
       await world.settle(daemon);
       expect(hostnameOf(await world.getVirtual(key))).toBe('virtual');
+    });
+
+    test('that make a text empty, which no API server stores, do not take it for a change of the host', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/emptied`;
+      const of = (...names: string[]): JsonValue => [
+        {
+          addresses: names.map((hostname, i) => ({ ip: `10.1.0.${i + 1}`, ...(hostname && { hostname }) })),
+          ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+        },
+      ];
+      await world.virtual.create('Endpoints', { ...endpoints(key), subsets: of('none', 'a') });
+      await world.whenCopy(key, (copy) => secondHostnameOf(copy) === 'a-h');
+      await world.virtual.merge('Endpoints', pair(key), { metadata: { labels: { touched: '1' } } });
+      await world.whenCopy(key, (copy) => copy.metadata.labels?.['touched'] === '1');
+      await world.settle(daemon);
+      expect(subsetsOf(await world.getVirtual(key))).toEqual(of('none', 'a'));
+
+      const subsets = subsetsOf(await world.getCopy(key)).map((one) => ({
+        ...one,
+        addresses: one.addresses?.with(1, { ip: '10.1.0.2', hostname: 'b-h' }),
+      }));
+      await onHost(key, { subsets });
+      await world.whenVirtual(key, (virtual) => secondHostnameOf(virtual) === 'b');
+      await world.settle(daemon);
+      expect(subsetsOf(await world.getVirtual(key))).toEqual(of('none', 'b'));
     });
 
     test('leave alone what has no such path', async () => {
@@ -368,4 +394,6 @@ function named(hostname: string, port: number): ReturnType<typeof subset> {
 const contention = (): number => Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const hostnameOf = (object: KubeObject): string | undefined => subsetsOf(object)[0]?.addresses?.[0]?.hostname;
+const secondHostnameOf = (object: KubeObject): string | undefined =>
+  subsetsOf(object)[0]?.addresses?.[1]?.hostname;
 const portOf = (object: KubeObject): number | undefined => subsetsOf(object)[0]?.ports?.[0]?.port;

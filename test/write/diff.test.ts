@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { mapPatch, needsWrite, subsetsEqual } from '../../src/write/diff.ts';
+import { mapPatch, needsWrite } from '../../src/write/diff.ts';
 
 const base: KubeObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', labels: { x: '1' } } };
 
@@ -21,19 +21,6 @@ describe('needsWrite', () => {
     ['a field nobody here knows', { ...base, extra: 1 }, true],
   ])('%s', (_what, actual, expected) => {
     expect(needsWrite(base, actual)).toBe(expected);
-  });
-
-  test('empty text is not stored', () => {
-    const wanted = [{ addresses: [{ ip: '10.0.0.1', hostname: '' }], ports: null }];
-    expect(subsetsEqual(wanted, [{ addresses: [{ ip: '10.0.0.1' }] }])).toBe(true);
-    expect(subsetsEqual(wanted, [{ addresses: [{ ip: '10.0.0.1', hostname: 'a' }] }])).toBe(false);
-  });
-
-  test('a port without a protocol is TCP', () => {
-    const wanted = [{ addresses: [{ ip: '10.0.0.1' }], notReadyAddresses: [], ports: [{ port: 80 }] }];
-    const stored = [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80, protocol: 'TCP' }] }];
-    expect(subsetsEqual(wanted, stored)).toBe(true);
-    expect(subsetsEqual(wanted, [{ ...stored[0], ports: [{ port: 80, protocol: 'UDP' }] }])).toBe(false);
   });
 });
 
