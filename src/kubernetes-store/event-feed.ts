@@ -83,9 +83,18 @@ export class EventFeed {
   }
 
   endAll(): void {
-    const watchers = [...this.#watchers];
-    this.#watchers.clear();
-    for (const { observer } of watchers) this.#guard(() => observer.end());
+    this.#end(() => true);
+  }
+
+  /** Ends watches that began after `from` and before `to`. */
+  endBetween(from: number, to: number): void {
+    this.#end(({ afterRevision }) => from < afterRevision && afterRevision < to);
+  }
+
+  #end(isEnded: (watcher: Watcher) => boolean): void {
+    const ended = [...this.#watchers].filter(isEnded);
+    for (const watcher of ended) this.#watchers.delete(watcher);
+    for (const { observer } of ended) this.#guard(() => observer.end());
   }
 
   #hand({ range, afterRevision, observer }: Watcher, event: StoreEvent): void {

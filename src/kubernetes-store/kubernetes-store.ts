@@ -101,7 +101,8 @@ export class KubernetesStore implements Store {
       bytesMax: options.historyBytesMax ?? HISTORY_BYTES_MAX,
     });
     const restarted = (revision: number): void => this.#restart(revision);
-    const mirror = new Mirror({ names, feed, ledger, damage, clock, restarted });
+    const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
+    const mirror = new Mirror({ names, feed, ledger, damage, clock, bookmarked, restarted });
     const observed = (revision: number): void => this.#observe(revision);
     const reader = new Reader({ names, secrets, mirror, damage, observed });
     this.#names = names;

@@ -17,6 +17,8 @@ export interface MirrorOptions {
   readonly ledger: WriteLedger;
   readonly damage: DamageReport;
   readonly clock: Clock;
+  /** The newest moment that an event or a bookmark told of. */
+  readonly bookmarked: () => number;
   /** Called when the server's versions begin anew at `revision`, and for the first list. */
   readonly restarted: (revision: number) => void;
 }
@@ -85,7 +87,8 @@ export class Mirror implements ListWatchSink {
     const revision = parseRevision(resourceVersion);
     const listed = this.#listed;
     this.#listed = [];
-    if (this.#isRewound || !this.#isSynced) this.#replace(listed, revision);
+    const isNew = this.#isRewound || !this.#isSynced || this.#isPast(listed);
+    if (isNew) this.#replace(listed, revision);
     else this.#catchUp(listed, revision);
     this.#isRewound = false;
     this.#isSynced = true;
@@ -116,8 +119,30 @@ export class Mirror implements ListWatchSink {
     this.#options.feed.restart(revision);
   }
 
-  /** What happened while nobody looked, as far as a list can tell. */
+  /** True when a list shows a state older than what is held: a backup was restored, and counted on beyond where the counter was. */
+  #isPast(listed: readonly KubeObject[]): boolean {
+    return listed.some((secret) => {
+      const held = this.#held.get(secret.metadata.name);
+      return held !== undefined && revisionOf(secret) < held.entry.revision;
+    });
+  }
+
+  /**
+   * What happened while nobody looked, as far as a list can tell: not what came and went, nor when something was deleted. Whoever read in
+   * this time knows more, and has to read again.
+   */
   #catchUp(listed: readonly KubeObject[], revision: number): void {
+    const { feed, ledger } = this.#options;
+    const known = Math.max(this.#revision, this.#options.bookmarked());
+    if (revision > known) feed.endBetween(known, revision);
+    for (const change of this.#changesTo(listed, revision)) this.#apply(change);
+    if (revision <= known) return;
+    feed.forget(revision);
+    ledger.blind((secretName) => !this.#held.has(secretName));
+  }
+
+  /** In the order of their revisions; of deletions only the list's is known. */
+  #changesTo(listed: readonly KubeObject[], revision: number): readonly Change[] {
     const gone = new Set(this.#held.keys());
     const changes: Change[] = [];
     for (const secret of listed) {
@@ -139,9 +164,7 @@ export class Mirror implements ListWatchSink {
       const before = this.#held.get(secretName);
       changes.push({ secretName, before, after: undefined, revision, isExact: false });
     }
-    for (const change of changes) this.#apply(change);
-    // When those were deleted is not known: a watch that begins inside this time could miss one.
-    if (gone.size > 0) this.#options.feed.forget(revision);
+    return changes;
   }
 
   #apply(change: Change): void {

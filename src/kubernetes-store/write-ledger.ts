@@ -58,9 +58,9 @@ export class WriteLedger {
     }
   }
 
-  /** The host's history has started anew. */
-  blind(): void {
-    for (const pending of this.#pending) pending.isBlind = true;
+  /** What became of these Secrets went by unseen: by default of all, as the host's history has started anew. */
+  blind(isMissed: (secretName: string) => boolean = () => true): void {
+    for (const pending of this.#pending) if (isMissed(pending.secretName)) pending.isBlind = true;
   }
 }
 

@@ -26,6 +26,8 @@ export interface WriterOptions {
   readonly eventWaitMs: number;
 }
 
+const MISSED = 'the events that would tell were missed';
+
 export class Writer {
   readonly #options: WriterOptions;
 
@@ -128,7 +130,9 @@ export class Writer {
     }
     if (seen.state === 'missing' && expectedRevision === undefined) {
       // A create that left nothing behind, not even an event, has not happened.
-      await this.#until(() => pending.seen !== undefined, patience, this.#options.eventWaitMs);
+      const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
+      await this.#until(isOver, patience, this.#options.eventWaitMs);
+      if (pending.seen === undefined && pending.isBlind) throw patience.exhausted(MISSED);
       return pending.seen;
     }
     // Somebody has written since, perhaps over what this write made: the mirror sees every state go by.
@@ -166,7 +170,7 @@ export class Writer {
     );
     if (pending.seen !== undefined) return pending.seen;
     if (!pending.isBlind && hasCaughtUp()) return undefined;
-    throw patience.exhausted('the events that would tell were missed');
+    throw patience.exhausted(MISSED);
   }
 
   async #expect(key: StoreKey, expectedRevision: number, patience: Patience): Promise<StoredEntry> {

@@ -34,6 +34,8 @@ interface Ground {
   readonly clock: FakeClock;
   readonly list: (revision: number, ...secrets: KubeObject[]) => void;
   readonly follow: (after: number, range?: { resource: string; namespace?: string }) => string[];
+  /** A moment without events, of which a bookmark told. */
+  readonly bookmark: (revision: number) => void;
 }
 
 function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logger } = {}): Ground {
@@ -42,7 +44,17 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
   const feed = new EventFeed({ logger, eventsMax, bytesMax });
   const ledger = new WriteLedger();
   const damage = new DamageReport(silentLogger, 'ns');
-  const mirror = new Mirror({ names, feed, ledger, damage, clock, restarted: () => undefined });
+  let bookmarked = 0;
+  const mirror = new Mirror({
+    names,
+    feed,
+    ledger,
+    damage,
+    clock,
+    bookmarked: () => bookmarked,
+    restarted: () => undefined,
+  });
+  const bookmark = (revision: number): void => void (bookmarked = revision);
   const follow: Ground['follow'] = (after, range = { resource: 'things' }) => {
     const seen: string[] = [];
     feed.subscribe(range, after, {
@@ -56,7 +68,7 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
     mirror.listPage(secrets);
     mirror.listComplete(String(revision));
   };
-  return { mirror, feed, ledger, clock, list, follow };
+  return { mirror, feed, ledger, clock, list, follow, bookmark };
 }
 
 function lineOf({ type, revision, entry, previous }: StoreEvent): string {
@@ -103,6 +115,38 @@ describe('the mirror', () => {
     expect(() => follow(20)).toThrow(StoreError);
     mirror.event('MODIFIED', await secret('a', 31));
     expect(seen.at(-1)).toBe('updated a @31/31 after 20');
+  });
+
+  test('ends watches that began in a time of which only a list tells: what came and went in it nobody saw', async () => {
+    const { feed, list, follow, bookmark } = prepare();
+    list(10, await secret('a', 5));
+    bookmark(12);
+    const [exact, bookmarked, blind, later] = [follow(10), follow(12), follow(15), follow(40)];
+    // Whoever listed at 15 saw b, of which the mirror never heard. Only the end makes them list again and find it gone.
+    list(30, await secret('a', 20));
+    expect([exact, bookmarked]).toEqual([['updated a @20/20 after 5'], ['updated a @20/20 after 5']]);
+    expect([blind, later]).toEqual([['end'], []]);
+    expect(feed.floor).toBe(30);
+    expect(() => follow(15)).toThrow(StoreError);
+  });
+
+  test('says no end to anybody when a list has nothing that was missed', async () => {
+    const { feed, list, follow, bookmark } = prepare();
+    list(10, await secret('a', 5));
+    bookmark(30);
+    const seen = follow(20);
+    list(30, await secret('a', 5));
+    expect([seen, feed.floor]).toEqual([[], 10]);
+  });
+
+  test('takes a list with an older state for a server that counts anew, wherever the counter stands', async () => {
+    const { list, follow } = prepare();
+    list(100, await secret('a', 90), await secret('b', 50));
+    const seen = follow(100);
+    // Restored from a backup made at 60, and busy since.
+    list(130, await secret('a', 55), await secret('b', 50));
+    expect(seen).toEqual(['end']);
+    expect(() => follow(120)).toThrow(StoreError);
   });
 
   test('takes no half list', async () => {
@@ -229,18 +273,16 @@ describe('writes under way', () => {
 
   test('know when a list left out what would tell', async () => {
     const { ledger, list } = prepare();
-    list(10, await secret('a', 5), await secret('b', 6));
+    list(10, await secret('a', 5), await secret('b', 6), await secret('d', 8));
     const name = (key: string): string => names.object(thing(key));
     const lost = ledger.open(name('a'), { writeId: 'elsewhere' });
     const found = ledger.open(name('a'), { writeId: 'a-20' });
     const gone = ledger.open(name('b'), { deletedRevision: 6 });
-    const untouched = ledger.open(name('c'), { writeId: 'c' });
-    list(30, await secret('a', 20));
-    expect([lost.isBlind, found.seen?.revision, gone.isBlind, untouched.isBlind]).toEqual([
-      true,
-      20,
-      true,
-      false,
-    ]);
+    // What this makes may have been deleted again by somebody.
+    const fleeting = ledger.open(name('c'), { writeId: 'c' });
+    const untouched = ledger.open(name('d'), { writeId: 'd' });
+    list(30, await secret('a', 20), await secret('d', 8));
+    expect([lost.isBlind, found.seen?.revision, gone.isBlind]).toEqual([true, 20, true]);
+    expect([fleeting.isBlind, untouched.isBlind]).toEqual([true, false]);
   });
 });
