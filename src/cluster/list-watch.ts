@@ -47,6 +47,8 @@ export interface ListWatchOptions {
   pageSize?: number;
   /** A watch in which not even a bookmark came for so long is given up. Default 150 s; bookmarks come about every minute. */
   silenceLimitMs?: number;
+  /** The longest wait before another attempt, but for what the server asks. Default 30 s. */
+  reconnectMaxMs?: number;
 }
 
 /** What a list-watch is doing, for people and for readiness. */
@@ -82,7 +84,7 @@ export class ListWatch {
 
   constructor(options: ListWatchOptions) {
     this.#options = options;
-    this.#delay = new ReconnectDelay(options.random);
+    this.#delay = new ReconnectDelay(options.random, options.reconnectMaxMs);
     this.#pageSize = options.pageSize ?? PAGE_SIZE;
     for (const [phase, outcome] of allTransitions()) options.metrics.expect(phase, outcome);
   }

@@ -12,10 +12,12 @@ export const RETRY_AFTER_MAX_MS = 120_000;
 
 export class ReconnectDelay {
   readonly #random: Random;
+  readonly #maxMs: number;
   #failures = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, maxMs = RECONNECT_MAX_MS) {
     this.#random = random;
+    this.#maxMs = maxMs;
   }
 
   /** Failures since the last healthy period. */
@@ -31,7 +33,7 @@ export class ReconnectDelay {
     retryAfterMs = 0,
     isShort = false,
   }: { retryAfterMs?: number | undefined; isShort?: boolean } = {}): number {
-    const capMs = backoffDelayMs(isShort ? 0 : this.#failures, RECONNECT_BASE_MS, RECONNECT_MAX_MS);
+    const capMs = backoffDelayMs(isShort ? 0 : this.#failures, RECONNECT_BASE_MS, this.#maxMs);
     this.#failures += 1;
     return Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) + this.#random() * capMs;
   }

@@ -58,6 +58,8 @@ const HISTORY_LIMIT = 2048;
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const EVENT_WAIT_MS = 1000;
+/** What is revoked while a replica waits lets in there until it has tried again, so the wait is short. */
+const RECONNECT_MAX_MS = 2000;
 const NO_METRICS: ListWatchMetrics = {
   expect: () => undefined,
   ended: () => undefined,
@@ -131,6 +133,7 @@ export class KubernetesStore implements Store {
       random,
       logger,
       metrics: options.metrics ?? NO_METRICS,
+      reconnectMaxMs: RECONNECT_MAX_MS,
     });
   }
 

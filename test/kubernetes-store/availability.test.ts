@@ -5,7 +5,7 @@ import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedd
 import type { Fault } from '../../src/api/faults.ts';
 import { plainAccess } from '../../src/cluster/access.ts';
 import { TerminalError } from '../../src/kube/errors.ts';
-import { silentLogger, type Logger } from '../../src/observe/logger.ts';
+import { silentLogger, type LogFields, type Logger } from '../../src/observe/logger.ts';
 import type { StoreEvent } from '../../src/store/types.ts';
 import { until } from '../cluster/ground.ts';
 import { keyNamed } from './crowd.ts';
@@ -115,6 +115,18 @@ describe('a host that is away', () => {
     await until(() => events.length === 5);
     expect(events.map(({ entry }) => entry.key.name)).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
     expect(ends).toBe(0);
+  });
+
+  test('is asked again every two seconds, however long it has been away: what is revoked meanwhile lets in here', async () => {
+    const delays: number[] = [];
+    const noteDelay = ({ delayMs }: LogFields): void => void delays.push(Number(delayMs));
+    const logger: Logger = { ...silentLogger, info: noteDelay, warn: noteDelay };
+    const options = { clock: hurried(1000), random: () => 0.999_999, logger };
+    await using _replica = await openReplica(plainAccess(cluster.url), options);
+    cluster.intercept(({ verb }) => (verb === 'watch' ? 'drop' : undefined));
+    cluster.disconnect();
+    await until(() => delays.length === 8);
+    expect(delays).toEqual([800, 1600, 2000, 2000, 2000, 2000, 2000, 2000]);
   });
 
   test('does not hold up closing', async () => {
