@@ -10,6 +10,7 @@ import {
 } from '../../src/api/embedded-cluster.ts';
 import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
+import { eventually } from '../scenarios/eventually.ts';
 import type { UserInfo } from '../../src/api/user.ts';
 
 const EP = '/api/v1/namespaces/default/endpoints';
@@ -36,6 +37,15 @@ class Ground implements AsyncDisposable {
     await this.client[Symbol.asyncDispose]();
     await this.cluster[Symbol.asyncDispose]();
   }
+}
+
+/** Resolves when there is nothing at the path any more. */
+async function gone(ground: Ground, path: string): Promise<void> {
+  await eventually(
+    () => ground.send('GET', path),
+    ({ status }) => status === 404,
+    { timeoutMs: 2000, what: `${path} is gone` },
+  );
 }
 
 describe('a new cluster', () => {
@@ -180,6 +190,32 @@ describe('namespaces', () => {
     );
     expect(await watch.summary(1)).toEqual(['DELETED n']);
     expect((await ground.send('GET', '/api/v1/namespaces/n')).status).toBe(404);
+  });
+});
+
+describe('deletions that leave the end to a garbage collector', () => {
+  test.for(['Orphan', 'Foreground'])('%s: end by themselves, for there is none', async (policy) => {
+    await using ground = await Ground.open();
+    await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
+    for (const [name, finalizers] of [
+      ['free', []],
+      ['held', ['example.com/hold']],
+    ] as const) {
+      await ground.send('POST', '/api/v1/namespaces/n/endpoints', {
+        metadata: { name, finalizers: [...finalizers] },
+      });
+    }
+    const path = (name: string): string => `/api/v1/namespaces/n/endpoints/${name}`;
+    for (const name of ['free', 'held']) {
+      const answer = await ground.send('DELETE', path(name), { propagationPolicy: policy });
+      expect(answer.json).toMatchObject({ metadata: { deletionTimestamp: expect.any(String) as string } });
+    }
+    await gone(ground, path('free'));
+    const held = (await ground.send('GET', path('held'))).json;
+    expect(held).toMatchObject({ metadata: { finalizers: ['example.com/hold'] } });
+    await ground.send('DELETE', '/api/v1/namespaces/n', { propagationPolicy: policy });
+    await ground.send('PATCH', path('held'), { metadata: { finalizers: null } }, MERGE);
+    await gone(ground, '/api/v1/namespaces/n');
   });
 });
 

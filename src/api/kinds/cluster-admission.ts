@@ -8,6 +8,7 @@ import type { Admission, CommittedWrite } from '../admission.ts';
 import { groupName } from '../target.ts';
 import type { DefinitionTable, ResourceDefinition } from '../resource-definition.ts';
 import { failure, forbidden, notFound } from '../status.ts';
+import { awaitsCollector, releaseFromCollector } from './cluster-finalizers.ts';
 import { finalized, isTerminating } from './namespace.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' };
@@ -69,6 +70,10 @@ export class ClusterAdmission implements Admission {
         // Later, so that the answer to the deletion shows the namespace as it stands now.
         setImmediate(() => void this.#empty(entry.key.name));
       }
+      // Later, for the same reason.
+      if (type === 'updated' && awaitsCollector(entry)) {
+        setImmediate(() => void this.#release(definition, entry));
+      }
       if (definition.isNamespaced && type === 'deleted') await this.#finish(entry.key.namespace);
     } catch (error) {
       this.#options.logger.warn({ err: error, key: entry.key }, 'follow-up of a write failed');
@@ -92,6 +97,16 @@ export class ClusterAdmission implements Admission {
       await this.#options.deleter().delete({ definition, namespace, name }, options);
     } catch (error) {
       if (!(error instanceof StatusError) || error.code !== 404) throw error;
+    }
+  }
+
+  async #release(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {
+    try {
+      const written = await releaseFromCollector(this.#options.store, definition, entry);
+      if (written) await this.afterWrite(definition, written);
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'closed') return;
+      this.#options.logger.warn({ err: error, key: entry.key }, 'ending a deletion failed');
     }
   }
 
