@@ -4,11 +4,22 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ObjectRegistry } from '../../src/api/object-registry.ts';
+import type { Target } from '../../src/api/target.ts';
+import type { UserInfo } from '../../src/api/user.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { ensureFirstKeyFile } from '../../src/management/bootstrap/first-key-file.ts';
+import type { Keys } from '../../src/management/keys/create-keys.ts';
+import { silentLogger } from '../../src/observe/logger.ts';
+import { MemoryStore } from '../../src/store/memory-store.ts';
+import type { Store, StoredEntry } from '../../src/store/types.ts';
 import { ADMINISTRATORS } from '../../src/management/identity.ts';
 import { LocalAdministrator } from '../../src/management/bootstrap/local-administrator.ts';
 import type { RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { makeKeys } from './keys/key-room.ts';
 
 describe('the administrator on the machine of the API', () => {
   const secret = Buffer.alloc(32, 1);
@@ -111,6 +122,63 @@ describe('bootstrapKeyFile', () => {
     expect(() => written()).toThrow('ENOENT');
   });
 
+  describe('of replicas that start at the same time', () => {
+    /** Of `files`, a replica each; all look for the first key before any of them makes it. */
+    async function startAtOnce(store: Store, files: readonly string[]): Promise<Keys[]> {
+      const met = new Barrier(files.length);
+      return Promise.all(
+        files.map(async (path) => {
+          const keys = makeKeys(store);
+          await keys.start();
+          const { definition, admission, authenticator } = keys;
+          const ports = { store, clock: systemClock, random: systemRandom, admission };
+          const registry = new MeetingRegistry(ports, met);
+          const authenticate = (key: string): Promise<UserInfo | undefined> =>
+            authenticator.authenticate(key);
+          await ensureFirstKeyFile({
+            file: path,
+            maxTtlMs: 0,
+            definition,
+            registry,
+            authenticate,
+            logger: silentLogger,
+          });
+          return keys;
+        }),
+      );
+    }
+
+    test.each([
+      ['each a file of its own', ['a.key', 'b.key', 'c.key']],
+      ['one file for all', ['shared.key', 'shared.key', 'shared.key']],
+    ])('one makes the key, the others go on: %s', async (_, names) => {
+      await using store = new MemoryStore();
+      const files = names.map((name) => join(folder, name));
+      const replicas = await startAtOnce(store, files);
+      const written = [...new Set(files)].map((path) => readFileSync(path, 'utf8').trim());
+      const [key = '', ...others] = written.filter((text) => text !== '');
+      expect(others).toEqual([]);
+      for (const { authenticator } of replicas)
+        expect((await authenticator.authenticate(key))?.name).toBe('admin');
+      for (const replica of replicas) await replica.stop();
+    });
+
+    test('the key that all bring along takes the place of the one before', async () => {
+      await using store = new MemoryStore();
+      const files = ['a.key', 'b.key', 'c.key'].map((name) => join(folder, name));
+      for (const key of [
+        'the-first-key-0123456789-0123456789-012',
+        'the-second-key-0123456789-0123456789-01',
+      ]) {
+        for (const path of files) writeFileSync(path, key);
+        const replicas = await startAtOnce(store, files);
+        for (const { authenticator } of replicas)
+          expect((await authenticator.authenticate(key))?.name).toBe('admin');
+        for (const replica of replicas) await replica.stop();
+      }
+    });
+  });
+
   test('a key that is too weak, or a folder that is not there, is said', async () => {
     writeFileSync(file, 'weak');
     await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be used: .*spec\.key/u);
@@ -118,3 +186,33 @@ describe('bootstrapKeyFile', () => {
     await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be written: .*ENOENT/u);
   });
 });
+
+/** Resolves for everybody when the last one has come; who comes later does not wait. */
+class Barrier {
+  readonly #open = Promise.withResolvers<void>();
+  #missing: number;
+
+  constructor(count: number) {
+    this.#missing = count;
+  }
+
+  wait(): Promise<void> {
+    if (--this.#missing === 0) this.#open.resolve();
+    return this.#open.promise;
+  }
+}
+
+class MeetingRegistry extends ObjectRegistry {
+  readonly #met: Barrier;
+
+  constructor(options: ConstructorParameters<typeof ObjectRegistry>[0], met: Barrier) {
+    super(options);
+    this.#met = met;
+  }
+
+  override async find(target: Target): Promise<StoredEntry | undefined> {
+    const found = await super.find(target);
+    await this.#met.wait();
+    return found;
+  }
+}

@@ -11,6 +11,7 @@ import { TerminalError } from '../../kube/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { StoreError } from '../../store/types.ts';
 import { EXTRA } from '../identity.ts';
 import { FIRST_KEY_NAME, firstKey } from './first-key.ts';
 
@@ -65,24 +66,26 @@ async function bringAlong(options: FirstKeyFileOptions, key: string): Promise<vo
       { file, name: FIRST_KEY_NAME },
       'bootstrapKeyFile has another key than before, which replaces it',
     );
-    await registry.store.delete(storeKey(target), entry.revision);
+    try {
+      await registry.store.delete(storeKey(target), entry.revision);
+    } catch (error) {
+      if (isOvertaken(error)) return bringAlong(options, key);
+      throw error;
+    }
   }
   await create(options, key).catch((error: unknown) => {
-    if (!(error instanceof StatusError)) throw error;
-    if (error.code === 409) return; // another replica was faster
-    throw unusable(file, 'used', error);
+    if (isOvertaken(error)) return;
+    throw error instanceof StatusError ? unusable(file, 'used', error) : error;
   });
 }
 
 async function makeFile(options: FirstKeyFileOptions): Promise<void> {
   const { file, logger, registry, definition } = options;
-  if (await registry.find(targetOf(definition))) {
-    logger.info(
-      { file, name: FIRST_KEY_NAME },
-      'the first key was made before and cannot be shown again: bootstrapKeyFile is not written',
-    );
-    return;
-  }
+  const isThere = (): void => {
+    const why = 'the first key was made before and cannot be shown again: bootstrapKeyFile is not written';
+    logger.info({ file, name: FIRST_KEY_NAME }, why);
+  };
+  if (await registry.find(targetOf(definition))) return isThere();
   // The file first: a key that nobody can write down would be lost.
   const handle = await open(file, 'a', 0o600).catch((error: unknown) => {
     throw unusable(file, 'written', error);
@@ -91,6 +94,8 @@ async function makeFile(options: FirstKeyFileOptions): Promise<void> {
   try {
     await writeNewKey(options, handle);
   } catch (error) {
+    // The file stays: where replicas share it, the key of the other one is about to be written into it.
+    if (isOvertaken(error)) return isThere();
     await unlink(file);
     throw error;
   }
@@ -116,6 +121,12 @@ async function create(
   const { value: body } = decodeObject(definition.schema, firstKey(maxTtlMs, key));
   const { object } = await registry.create({ ...targetOf(definition), name: '' }, body, CONTEXT);
   return object;
+}
+
+/** Another replica was faster. */
+function isOvertaken(error: unknown): boolean {
+  if (error instanceof StoreError) return error.code === 'missing' || error.code === 'conflict';
+  return error instanceof StatusError && error.code === 409;
 }
 
 function targetOf(definition: ResourceDefinition): Target {
