@@ -35,14 +35,9 @@ export async function applyObject(
 ): Promise<Written> {
   const { definition, name } = target;
   const sent = parseYaml(definition.kind, request.text);
-  const body = isJsonObject(sent) ? sent : {};
+  const body = isJsonObject(sent.value) ? sent.value : {};
   checkApplied(target, body);
-  const config = decodeBody(
-    definition,
-    { value: body, duplicates: [] },
-    request.options.fieldValidation,
-    request.warn,
-  );
+  const config = decodeBody(definition, sent, request.options.fieldValidation, request.warn);
   const applied = asSent(definition.schema, config, body);
   for (let attempt = 1; ; attempt++) {
     const entry = await registry.find(target);

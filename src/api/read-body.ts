@@ -1,6 +1,6 @@
 /** The body of a write → a decoded object of the kind that the URL names, with warnings or refusal for what does not belong. */
 
-import { parseAllDocuments, type Document, type YAMLParseError } from 'yaml';
+import { LineCounter, parseAllDocuments, type Document, type YAMLParseError } from 'yaml';
 import { apiVersionOf } from '../kube/object.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
@@ -9,6 +9,7 @@ import { parseJsonText } from './parse-json.ts';
 import { cannotBeHandled, decodeObject } from './schema/decode.ts';
 import { DecodeError } from './schema/decode-scalar.ts';
 import { duplicateFields } from './schema/duplicate-fields.ts';
+import { duplicateYamlKeys } from './schema/duplicate-yaml-keys.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from './schema/protobuf.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status.ts';
 import type { FieldValidation } from './write-options.ts';
@@ -20,7 +21,7 @@ export interface RawBody {
 
 export interface ParsedBody {
   readonly value: JsonValue;
-  /** Fields that the text names twice. */
+  /** Of each field that the text names twice, what is said about it. */
   readonly duplicates: readonly string[];
 }
 
@@ -36,7 +37,7 @@ export function parseBody(definition: ResourceDefinition, body: RawBody): Parsed
     case 'application/json':
       return parseJson(definition.kind, body.bytes.toString('utf8'));
     case 'application/yaml':
-      return { value: parseYaml(definition.kind, body.bytes.toString('utf8')), duplicates: [] };
+      return parseYaml(definition.kind, body.bytes.toString('utf8'));
     case PROTOBUF:
       return { value: parseProtobuf(definition, body.bytes), duplicates: [] };
     default:
@@ -54,7 +55,7 @@ function parseJson(kind: string, text: string): ParsedBody {
           'Kind string "json:\\"kind,omitempty\\"" }',
       );
     }
-    return { value, duplicates: duplicateFields(text) };
+    return { value, duplicates: duplicatesIn(text) };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw unrecognized(kind, error.message);
@@ -83,16 +84,17 @@ function unrecognized(kind: string, why: string): Error {
 }
 
 /** YAML, of which JSON is a part that most clients send and that is read much faster. */
-export function parseYaml(kind: string, text: string): JsonValue {
+export function parseYaml(kind: string, text: string): ParsedBody {
   if (text.startsWith('{')) {
     try {
-      return parseJsonText(text);
+      return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
     } catch {
       // It may still be YAML.
     }
   }
   if (text.length > YAML_BYTES_MAX) throw tooLarge(YAML_BYTES_MAX);
-  const documents = parseDocuments(kind, text);
+  const lines = new LineCounter();
+  const documents = parseDocuments(kind, text, lines);
   const [document, second] = documents;
   if (second) throw badRequest(`the body holds more than one YAML document; ${kind} is created one by one`);
   if (!document || document.errors.length > 0) {
@@ -100,15 +102,23 @@ export function parseYaml(kind: string, text: string): JsonValue {
   }
   try {
     const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
-    return parseJsonText(JSON.stringify(value ?? null)); // through JSON: no dates, no undefined
+    return {
+      value: parseJsonText(JSON.stringify(value ?? null)), // through JSON: no dates, no undefined
+      duplicates: duplicateYamlKeys(document, lines),
+    };
   } catch (error) {
     throw unrecognized(kind, error instanceof DecodeError ? error.message : 'the YAML cannot be resolved');
   }
 }
 
-function parseDocuments(kind: string, text: string): readonly Document.Parsed[] {
+function duplicatesIn(json: string): readonly string[] {
+  return duplicateFields(json).map((path) => `duplicate field ${JSON.stringify(path)}`);
+}
+
+function parseDocuments(kind: string, text: string, lineCounter: LineCounter): readonly Document.Parsed[] {
+  const options = { schema: 'core', uniqueKeys: false, logLevel: 'silent', lineCounter } as const;
   try {
-    const documents = parseAllDocuments(text, { schema: 'core', uniqueKeys: false, logLevel: 'silent' });
+    const documents = parseAllDocuments(text, options);
     return Array.isArray(documents) ? documents : [];
   } catch {
     // The parser walks by recursion.
@@ -170,7 +180,7 @@ export function decodeBody(
     const { value, unknownFields } = decodeObject(definition.schema, body);
     if (validation !== 'Ignore') {
       const problems = [
-        ...parsed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+        ...parsed.duplicates,
         ...unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
       ];
       if (validation === 'Strict' && problems.length > 0) {

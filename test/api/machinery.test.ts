@@ -113,6 +113,22 @@ describe('errors', () => {
     });
   });
 
+  test('say which keys YAML has twice, as kube-apiserver does, on create and on apply', async () => {
+    await using keys = await Keys.open();
+    const yaml = 'metadata: {name: k}\nspec:\n  ttl: 5\n  user: u\n  ttl: 6\n';
+    const applied = `apiVersion: ${TYPE.apiVersion}\nkind: ${TYPE.kind}\n${yaml}`;
+    const strict = await keys.send('POST', '?fieldValidation=Strict', yaml, 'application/yaml');
+    expect(strict.json).toMatchObject({ code: 400 });
+    expect(strict.json?.['message']).toContain('strict decoding error: line 5: key "ttl" already set in map');
+    const refused = await keys.send('PATCH', '/k?fieldManager=m&fieldValidation=Strict', applied, APPLY);
+    expect(refused.json).toMatchObject({ code: 400 });
+    const warned = await keys.send('POST', '', yaml, 'application/yaml');
+    expect(warned.headers.get('warning')).toBe('299 - "line 5: key \\"ttl\\" already set in map"');
+    expect(warned.json).toMatchObject({ spec: { ttl: 6 } });
+    const ignored = await keys.send('PATCH', '/k?fieldManager=m&fieldValidation=Ignore', applied, APPLY);
+    expect([ignored.status, ignored.headers.get('warning')]).toEqual([200, null]);
+  });
+
   test('of a malformed body do not print it', async () => {
     await using keys = await Keys.open();
     const answer = await keys.send('POST', '', '{"spec":{"key":"SECRET');
