@@ -204,6 +204,20 @@ const APPLIES: Step[] = [
     }),
     { headers: APPLY },
   ),
+  send.PATCH(
+    'update-before-apply',
+    `${EP}/ssa?fieldManager=u1`,
+    { metadata: { labels: { y: 'u' } } },
+    {
+      headers: MERGE_PATCH,
+    },
+  ),
+  send.PATCH(
+    'apply-conflict-update',
+    `${EP}/ssa?fieldManager=m9`,
+    endpoints('ssa', { metadata: { name: 'ssa', labels: { y: 'm' } } }),
+    { headers: APPLY },
+  ),
   send.PATCH('apply-no-manager', `${EP}/ssa`, endpoints('ssa'), { headers: APPLY }),
   send.PATCH('apply-no-kind', `${EP}/ssa?fieldManager=m`, { metadata: { name: 'ssa' } }, { headers: APPLY }),
   send.PATCH(

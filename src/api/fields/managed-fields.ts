@@ -166,12 +166,11 @@ function conflictText(conflicts: readonly { entry: Entry; paths: readonly string
   return `${count} conflicts: ${groups.join('\n')}`;
 }
 
-function managerText({ manager, operation, apiVersion, subresource, time }: Entry): string {
+function managerText({ manager, operation, apiVersion, subresource }: Entry): string {
   const name = JSON.stringify(manager);
   if (operation === 'Apply') return name;
   const via = subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`;
-  const at = time === '' || manager === 'before-first-apply' ? '' : ` at ${time}`;
-  return `${name}${via} using ${apiVersion}${at}`;
+  return `${name}${via} using ${apiVersion}`;
 }
 
 /** `managedFields: [{}]` is how a client forgets all managers. */
