@@ -11,6 +11,7 @@ import { makeAccessKey } from '../credentials/access-key.ts';
 import type { RandomBytes } from '../credentials/base62.ts';
 import { isSameDigest, type KeyDigests, type StoredCredential } from '../credentials/key-digests.ts';
 import type { Seal } from '../types.ts';
+import { disarmManifest } from './applied-manifest.ts';
 import { Disowner, holderOf, SEALED_FIELDS, sealedName, withoutSealed } from './write-only-fields.ts';
 
 /** A change of one of these makes tokens that were given out before worthless. */
@@ -54,6 +55,7 @@ export class StoredKeys implements ObjectView {
     const spec: JsonObject = { ...objectField(next, 'spec') };
     next['spec'] = spec;
     this.#disowner.disown(next);
+    disarmManifest(next);
     if (previous && stored) {
       keepUnnamed(spec, objectField(previous, 'spec'));
       this.#takeOutRepeated(spec, stored);

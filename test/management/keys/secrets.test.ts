@@ -3,6 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/lib/json.ts';
+import { KEY_STORAGE } from '../../../src/management/keys/key-kind.ts';
+import { textAt } from '../../cases.ts';
 import { readLines } from './watch-lines.ts';
 import { at, keyOf, KEYS_PATH, MINIMAL, openRoom, type Room } from './key-room.ts';
 
@@ -13,6 +15,7 @@ const SECRETS = {
   refreshToken: 'cmVmcmVzaC10b2tlbi1zZWNyZXQ=',
 };
 const { connectorData, idToken, accessToken, refreshToken } = SECRETS;
+const TYPE = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
 const SPEC: JsonObject = {
   identity: { userId: '1', connectorData },
   oidcLogin: { idToken, accessToken, refreshToken },
@@ -63,9 +66,7 @@ describe('secrets', () => {
     expect(await lines.next()).toContain('ADDED');
     expect(await lines.next()).toContain('MODIFIED');
     lines.close();
-    const stored = JSON.stringify(
-      await room.store.list({ resource: 'ownedaccesskeys.management.platform.sh' }),
-    );
+    const stored = JSON.stringify(await room.store.list({ resource: KEY_STORAGE }));
     const text = [dry.text, ...writes.map((write) => write.text), await everyView(room), lines.text].join(
       '\n',
     );
@@ -94,8 +95,7 @@ describe('secrets', () => {
   test('an apply that repeats its secrets is no change', async () => {
     await using room = await openRoom();
     const body = {
-      apiVersion: 'management.platform.sh/v1',
-      kind: 'OwnedAccessKey',
+      ...TYPE,
       metadata: { name: 'k1' },
       spec: { ...MINIMAL, ...SPEC, key: 'S3cret!S3cret-0123456789abcdefghij' },
     };
@@ -111,12 +111,38 @@ describe('secrets', () => {
     expect(keyOf(await apply('other'))).toBe('');
   });
 
+  test('the manifest that kubectl apply keeps in an annotation has none', async () => {
+    await using room = await openRoom();
+    const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+    const key = 'S3cret!S3cret-0123456789abcdefghij';
+    const body = { ...TYPE, metadata: { name: 'k1' }, spec: { ...MINIMAL, ...SPEC, key } };
+    const manifest = (description: string): JsonObject => {
+      const text = `${JSON.stringify({ ...body, spec: { ...body.spec, description } })}\n`;
+      return { annotations: { [annotation]: text } };
+    };
+    const write = { ...body, metadata: { name: 'k1', ...manifest('a') } };
+    expect((await room.send('POST', `${KEYS_PATH}?dryRun=All`, write)).text).not.toContain(key);
+    expect((await room.send('POST', KEYS_PATH, write)).status).toBe(201);
+    const again = await room.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('a'), spec: { key } });
+    expect(at(again.json, 'metadata.resourceVersion')).toBe(
+      at((await room.send('GET', `${KEYS_PATH}/k1`)).json, 'metadata.resourceVersion'),
+    );
+    await room.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('b'), spec: { description: 'b' } });
+    const stored = JSON.stringify(await room.store.list({ resource: KEY_STORAGE }));
+    const secrets = [key, ...Object.values(SECRETS)];
+    expect(leaked(stored + again.text + (await everyView(room)), secrets)).toEqual([]);
+    const { json } = await room.send('GET', `${KEYS_PATH}/k1`);
+    const kept = textAt(at(json, 'metadata.annotations') as JsonObject, annotation); // it was written
+    const spec = { ...MINIMAL, identity: { userId: '1' }, oidcLogin: {}, description: 'b' };
+    expect(JSON.parse(kept)).toEqual({ ...body, spec });
+  });
+
   test('a secret stays until it is emptied, or what holds it goes', async () => {
     await using room = await openRoom();
     await room.create('k1', SPEC);
     const sealed = async (): Promise<string[]> => {
       const entry = await room.store.get({
-        resource: 'ownedaccesskeys.management.platform.sh',
+        resource: KEY_STORAGE,
         namespace: '',
         name: 'k1',
       });
