@@ -2,7 +2,7 @@
 
 import { TransportError } from '../cluster/types.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { StoreError } from '../store/types.ts';
+import { orderedKey, StoreError, type StoreKey } from '../store/types.ts';
 
 export type Verdict =
   /** The host has decided: not found, conflict, gone. */
@@ -62,6 +62,11 @@ export function unanswered(
     `${placeOf(namespace)} did not confirm a write: it may have happened or not. ` +
     `Read the object before you try again: ${why}`;
   return failure({ reason: 'Timeout', code: 504, message }, error);
+}
+
+/** What is in the place of an object is none: nobody may say that it is not there, nor that it is. */
+export function unreadable(key: StoreKey, why: string): StoreError {
+  return new StoreError('unavailable', `${key.resource} ${orderedKey(key)}: ${why}`);
 }
 
 /** An error of the API, for what `StoreError` has no code. */

@@ -23,6 +23,7 @@ import {
 } from '../store/types.ts';
 import { DamageReport } from './damage-report.ts';
 import { EventFeed } from './event-feed.ts';
+import { unreadable } from './host-errors.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { Lists } from './lists.ts';
 import { Mirror } from './mirror.ts';
@@ -68,7 +69,8 @@ const NO_METRICS: ListWatchMetrics = {
 
 /**
  * Reads and writes go straight to the host, so that all replicas see one another's at once; one list-watch feeds all watches. Methods
- * reject with `StoreError` (`unavailable` when the host does not answer or lacks a right: nothing has happened then), and with
+ * reject with `StoreError` (`unavailable` when the host does not answer or lacks a right, or when somebody has damaged the Secret of just this
+ * object: nothing has happened then), and with
  * `StatusError` when it stays open whether a write happened (504), when an object is larger than a Secret (413), or when the host does
  * not take a Secret as it is (500).
  */
@@ -164,6 +166,7 @@ export class KubernetesStore implements Store {
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
     const seen = await this.#reader.see(key, this.#patience());
+    if (seen.state === 'damaged') throw unreadable(key, seen.why);
     return seen.state === 'entry' ? seen.entry : undefined;
   }
 

@@ -12,8 +12,10 @@ import type { SecretNames } from './secret-names.ts';
 export type Seen =
   | { readonly state: 'entry'; readonly entry: StoredEntry; readonly writeId: string }
   | { readonly state: 'missing' }
-  /** A Secret that is no object of the store, or not any more. */
-  | { readonly state: 'unreadable' };
+  /** A Secret that is no object of the store; `why` says so to people. */
+  | { readonly state: 'damaged'; readonly why: string }
+  /** A Secret whose deletion somebody's finalizer holds back. */
+  | { readonly state: 'terminating'; readonly why: string };
 
 export interface ReaderOptions {
   readonly names: SecretNames;
@@ -43,9 +45,15 @@ export class Reader {
         return { state: 'entry', entry: decoded.entry, writeId: decoded.writeId };
       case 'damaged':
         damage.found(secret, decoded.why);
-        return { state: 'unreadable' };
+        return {
+          state: 'damaged',
+          why: `its Secret ${name} cannot be read, ${decoded.why}: put it back from a backup, or delete it`,
+        };
       case 'terminating':
-        return { state: 'unreadable' };
+        return {
+          state: 'terminating',
+          why: `its Secret ${name} is held back by a finalizer: whoever put that there has to take it away`,
+        };
     }
   }
 

@@ -3,7 +3,7 @@
 import type { KubeObject } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../store/types.ts';
-import { refusedByHost } from './host-errors.ts';
+import { refusedByHost, unreadable } from './host-errors.ts';
 import type { HostSecrets } from './host-secrets.ts';
 import type { Mirror } from './mirror.ts';
 import type { Patience } from './patience.ts';
@@ -49,7 +49,7 @@ export class Writer {
           // A 404 speaks of the namespace: the host has nothing to create in.
           if (error.code === 404) throw refusedByHost(error, namespace);
           const seen = await reader.see(key, patience);
-          return seen.state === 'missing' ? undefined : taken(key, name, seen);
+          return seen.state === 'missing' ? undefined : taken(key, seen);
         },
       });
     } finally {
@@ -199,17 +199,14 @@ function written(key: StoreKey, value: JsonObject, answer: KubeObject): StoredEn
   return { key, value, revision: revisionOf(answer) };
 }
 
-function taken(key: StoreKey, secretName: string, seen: Seen): StoreError {
-  const what = `${key.resource} ${orderedKey(key)}`;
-  if (seen.state === 'entry') return new StoreError('exists', `${what} exists`, seen.entry);
-  return new StoreError(
-    'exists',
-    `the place of ${what} is taken by the Secret ${secretName}, which cannot be read as such: repair or delete it`,
-  );
+function taken(key: StoreKey, seen: Exclude<Seen, { state: 'missing' }>): StoreError {
+  if (seen.state !== 'entry') return unreadable(key, seen.why);
+  return new StoreError('exists', `${key.resource} ${orderedKey(key)} exists`, seen.entry);
 }
 
 function mismatch(key: StoreKey, expectedRevision: number, seen: Seen): StoreError {
   const what = `${key.resource} ${orderedKey(key)}`;
+  if (seen.state === 'damaged') return unreadable(key, seen.why);
   if (seen.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
   const message = `${what} is at revision ${seen.entry.revision}, not ${expectedRevision}`;
   return new StoreError('conflict', message, seen.entry);

@@ -11,7 +11,7 @@ import { TerminalError } from '../kube/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
-import type { Store } from '../store/types.ts';
+import { StoreError, type Store } from '../store/types.ts';
 import { splitPath } from './access/target.ts';
 import { BearerAuthenticator } from './bearer-authenticator.ts';
 import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
@@ -19,12 +19,14 @@ import { LocalAdministrator } from './bootstrap/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
 import { EXTRA } from './identity.ts';
 import { HostCluster, openStore } from './open-store.ts';
+import { KEY_STORAGE } from './keys/key-kind.ts';
 import { createRooms, type Rooms } from './rooms.ts';
 import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { openDocuments } from './serving/open-documents.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { serverVersion } from './serving/server-version.ts';
+import { SIGNING_KEYS } from './tokens/signing-key.ts';
 import type { KeyRecord } from './types.ts';
 
 export interface ManagementApiOptions {
@@ -49,12 +51,22 @@ export interface ManagementApi extends AsyncDisposable {
 
 /** Listens when it resolves. Rejects with a `TerminalError` where only a person can help: an address that is taken, a file that is wrong. */
 export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
+  try {
+    return await start(options);
+  } catch (error) {
+    // Nobody is served yet who could be asked to try again.
+    throw error instanceof StoreError ? new TerminalError(error.message, { cause: error }) : error;
+  }
+}
+
+async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   await using undo = new AsyncDisposableStack();
   const { config, logger, clock } = options;
   await makeDataDir(config.dataDir, logger);
   const host = undo.use(new HostCluster(options));
   const store = undo.use(await openStore(options, host));
-  const masterKey = await openMasterKey({ dataDir: config.dataDir, store, randomBytes, logger });
+  const madeWith = [KEY_STORAGE, SIGNING_KEYS];
+  const masterKey = await openMasterKey({ dataDir: config.dataDir, store, madeWith, randomBytes, logger });
   const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
   const rooms = createRooms({ ...options, store, masterKey, host });
   undo.defer(() => rooms.stop());

@@ -179,7 +179,7 @@ describe('a namespace that others use too', () => {
     });
   });
 
-  test('a damaged Secret is gone for readers, named once in the log, never overwritten, and back when it is repaired', async () => {
+  test('a damaged Secret is in no list, named to who asks for it and once in the log, never overwritten, and back when it is repaired', async () => {
     const { store } = replica;
     const events: StoreEvent[] = [];
     await store.create(thing('b'), {});
@@ -193,11 +193,17 @@ describe('a namespace that others use too', () => {
     await change('a', { data: { object: bad } });
     await until(() => events.length === 1);
     expect(events[0]).toMatchObject({ type: 'deleted', previous: { value: { x: 1 } } });
-    expect(await store.get(thing('a'))).toBeUndefined();
     expect(await listed()).toEqual(['b']);
-    await expect(store.create(thing('a'), { x: 2 })).rejects.toMatchObject({ code: 'exists' });
-    await expect(store.update(thing('a'), { x: 2 }, revision)).rejects.toMatchObject({ code: 'missing' });
-    await expect(store.delete(thing('a'), revision)).rejects.toMatchObject({ code: 'missing' });
+    const refusal = {
+      code: 'unavailable',
+      message:
+        `things /a: its Secret ${names.object(thing('a'))} cannot be read, data.object is not JSON: ` +
+        'put it back from a backup, or delete it',
+    };
+    await expect(store.get(thing('a'))).rejects.toMatchObject(refusal);
+    await expect(store.create(thing('a'), { x: 2 })).rejects.toMatchObject(refusal);
+    await expect(store.update(thing('a'), { x: 2 }, revision)).rejects.toMatchObject(refusal);
+    await expect(store.delete(thing('a'), revision)).rejects.toMatchObject(refusal);
     expect((await secretOf('a'))['data']).toEqual({ object: bad });
     expect(warnings).toEqual([
       { secret: names.object(thing('a')), namespace: 'default', why: 'data.object is not JSON' },
@@ -216,7 +222,7 @@ describe('a namespace that others use too', () => {
     await client.create(SECRETS, { ...rest, metadata: { name: 'copy', namespace: 'default', labels } });
     expect(await listed()).toEqual(['a']);
     await change('a', { metadata: { labels: { 'endpoint-syncer/namespace': 'elsewhere' } } });
-    expect(await store.get(thing('a'))).toBeUndefined();
+    await expect(store.get(thing('a'))).rejects.toThrow('its labels are not those of things /a');
     expect(warnings.map(({ why }) => why)).toEqual([
       'it holds things /a, whose name is another',
       'its labels are not those of things /a',
@@ -239,7 +245,10 @@ describe('a namespace that others use too', () => {
     expect(events[0]).toMatchObject({ type: 'deleted', revision: deleted.revision });
     expect(await store.get(thing('a'))).toBeUndefined();
     expect(await listed()).toEqual([]);
-    await expect(store.create(thing('a'), {})).rejects.toMatchObject({ code: 'exists' });
+    await expect(store.create(thing('a'), {})).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(`Secret ${names.object(thing('a'))} is held back by a finalizer`),
+    });
     await change('a', { metadata: { finalizers: null } });
     await store.create(thing('a'), { x: 2 });
     await until(() => events.length === 2);

@@ -1,30 +1,57 @@
-/** Two replicas of the API over Secrets in one host cluster: what one makes, the other knows. */
+/** Replicas of the API over Secrets in one host cluster: what one makes, the other knows. */
 
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { startEmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { plainAccess } from '../../src/cluster/access.ts';
+import { TerminalError } from '../../src/kube/errors.ts';
+import { SECRETS } from '../../src/kube/object.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { SecretNames } from '../../src/kubernetes-store/secret-names.ts';
+import { MASTER_KEY_PROOF } from '../../src/management/credentials/master-key.ts';
+import { SIGNING_KEYS, signingKeyName } from '../../src/management/tokens/signing-key.ts';
+import type { StoreKey } from '../../src/store/types.ts';
+import { clientOf } from '../kubernetes-store/ground.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed.ts';
 
-test('a key made at one is taken by the other at once, and refused when it is revoked there', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-replicas-'));
-  await using undo = new AsyncDisposableStack();
+let folder: string;
+let host: EmbeddedCluster;
+let undo: AsyncDisposableStack;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-replicas-'));
+  undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(folder, { recursive: true }));
-  const host = undo.use(await startEmbeddedCluster({ name: 'host' }));
-  const kubeconfig = join(folder, 'host.kubeconfig');
-  writeFileSync(kubeconfig, host.kubeconfig);
+  host = undo.use(await startEmbeddedCluster({ name: 'host' }));
+  writeFileSync(join(folder, 'host.kubeconfig'), host.kubeconfig);
+});
+
+afterEach(() => undo.disposeAsync());
+
+/** With the master key of the replica `like`, or with none yet. */
+async function start(name: string, like?: string): Promise<Composed> {
+  if (like !== undefined) {
+    mkdirSync(join(folder, name), { recursive: true });
+    copyFileSync(join(folder, like, 'master.key'), join(folder, name, 'master.key'));
+  }
   const config = {
     store: { driver: 'kubernetes' },
-    host: { kubeconfig, context: '', namespace: 'default' },
+    host: { kubeconfig: join(folder, 'host.kubeconfig'), context: '', namespace: 'default' },
   } as const;
-  const start = async (name: string): Promise<Composed> =>
-    undo.use(await startComposed({ dataDir: join(folder, name), config }));
+  return undo.use(await startComposed({ dataDir: join(folder, name), config }));
+}
+
+/** The Secret of an object, as somebody with kubectl would name it. */
+function secretOf(key: StoreKey): { namespace: string; name: string } {
+  return { namespace: 'default', name: new SecretNames('management').object(key) };
+}
+
+test('a key made at one is taken by the other at once, and refused when it is revoked there', async () => {
   const one = await start('one');
   await expect(start('stranger')).rejects.toThrow(/master\.key is missing/u);
-  mkdirSync(join(folder, 'two'), { recursive: true });
-  copyFileSync(join(folder, 'one', 'master.key'), join(folder, 'two', 'master.key'));
-  const two = await start('two');
+  const two = await start('two', 'one');
 
   const { text } = await one.key('shared');
   const there = two.as(text);
@@ -40,4 +67,23 @@ test('a key made at one is taken by the other at once, and refused when it is re
   await expect
     .poll(async () => (await one.as(text).send({ method: 'GET', path: KEYS_PATH })).status, { interval: 10 })
     .toBe(401);
+});
+
+test('a Secret that somebody damaged or deleted is named at the next start; a new master key never takes the place of the old', async () => {
+  const one = await start('one');
+  const { text } = await one.key('good');
+  await using client = clientOf(plainAccess(host.url));
+  const signingKey = { resource: SIGNING_KEYS, namespace: '', name: signingKeyName(1) };
+  const secret = secretOf(signingKey);
+  const data = (await client.get(SECRETS, secret))['data'] as JsonObject; // ours has some
+  await client.patch(SECRETS, secret, { type: 'merge', body: { data: { object: 'e30=' } } });
+  const opening = start('two', 'one');
+  await expect(opening).rejects.toThrow(TerminalError);
+  await expect(opening).rejects.toThrow(`its Secret ${secret.name} cannot be read`);
+  expect((await one.as(text).send({ method: 'GET', path: KEYS_PATH })).status).toBe(200);
+
+  await client.patch(SECRETS, secret, { type: 'merge', body: { data } });
+  await client.delete(SECRETS, secretOf(MASTER_KEY_PROOF), {});
+  await expect(start('stranger')).rejects.toThrow(/master\.key is missing/u);
+  await start('three', 'one');
 });

@@ -49,20 +49,21 @@ export class MasterKey {
 export interface MasterKeyOptions {
   readonly dataDir: string;
   readonly store: Store;
+  /** Resources whose objects are worth nothing without the key that they were made with. */
+  readonly madeWith: readonly string[];
   readonly randomBytes: RandomBytes;
   readonly logger: Logger;
 }
 
 /**
- * Reads the file, or makes it where neither the file nor a proof in the store exists. Throws `TerminalError` when the file is missing,
+ * Reads the file, or makes it where neither the file nor anything made with it exists. Throws `TerminalError` when the file is missing,
  * damaged, or not the one that the keys in the store were made with.
  */
 export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKey> {
   const { dataDir, store, randomBytes, logger } = options;
   const file = join(dataDir, FILE_NAME);
   let text = await readIfThere(file);
-  const proof = await store.get(MASTER_KEY_PROOF);
-  if (text === undefined && proof) {
+  if (text === undefined && (await isInUse(options))) {
     throw new TerminalError(
       `${file} is missing, but the store has keys that were made with it: put the file back from its backup (every replica needs the same), ` +
         'or begin with an empty store',
@@ -75,6 +76,16 @@ export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKe
     logger.warn({ file }, 'others than its owner may read the master key: chmod 600');
   }
   return key;
+}
+
+/** Somebody may have deleted the proof alone. */
+async function isInUse({ store, madeWith }: MasterKeyOptions): Promise<boolean> {
+  if (await store.get(MASTER_KEY_PROOF)) return true;
+  for (const resource of madeWith) {
+    const { entries } = await store.list({ resource }, { limit: 1 });
+    if (entries.length > 0) return true;
+  }
+  return false;
 }
 
 /** The key of an API that runs, or ran, over this folder; undefined when there is none. Throws `TerminalError` when it cannot be read. */
