@@ -4,6 +4,7 @@ import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import { verbOf, type ResourcePath } from './request-info.ts';
 import type { DefinitionTable, ResourceDefinition, Verb } from './resource-definition.ts';
+import { exactValue } from './selectors/field-selector.ts';
 import { forbidden, methodNotAllowed, noSuchResource } from './status.ts';
 import type { Target } from './target.ts';
 import type { UserInfo } from './user.ts';
@@ -56,22 +57,27 @@ function servedVerb(request: TargetRequest, { definition, subresource }: Target)
   const verb = verbOf(request.method, request.path, request.query);
   const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
   const isCollection = request.path.name === '';
-  // A namespaced object is made in its namespace, not over all of them.
-  const isNowhere = verb === 'create' && definition.isNamespaced && request.path.namespace === '';
+  // Namespaced objects are made, and deleted many at once, in their namespace, not over all of them.
+  const isWithin = verb === 'create' || verb === 'deletecollection';
+  const isNowhere = isWithin && definition.isNamespaced && request.path.namespace === '';
   const isMisplaced =
     verb === 'create' ? !isCollection : verb === 'update' || verb === 'patch' ? isCollection : false;
   if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
   return verb;
 }
 
-async function authorize(
-  { user, path, prefix, record }: TargetRequest,
-  verb: string,
-  authorizer: Authorizer,
-): Promise<void> {
-  const access: AccessRequest = { ...path, verb, path: '', prefix };
+async function authorize(request: TargetRequest, verb: string, authorizer: Authorizer): Promise<void> {
+  const { user, path, prefix, record } = request;
+  const name = askedName(request, verb);
+  const access: AccessRequest = { ...path, name, verb, path: '', prefix };
   const decision = await authorizer.authorize(user, access);
   recordDecision(record, decision);
   if (decision.isAllowed) return;
-  throw forbidden(path, path.name, denialText(user, access, decision));
+  throw forbidden(path, name, denialText(user, access, decision));
+}
+
+/** Of a list or a watch that is about one object, as `kubectl get NAME --watch` sends them, the name of that object. */
+function askedName({ path, query }: TargetRequest, verb: string): string {
+  if (verb !== 'list' && verb !== 'watch') return path.name;
+  return exactValue(query.get('fieldSelector') ?? '', 'metadata.name') ?? '';
 }

@@ -152,7 +152,9 @@ class ApiServer {
   async #answer(exchange: Exchange): Promise<Answer | WatchAnswer> {
     const { request, method, split, path, record } = exchange;
     const { resources, publicDocuments, throttle } = this.#options;
-    const document = publicDocuments.get(exchange.fullPath);
+    const document =
+      publicDocuments.get(exchange.fullPath) ??
+      (split?.prefix === '' ? publicDocuments.get(split.path) : undefined);
     if (document && (method === 'GET' || method === 'HEAD')) return document();
     const user = await this.#user(exchange);
     throttle?.admit(user, record.verb);

@@ -10,7 +10,7 @@ import type { RawAnswer } from '../contract/raw-client.ts';
 import { AUTH_CASES } from './auth-cases.ts';
 import { differences, MANAGEMENT_CASES, Run, type ManagementCase } from './case-runner.ts';
 import { completed, withoutSpec } from './complete-case.ts';
-import { startComposed, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
 import { PLATFORM_CASES } from './platform-cases.ts';
 
 let dataDir: string;
@@ -87,6 +87,38 @@ test('core v1 is there for lists of kubectl, and has no kinds', async () => {
   const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
   expect(await send('/api', aggregated)).toMatchObject({ items: [{ versions: [{ resources: [] }] }] });
   expect(await send('/api/v1/pods')).toMatchObject({ code: 404 });
+});
+
+test('a scope with names lets its key list and watch what it names, as kubectl get NAME --watch does', async () => {
+  await using api = await startComposed({ dataDir });
+  const keys = { group: 'management.platform.sh', resources: ['ownedaccesskeys'], resourceNames: ['k1'] };
+  const { client } = await api.key('k1', { scope: { rules: [{ resources: [keys] }] } });
+  await api.key('k2');
+  const list = (query: string): Promise<RawAnswer> =>
+    client.send({ method: 'GET', path: `${KEYS_PATH}?${query}` });
+  const one = await list('fieldSelector=metadata.name%3Dk1');
+  expect(one.json).toMatchObject({ items: [{ metadata: { name: 'k1' } }] });
+  // Allowed, and refused for another reason: nobody waits for an event.
+  const watch = await list('watch=1&resourceVersion=x&fieldSelector=metadata.name%3Dk1');
+  expect(watch.json).toMatchObject({ code: 400 });
+  const other = await list('fieldSelector=metadata.name%3Dk2');
+  expect(other.json).toMatchObject({ code: 403, details: { name: 'k2' } });
+  expect((await list('')).status).toBe(403);
+  expect((await list('fieldSelector=metadata.name!%3Dk2')).status).toBe(403);
+});
+
+test('what anybody may read is there below the prefix of the platform too', async () => {
+  await using api = await startComposed({ dataDir });
+  const nobody = api.as(undefined);
+  for (const path of ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks']) {
+    const answers = [path, `/kubernetes/management${path}`].map((each) =>
+      nobody.send({ method: 'GET', path: each }),
+    );
+    const [here, below] = await Promise.all(answers);
+    expect([below?.status, below?.text]).toEqual([200, here?.text]);
+  }
+  const elsewhere = { method: 'GET', path: '/kubernetes/cluster/a/version' };
+  expect((await nobody.send(elsewhere)).status).toBe(401);
 });
 
 describe('cases as they are', () => {

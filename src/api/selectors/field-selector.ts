@@ -7,8 +7,6 @@ export type FieldReader = (field: string) => string;
 
 export interface FieldSelector {
   matches(read: FieldReader): boolean;
-  /** The value that `field` must have, if the selector fixes it: lets a list become a look-up. */
-  exact(field: string): string | undefined;
 }
 
 interface Term {
@@ -27,8 +25,14 @@ export function parseFieldSelector(text: string, selectable: readonly string[]):
   }
   return {
     matches: (read) => terms.every(({ field, isEqual, value }) => (read(field) === value) === isEqual),
-    exact: (field) => terms.find((term) => term.field === field && term.isEqual)?.value,
   };
+}
+
+/** The value that `field` must have, if the selector fixes it, whatever else it names. Throws a 400 `StatusError` when the text does not parse. */
+export function exactValue(text: string, field: string): string | undefined {
+  return splitTerms(text)
+    .map(parseTerm)
+    .find((term) => term.field === field && term.isEqual)?.value;
 }
 
 /** Splits at commas that no backslash protects. */

@@ -247,8 +247,16 @@ describe('about oneself', () => {
       { verbs: ['create'] },
     ];
     ground.people.set('named', person('alice', [], { rules }));
-    const status = await ground.review('named', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {});
+    const status = await ground.review('named', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+      namespace: 'default',
+    });
     expect(status['incomplete']).toBe(true);
+  });
+
+  test('what one may do is asked about a namespace, as of a real server', async () => {
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+    const { json } = await ground.send('admin', 'POST', path, { spec: {} });
+    expect(json).toMatchObject({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
   });
 
   test('is asked here, not below targets', async () => {
