@@ -15,7 +15,7 @@ let cluster: EmbeddedCluster;
 /** A back-off of seconds takes milliseconds; the end of the patience never comes, however busy the machine. */
 const fast = { clock: hurried(50), timeoutMs: 1_000_000 };
 /** The same, and no patience. */
-const hasty = { clock: hurried(10), timeoutMs: 6000 };
+const hasty = { clock: hurried(10), timeoutMs: 10_000 };
 
 beforeEach(async () => {
   cluster = await startEmbeddedCluster({ name: 'host' });
