@@ -10,8 +10,11 @@ export default defineConfig({
     isolate: false,
     execArgv: ['--no-node-snapshot'],
     maxWorkers: 2,
-    // For the programs that tests start: what they compile is the same every time.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-tests') },
+    // Of this process alone; what tests start gets another from the setup file.
+    env: {
+      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-vitest'),
+    },
+    setupFiles: ['test/compile-cache.ts'],
     expect: { requireAssertions: true },
     testTimeout: 30_000,
   },

@@ -3,13 +3,13 @@
  * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
  */
 
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { NamespaceMode, SandboxLimits } from '../config/types.ts';
 import type { NamingFrame, SetupFrame } from './protocol.ts';
+import { stripTypes } from './strip-types.ts';
 import type { VclusterContext } from './types.ts';
 
 export interface GuestSource {
@@ -35,7 +35,6 @@ const REALM_FILES = [
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
 const SHARE_MS_MAX = 20;
-const STRIP_TIMEOUT_MS = 30_000;
 
 export function readGuestSource(
   vcluster: VclusterContext,
@@ -82,25 +81,6 @@ function readScripts(files: readonly string[]): string[] {
   );
   const plain = extension === 'ts' ? stripTypes(texts) : texts;
   return plain.map((text) => text.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, ''));
-}
-
-const STRIP = `
-const { readFileSync } = require('node:fs');
-const { stripTypeScriptTypes } = require('node:module');
-const texts = JSON.parse(readFileSync(0, 'utf8'));
-process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
-`;
-
-/** As Node does for every file of this program, but in a process that ends: the stripper would stay in this one with its 17 MiB. */
-function stripTypes(texts: readonly string[]): string[] {
-  const output = execFileSync(process.execPath, ['--no-warnings', '-e', STRIP], {
-    input: JSON.stringify(texts),
-    encoding: 'utf8',
-    env: {},
-    maxBuffer: 16 * MIB,
-    timeout: STRIP_TIMEOUT_MS,
-  });
-  return JSON.parse(output) as string[]; // what the script above writes
 }
 
 /** Finds the prebuilt addon for this Node as isolated-vm itself does. */

@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
+import { COMPILE_CACHE } from '../compile-cache.ts';
 import { killGroup, type Guardian } from '../e2e/guardian.ts';
 import { eventually } from './eventually.ts';
 
@@ -135,6 +136,5 @@ export class Daemon implements AsyncDisposable {
 /** Nothing of the developer's shell may change what the daemon does. Compiled code is shared by all starts: there are many. */
 function cleanEnv(): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env;
-  const cache = join(ROOT, 'node_modules', '.cache', 'endpoint-syncer-tests');
-  return { PATH, HOME, NO_COLOR: '1', NODE_COMPILE_CACHE: cache };
+  return { PATH, HOME, NO_COLOR: '1', NODE_COMPILE_CACHE: COMPILE_CACHE };
 }

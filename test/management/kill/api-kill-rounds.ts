@@ -16,7 +16,7 @@ import { KeyWriter } from './key-writer.ts';
 
 const CHILD = join(import.meta.dirname, 'api-to-kill.ts');
 /** Where the scripts of package.json have theirs. */
-const COMPILE_CACHE = join(import.meta.dirname, '../../../node_modules/.cache/compile');
+const COMPILE_CACHE = join(import.meta.dirname, '../../../node_modules/.cache/endpoint-syncer-scripts');
 const WRITERS = 6;
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 

@@ -11,7 +11,7 @@ import { Model, SHARED, WRITERS } from './kill-plan.ts';
 
 const CHILD = join(import.meta.dirname, 'store-to-kill.ts');
 /** Where the scripts of package.json have theirs. */
-const COMPILE_CACHE = join(import.meta.dirname, '../../../node_modules/.cache/compile');
+const COMPILE_CACHE = join(import.meta.dirname, '../../../node_modules/.cache/endpoint-syncer-scripts');
 /** Small, so that rows are forgotten all the time while the process is killed. */
 const HISTORY_LIMIT = 100;
 /** Processes that have started and wait: the start is what takes time. */

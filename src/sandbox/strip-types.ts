@@ -1,0 +1,68 @@
+/**
+ * TypeScript to JavaScript, as Node does it for every file of this program, but in a process that ends: the stripper would stay in this
+ * one with its 17 MiB. That process costs 100 ms of a processor, so what it made is kept beside Node's compile cache, where there is one.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { hash, randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
+import { join } from 'node:path';
+
+const BYTES_MAX = 16 * 1024 * 1024;
+const TIMEOUT_MS = 30_000;
+
+const STRIP = `
+const { readFileSync } = require('node:fs');
+const { stripTypeScriptTypes } = require('node:module');
+const texts = JSON.parse(readFileSync(0, 'utf8'));
+process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
+`;
+
+/** The same texts without types. `folder`: where what is made is kept, trusted as code is; undefined keeps nothing. */
+export function stripTypes(texts: readonly string[], folder = getCompileCacheDir()): string[] {
+  const input = JSON.stringify(texts);
+  if (folder === undefined) return parsed(strip(input));
+  // Another version of Node may strip differently.
+  const file = join(folder, `stripped-${hash('sha256', `${process.version} ${input}`, 'hex')}`);
+  const kept = read(file);
+  if (kept !== undefined) return parsed(kept);
+  const output = strip(input);
+  keep(file, output);
+  return parsed(output);
+}
+
+function strip(input: string): string {
+  return execFileSync(process.execPath, ['--no-warnings', '-e', STRIP], {
+    input,
+    encoding: 'utf8',
+    env: {},
+    maxBuffer: BYTES_MAX,
+    timeout: TIMEOUT_MS,
+  });
+}
+
+function parsed(output: string): string[] {
+  return JSON.parse(output) as string[]; // what the script above writes
+}
+
+/** Undefined where there is none, or where it is not whole: a disk may have been full, or lost power. */
+function read(file: string): string | undefined {
+  try {
+    const [sum = '', output = ''] = readFileSync(file, 'utf8').split('\n', 2);
+    return hash('sha256', output, 'hex') === sum ? output : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whole or not at all. A folder that may not be written is no reason not to start. */
+function keep(file: string, output: string): void {
+  const unfinished = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    writeFileSync(unfinished, `${hash('sha256', output, 'hex')}\n${output}`, { mode: 0o600, flag: 'wx' });
+    renameSync(unfinished, file);
+  } catch {
+    rmSync(unfinished, { force: true });
+  }
+}

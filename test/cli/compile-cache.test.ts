@@ -1,0 +1,40 @@
+/** Compiled code is kept between starts; V8 takes it only under the flags that it was compiled under, and it is made anew otherwise. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const run = promisify(execFile);
+
+test('what an installation compiles is what a start takes', { timeout: 60_000 }, async () => {
+  const cache = mkdtempSync(join(tmpdir(), 'endpoint-syncer-compiled-'));
+  try {
+    await run('sh', ['-c', postinstall().replace('node_modules/.cache/compile', cache)], { cwd: ROOT });
+    const before = kept(cache);
+    expect(before.size).toBeGreaterThan(100);
+    const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+    await run(process.execPath, [join(ROOT, 'src', 'main.ts'), 'run', '--help'], { env });
+    expect(kept(cache)).toEqual(before);
+  } finally {
+    rmSync(cache, { recursive: true, force: true });
+  }
+});
+
+function postinstall(): string {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: { postinstall: string };
+  };
+  return scripts.postinstall;
+}
+
+/** Every file, and when it was written last. */
+function kept(folder: string): Map<string, number> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+    statSync(join(folder, name)),
+  );
+  return new Map(files.filter((file) => file.isFile()).map(({ ino, mtimeMs }) => [`${ino}`, mtimeMs]));
+}
