@@ -43,7 +43,7 @@ const MANAGEMENT_RANKS: Record<string, number> = {
 const MANAGEMENT = 'management/';
 
 /** What runs in the sandbox child imports nothing of the daemon but types. */
-const GUEST = 'sandbox/guest';
+const GUEST = 'sandbox/guest/';
 
 function roomOf(file: string): string {
   const first = relative(SRC, file).split('/')[0] ?? '';
