@@ -4,16 +4,25 @@ import { Argument, type Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { ManagementConfig } from '../config/types.ts';
 import { TerminalError } from '../kube/errors.ts';
+import { systemClock } from '../lib/clock.ts';
+import { systemRandom } from '../lib/random.ts';
+import { HostCluster, verifySharedStore } from '../management/open-store.ts';
+import { silentLogger } from '../observe/logger.ts';
 import { backupDatabase } from '../store/sqlite/backup.ts';
 import { compactDatabase } from '../store/sqlite/compact.ts';
 import { databaseFile, refuseForeignLog } from '../store/sqlite/database-file.ts';
 import { verifyDatabase } from '../store/sqlite/verify.ts';
+import { StoreError, type StoreVerdict } from '../store/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './config-report.ts';
+import { packageVersion } from './version.ts';
 
 interface StoreOptions {
   readonly output?: string;
 }
+
+/** Where the Secrets of the kubernetes driver are. */
+const HOST_FIELDS = ['host.kubeconfig', 'host.context', 'host.namespace'];
 
 type Action = 'backup' | 'verify' | 'compact';
 
@@ -24,11 +33,11 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .argument('[file]', 'backup: the file to write; verify: the database or backup to check')
     .option('--output <file>', 'backup: the file to write');
-  addConfigOptions(command, ['dataDir', 'store.driver']);
+  addConfigOptions(command, ['dataDir', 'store.driver', ...HOST_FIELDS]);
   command.addHelpText(
     'after',
-    '\nbackup copies the database, also while the API runs; verify checks the database or a backup;\n' +
-      'compact forgets history and gives back space, while the API does not run.',
+    '\nbackup copies the database, also while the API runs; verify checks the database or a backup, or with the\n' +
+      'kubernetes driver the Secrets; compact forgets history and gives back space, while the API does not run.',
   );
   command.action(async (action: Action, file: string | undefined, options: StoreOptions) => {
     exit(await run(command, action, { file, output: options.output }));
@@ -48,6 +57,7 @@ async function run(command: Command, action: Action, files: Files): Promise<numb
   const config = await managementConfig(command);
   if (typeof config === 'number') return config;
   const { driver } = config.store;
+  if (driver === 'kubernetes' && action === 'verify') return guarded(() => verifyShared(config));
   if (driver !== 'sqlite')
     return usageError(`managementApi.store.driver is ${driver}: ${OTHER_DRIVERS[driver]}`);
   const database = databaseFile(config.dataDir);
@@ -98,11 +108,11 @@ async function managementConfig(command: Command): Promise<ManagementConfig | nu
   }
 }
 
-function guarded(work: () => number): number {
+async function guarded(work: () => number | Promise<number>): Promise<number> {
   try {
-    return work();
+    return await work();
   } catch (error) {
-    if (!(error instanceof TerminalError)) throw error;
+    if (!(error instanceof TerminalError) && !(error instanceof StoreError)) throw error;
     process.stderr.write(`error: ${error.message}\n`);
     return 1;
   }
@@ -117,7 +127,23 @@ function backup(database: string, target: string): number {
 
 function verify(file: string): number {
   refuseForeignLog(file);
-  const { problems, objects, revision } = verifyDatabase(file);
+  return report(verifyDatabase(file));
+}
+
+async function verifyShared(config: ManagementConfig): Promise<number> {
+  const options = {
+    config,
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    version: packageVersion(),
+    signal: new AbortController().signal,
+  };
+  await using host = new HostCluster(options);
+  return report(await verifySharedStore(options, host));
+}
+
+function report({ problems, objects, revision }: StoreVerdict): number {
   if (problems.length === 0) process.stdout.write(`ok: ${objects} objects, revision ${revision}\n`);
   else process.stdout.write(problems.map((problem) => `${problem}\n`).join(''));
   return problems.length === 0 ? 0 : 1;

@@ -72,6 +72,11 @@ export class HostSecrets {
     }
   }
 
+  /** As they are now, whatever their labels. */
+  async listOfType(type: string, options: RequestOptions): Promise<SecretList> {
+    return await this.#pages({ fieldSelector: `type=${type}`, limit: PAGE_SIZE }, options, undefined);
+  }
+
   /** Where the host's counter stands, not earlier than when it was asked. */
   async revision(options: RequestOptions): Promise<number> {
     const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${NOBODY}` }, options);

@@ -24,7 +24,8 @@ export type Decoded =
   /** Somebody else has changed what only the store may change. */
   | { readonly state: 'damaged'; readonly why: string };
 
-const TYPE = 'endpoint-syncer/object';
+/** `type` of the Secrets that hold objects. */
+export const OBJECT_TYPE = 'endpoint-syncer/object';
 const WRITE_ID = 'endpoint-syncer/write';
 const FIELD = 'object';
 /** Kubernetes' limit for everything that a Secret holds, `core.MaxSecretSize`. */
@@ -48,7 +49,7 @@ export async function encodeSecret(
       labels: names.objectLabels(key),
       annotations: { [WRITE_ID]: writeId },
     },
-    type: TYPE,
+    type: OBJECT_TYPE,
     data: { [FIELD]: (await packed(key, text)).toString('base64') },
   };
 }

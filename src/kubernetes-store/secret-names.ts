@@ -50,6 +50,12 @@ export class SecretNames {
     };
   }
 
+  /** By the label of the store; where somebody has removed it, nobody can tell whose a Secret is. */
+  mayBeOurs(labels: StringMap): boolean {
+    const store = labels[STORE];
+    return store === undefined || store === labelValue(this.#store);
+  }
+
   notesLabels(table: string): StringMap {
     return { ...this.#labels('notes'), [RESOURCE]: labelValue(table) };
   }

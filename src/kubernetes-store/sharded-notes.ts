@@ -25,7 +25,8 @@ type Changes = ReadonlyMap<string, string | undefined>;
 
 /** Room for about a hundred thousand notes; a change of many notes costs so many requests at most. */
 const SHARDS = 8;
-const TYPE = 'endpoint-syncer/notes';
+/** `type` of the Secrets that hold notes. */
+export const NOTES_TYPE = 'endpoint-syncer/notes';
 const FIELD = 'notes';
 
 /** A shard as it was last read or written; a write that builds on an old one is refused by the host. */
@@ -102,7 +103,7 @@ export class ShardedNotes implements Notes {
 
   #newShard(name: string, data: JsonObject): KubeObject {
     const labels = this.#options.names.notesLabels(this.#options.table);
-    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, labels }, type: TYPE, data };
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, labels }, type: NOTES_TYPE, data };
   }
 
   async #packed(notes: ReadonlyMap<string, string>): Promise<string> {
@@ -140,7 +141,8 @@ function shardOf(key: string): number {
   return (createHash('sha256').update(key).digest()[0] ?? 0) % SHARDS;
 }
 
-function readNotes({ data }: KubeObject): ReadonlyMap<string, string> | undefined {
+/** Undefined: somebody has damaged them. */
+export function readNotes({ data }: KubeObject): ReadonlyMap<string, string> | undefined {
   const base64 = isJsonObject(data) ? data[FIELD] : undefined;
   if (typeof base64 !== 'string') return undefined;
   try {

@@ -6,13 +6,14 @@ import type { WatchClient } from '../cluster/types.ts';
 import type { ManagementConfig } from '../config/types.ts';
 import { TerminalError } from '../kube/errors.ts';
 import { openKubernetesStore } from '../kubernetes-store/open-store.ts';
+import { verifySecrets } from '../kubernetes-store/verify.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { Logger } from '../observe/logger.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { databaseFile } from '../store/sqlite/database-file.ts';
 import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
-import type { Store } from '../store/types.ts';
+import type { Store, StoreVerdict } from '../store/types.ts';
 
 export interface OpenStoreOptions {
   readonly config: ManagementConfig;
@@ -35,16 +36,25 @@ export async function openStore(options: OpenStoreOptions, host: HostCluster): P
       return new MemoryStore();
     case 'sqlite':
       return SqliteStore.open({ file: databaseFile(config.dataDir), clock, logger });
-    case 'kubernetes': {
-      const { client, namespace } = host.connected();
-      if (namespace === '') {
-        throw new TerminalError(
-          'managementApi.store: the kubernetes driver needs a namespace for its Secrets: set endpointSyncer.host.namespace',
-        );
-      }
-      return openKubernetesStore({ client, namespace, name: SHARED_STORE, clock, random, logger }, signal);
-    }
+    case 'kubernetes':
+      return openKubernetesStore({ ...secretsOf(host), clock, random, logger }, signal);
   }
+}
+
+/** See {@link verifySecrets}. Throws a `TerminalError` where no cluster or no namespace is named. */
+export function verifySharedStore(
+  { clock, random }: OpenStoreOptions,
+  host: HostCluster,
+): Promise<StoreVerdict> {
+  return verifySecrets({ ...secretsOf(host), clock, random });
+}
+
+function secretsOf(host: HostCluster): { client: WatchClient; namespace: string; name: string } {
+  const { client, namespace } = host.connected();
+  if (namespace !== '') return { client, namespace, name: SHARED_STORE };
+  throw new TerminalError(
+    'managementApi.store: the kubernetes driver needs a namespace for its Secrets: set endpointSyncer.host.namespace',
+  );
 }
 
 /** The host cluster for those parts that need one; nothing is read or opened before one of them asks. */

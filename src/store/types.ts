@@ -141,6 +141,14 @@ export interface Notes {
   write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
+/** What a check of everything that a store keeps has found. */
+export interface StoreVerdict {
+  /** One sentence each; nothing when the store is sound. */
+  readonly problems: readonly string[];
+  readonly objects: number;
+  readonly revision: number;
+}
+
 /** The text by which lists are ordered and continued: `namespace/name`. */
 export function orderedKey(key: Pick<StoreKey, 'namespace' | 'name'>): string {
   return `${key.namespace}/${key.name}`;

@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startEmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { plainAccess } from '../../src/cluster/access.ts';
+import { SECRETS } from '../../src/kube/object.ts';
+import { SecretNames } from '../../src/kubernetes-store/secret-names.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
 import { databaseFile } from '../../src/store/sqlite/database-file.ts';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { clientOf, openReplica } from '../kubernetes-store/ground.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 let folder = '';
@@ -64,6 +70,53 @@ test('each problem is a line on standard output, exit 1', async () => {
   ]);
 });
 
+test('verifies the Secrets of the kubernetes driver, whatever was done to them', async () => {
+  await using host = await startEmbeddedCluster({ name: 'host' });
+  const kubeconfig = join(folder, 'host.kubeconfig');
+  writeFileSync(kubeconfig, host.kubeconfig);
+  const flags = [
+    '--store-driver',
+    'kubernetes',
+    '--host-kubeconfig',
+    kubeconfig,
+    '--host-namespace',
+    'default',
+  ];
+  const verify = (): Promise<CapturedRun> => run('verify', '--config', config, ...flags);
+  const keyOf = (name: string) => ({ resource: 'things', namespace: '', name });
+  await using client = clientOf(plainAccess(host.url));
+  const change = async (name: string, body: JsonObject): Promise<unknown> =>
+    client.patch(SECRETS, { namespace: 'default', name }, { type: 'merge', body });
+  await using one = await openReplica(plainAccess(host.url), { name: 'management' });
+  await using other = await openReplica(plainAccess(host.url), { name: 'other' });
+  const names = new SecretNames('management');
+  const [sound, cut, unlabelled, held] = ['sound', 'cut', 'unlabelled', 'held'].map(keyOf);
+  if (!sound || !cut || !unlabelled || !held) throw new Error('four were made');
+  for (const key of [sound, cut, unlabelled, held]) await one.store.create(key, {});
+  await one.store.notes('seen').write(new Map([['a', 'b']]));
+  await other.store.create(cut, {});
+  expect(await verify()).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^ok: 4 objects, revision \d+\n$/u) as string,
+  });
+
+  await change(names.object(cut), { data: { object: 'e30=' } });
+  await change(new SecretNames('other').object(cut), { data: { object: 'e30=' } });
+  await change(names.object(unlabelled), { metadata: { labels: { 'endpoint-syncer/part': null } } });
+  await change(names.object(held), { metadata: { finalizers: ['example.com/hold'] } });
+  await client.delete(SECRETS, { namespace: 'default', name: names.object(held) }, {});
+  const { code, out, err } = await verify();
+  expect([code, err]).toEqual([1, '']);
+  expect(out.split('\n').toSorted()).toEqual([
+    '',
+    `Secret ${names.object(cut)}: data.object does not say what it is`,
+    `Secret ${names.object(held)}: it was deleted, but a finalizer holds it back: take that away`,
+    `Secret ${names.object(unlabelled)}: its labels are not those of things /unlabelled`,
+  ]);
+  const nobody = await run('verify', '--config', config, ...flags, '--host-context', 'nobody');
+  expect([nobody.code, nobody.out]).toEqual([1, '']);
+});
+
 test('where nothing is stored yet, nothing is made', async () => {
   for (const action of [['backup', join(folder, 'copy.db')], ['verify'], ['compact']]) {
     const { code } = await run(...action, '--config', config);
@@ -82,8 +135,11 @@ test('wrong usage is exit 2, with what is right', async () => {
   expect((await errorOf('verify', '--output', 'b'))[0]).toBe(2);
   expect((await errorOf('compact', 'a'))[0]).toBe(2);
   expect((await errorOf('restore'))[0]).toBe(2);
-  for (const driver of ['memory', 'kubernetes']) {
-    const [code, err] = await errorOf('verify', '--store-driver', driver);
+  for (const [action, driver] of [
+    ['verify', 'memory'],
+    ['compact', 'kubernetes'],
+  ] as const) {
+    const [code, err] = await errorOf(action, '--store-driver', driver);
     expect(code).toBe(2);
     expect(err).toContain(`error: managementApi.store.driver is ${driver}: `);
   }

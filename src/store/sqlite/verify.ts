@@ -4,19 +4,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../kube/errors.ts';
 import { RevisionedState } from '../revisioned-state.ts';
 import { openForReading } from './database-file.ts';
+import type { StoreVerdict } from '../types.ts';
 import { Replay } from './replay.ts';
 import { readCounters, readLog, readPresent } from './statements.ts';
 import { storageMessage } from './storage-error.ts';
 
-export interface Verdict {
-  /** One sentence each; nothing when the database is sound. */
-  readonly problems: readonly string[];
-  readonly objects: number;
-  readonly revision: number;
-}
-
 /** Works while another process writes: everything is read at one moment. A file that cannot be read at all is a problem too. */
-export function verifyDatabase(file: string): Verdict {
+export function verifyDatabase(file: string): StoreVerdict {
   const problems: string[] = [];
   const state = new RevisionedState({ eventsMax: 1, bytesMax: 0 });
   try {
