@@ -67,9 +67,10 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   const scope = grantScope(spec, caller.user);
   const granted = grantTtl(spec, options.ttls, { nowMs, keyExpiresAtMs: options.index.expiresAtMs(record) });
   if (granted.warning !== '') caller.warn(granted.warning);
-  const token = await signed(options, { id, record, scope, ...granted });
+  const content = { id, record, scope, ...granted };
+  const token = await signed(options, content);
   if (token.length > TOKEN_BYTES_MAX) {
-    throw invalid({ group: GROUP, resource: KIND }, name, [tooManyEntries(token.length, spec)]);
+    throw invalid({ group: GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
   }
   const ttl = granted.expiresAt - granted.issuedAt;
   return {
@@ -145,13 +146,17 @@ async function signed(options: TokenKindOptions, content: TokenContent): Promise
   }
 }
 
-function tooManyEntries(bytes: number, { scope }: JsonObject): FieldError {
-  const whose = isJsonObject(scope) ? 'this scope' : 'the scope of the access key, which the token inherits';
-  return {
-    reason: 'FieldValueTooMany',
-    field: 'spec.scope',
-    message:
-      `Too many: with ${whose} the token would have ${bytes} bytes, of which ${TOKEN_BYTES_MAX} are allowed; ` +
-      'name fewer entries, whole projects, or * for all of a kind',
-  };
+/** Says what fills the token: its scope, which is in it twice, or the groups of the key. */
+function tooLarge(bytes: number, spec: JsonObject, { scope, record }: TokenContent): FieldError {
+  const isFullOfGroups = sizeOf(record.user.groups) > 2 * sizeOf(scope ?? null);
+  const whose = isJsonObject(spec['scope']) ? 'this scope' : 'the scope of the access key';
+  const [field, what, advice] = isFullOfGroups
+    ? ['spec', 'the groups of the access key', 'send the request with a key that has fewer groups']
+    : ['spec.scope', whose, 'name fewer entries, whole projects, or * for all of a kind'];
+  const message = `Too many: with ${what} the token would have ${bytes} bytes, of which ${TOKEN_BYTES_MAX} are allowed; ${advice}`;
+  return { reason: 'FieldValueTooMany', field, message };
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
 }

@@ -182,6 +182,16 @@ describe('spec.scope', () => {
   });
 });
 
+test('a token that the groups of its key make too large: 422 that says so', async () => {
+  await using ground = await startGround();
+  const { user, ...record } = keyRecord({ scope: A_AND_B });
+  const groups = Array.from({ length: 250 }, (_, index) => `group-with-a-long-name-${index}`);
+  const key = ground.index.set({ ...record, user: { ...user, groups } });
+  const error = await refusal(ground.create(key.user, {}));
+  expect(causes(error)).toEqual(['FieldValueTooMany spec']);
+  expect(error.message).toContain('a key that has fewer groups');
+});
+
 describe('who makes a token', () => {
   test('nobody without a key: 403 that says what to do', async () => {
     const [ground] = await withKey();
