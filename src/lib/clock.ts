@@ -17,11 +17,19 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   schedule(delayMs, callback) {
-    const handle = setTimeout(callback, delayMs);
-    handle.unref();
+    let handle: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      const stepMs = Math.min(leftMs, TIMEOUT_MS_MAX);
+      handle = setTimeout(() => (leftMs > stepMs ? wait(leftMs - stepMs) : callback()), stepMs);
+      handle.unref();
+    };
+    wait(delayMs);
     return { cancel: () => clearTimeout(handle) };
   },
 };
+
+/** 24.8 days: a longer one would be over at once. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /** Resolves after `delayMs`, or at once when `signal` aborts; it never rejects, the caller looks at the signal. */
 export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
