@@ -51,7 +51,7 @@ async function revisionOf(
   if (asked === 0) return undefined;
   const current = await store.revision();
   if (asked > current) throw tooLargeResourceVersion(asked, current);
-  return query.versionMatch === 'Exact' ? asked : undefined;
+  return query.isExact ? asked : undefined;
 }
 
 function translated(error: unknown, after: string | undefined): unknown {

@@ -3,13 +3,13 @@
 import type { StringMap } from '../kube/object.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { StoredEntry, StoreRange } from '../store/types.ts';
-import { unsupportedValue } from './field-error.ts';
+import { refuseContinueElsewhere, refuseListOptions } from './list-rules.ts';
+import { integerIn } from './query-integer.ts';
 import { currentForm, type Target } from './target.ts';
-import { isTrue } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
 import { parseLabelSelector } from './selectors/label-selector.ts';
-import { badRequest, invalid } from './status.ts';
+import { badRequest } from './status.ts';
 import { metadataOf, objectField, text } from './validation/metadata.ts';
 
 export interface ListQuery {
@@ -18,7 +18,8 @@ export interface ListQuery {
   matches(entry: StoredEntry): boolean;
   /** `''`: the newest; `0`: any. */
   readonly resourceVersion: string;
-  readonly versionMatch: '' | 'Exact' | 'NotOlderThan';
+  /** At that very revision, not at a newer one. */
+  readonly isExact: boolean;
   /** 0: everything. */
   readonly limit: number;
   readonly continueToken: string;
@@ -32,11 +33,19 @@ export type Collection = Pick<Target, 'definition' | 'namespace' | 'isVisible'>;
 export function parseListQuery(
   { definition, namespace, isVisible }: Collection,
   query: URLSearchParams,
+  isWatch = false,
 ): ListQuery {
+  refuseListOptions(query, isWatch);
+  integerIn(query, 'timeoutSeconds');
   const labelText = query.get('labelSelector') ?? '';
   const fieldText = query.get('fieldSelector') ?? '';
   const labels = parseLabelSelector(labelText);
   const fields = parseFieldSelector(fieldText, [...BASE_FIELDS, ...Object.keys(definition.selectableFields)]);
+  const limit = Math.max(0, integerIn(query, 'limit') ?? 0);
+  const continueToken = query.get('continue') ?? '';
+  const resourceVersion = parseVersion(query.get('resourceVersion') ?? '');
+  if (continueToken !== '') refuseContinueElsewhere(resourceVersion);
+  const match = query.get('resourceVersionMatch') ?? '';
   const isNamespaced = definition.isNamespaced && namespace !== '';
   return {
     range: isNamespaced ? { resource: definition.storage, namespace } : { resource: definition.storage },
@@ -48,10 +57,11 @@ export function parseListQuery(
       const labelled = objectField(metadataOf(object), 'labels') as StringMap; // decoded: values are text
       return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
     },
-    resourceVersion: parseVersion(query.get('resourceVersion') ?? ''),
-    versionMatch: parseMatch(query),
-    limit: parseLimit(query.get('limit')),
-    continueToken: query.get('continue') ?? '',
+    resourceVersion,
+    // The pages of one list show one revision, so the first one shows that which it names.
+    isExact: match === 'Exact' || (match === '' && limit > 0),
+    limit,
+    continueToken,
   };
 }
 
@@ -67,26 +77,4 @@ export function parseVersion(version: string): string {
   throw badRequest(
     `resourceVersion: Invalid value: ${JSON.stringify(version)}: strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`,
   );
-}
-
-function parseMatch(query: URLSearchParams): ListQuery['versionMatch'] {
-  const match = query.get('resourceVersionMatch') ?? '';
-  if (match === '' || match === 'Exact' || match === 'NotOlderThan') {
-    if (match !== '' && !query.get('resourceVersion') && !isTrue(query.get('watch'))) {
-      const message = 'Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided';
-      throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [
-        { reason: 'FieldValueForbidden', field: 'resourceVersionMatch', message },
-      ]);
-    }
-    return match;
-  }
-  throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', [
-    unsupportedValue('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']),
-  ]);
-}
-
-function parseLimit(limit: string | null): number {
-  if (limit === null || limit === '') return 0;
-  if (/^-?\d+$/.test(limit)) return Math.max(0, Number(limit));
-  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(limit)}: invalid syntax`);
 }

@@ -21,14 +21,24 @@ const PLAIN: AnswerForm = { format: 'json', as: '', version: '', group: '' };
 
 const ACCEPTED = ['application/json', 'application/yaml'];
 
-/** The first form in the header that is offered; throws 406 when there is none. No header: JSON. */
+/** A watch is lines of JSON. Throws 406 where the client takes something else only. */
+export function negotiateWatch(accept: string | undefined, offered: readonly OfferedForm[]): AnswerForm {
+  const form = negotiate(accept, offered);
+  if (form.format !== 'json') throw notAcceptable(['application/json;stream=watch']);
+  return form;
+}
+
+/** `meta.k8s.io/v1`: the apiVersion of a form that is not the object itself. */
+export function metaVersion({ group, version }: AnswerForm): string {
+  return `${group}/${version}`;
+}
+
+/** The best liked form in the header that is offered; throws 406 when there is none. No header: JSON. */
 export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): AnswerForm {
   if (accept === undefined || accept.trim() === '') return PLAIN;
-  for (const clause of accept.split(',')) {
-    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+  for (const { type, wanted } of clausesOf(accept)) {
     const format = formatOf(type);
     if (!format) continue;
-    const wanted = Object.fromEntries(parameters.map((part) => part.split('=', 2) as [string, string])); // two parts
     const as = wanted['as'] ?? '';
     const form = { format, as, version: wanted['v'] ?? '', group: wanted['g'] ?? '' };
     if (as === '') return form;
@@ -38,6 +48,28 @@ export function negotiate(accept: string | undefined, offered: readonly OfferedF
     if (isOffered) return form;
   }
   throw notAcceptable(ACCEPTED);
+}
+
+interface Clause {
+  readonly type: string;
+  readonly wanted: Readonly<Record<string, string>>;
+}
+
+/** The clauses of a header, those with a greater `q` first. */
+function clausesOf(accept: string): Clause[] {
+  const clauses = accept.split(',').map((clause): Clause => {
+    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    return {
+      type,
+      wanted: Object.fromEntries(parameters.map((part) => part.split('=', 2) as [string, string])),
+    }; // two parts
+  });
+  return clauses.sort((a, b) => weightOf(b) - weightOf(a));
+}
+
+function weightOf({ wanted }: Clause): number {
+  const weight = Number(wanted['q'] ?? 1);
+  return Number.isNaN(weight) ? 1 : weight;
 }
 
 function formatOf(type: string): 'json' | 'yaml' | undefined {

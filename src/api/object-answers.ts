@@ -6,10 +6,10 @@ import { apiVersionOf } from '../kube/object.ts';
 import type { StoredEntry } from '../store/types.ts';
 import { jsonAnswer, type Answer } from './answer.ts';
 import type { ObjectPage } from './list-objects.ts';
-import type { AnswerForm, OfferedForm } from './negotiate.ts';
+import { metaVersion, type AnswerForm, type OfferedForm } from './negotiate.ts';
 import { overlaid, presented, type ObjectViews } from './object-view.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import { partialMetadata, tableOf, type IncludeObject, type TableOptions } from './table.ts';
+import { includeObject, partialMetadata, tableOf, type TableOptions } from './table.ts';
 
 /** What to show, and how. */
 export interface Presentation {
@@ -65,7 +65,7 @@ export class ObjectAnswers {
         return jsonAnswer(code, tableOf(how.definition, [object], options), how.form);
       }
       case 'PartialObjectMetadata':
-        return jsonAnswer(code, partialMetadata(object), how.form);
+        return jsonAnswer(code, partialMetadata(object, metaVersion(how.form)), how.form);
       default:
         return jsonAnswer(code, JSON.stringify(object), how.form);
     }
@@ -81,8 +81,11 @@ export class ObjectAnswers {
       return jsonAnswer(200, tableOf(definition, objects, this.#tableOptions(how, metadata)), form);
     }
     if (form.as === 'PartialObjectMetadataList') {
-      const items = page.entries.map((entry) => partialMetadata(this.#views.object(definition, entry)));
-      const list = { kind: 'PartialObjectMetadataList', apiVersion: `${META}/v1`, metadata, items };
+      const apiVersion = metaVersion(form);
+      const items = page.entries.map((entry) =>
+        partialMetadata(this.#views.object(definition, entry), apiVersion),
+      );
+      const list = { kind: 'PartialObjectMetadataList', apiVersion, metadata, items };
       return jsonAnswer(200, list, form);
     }
     const head = { kind: `${definition.kind}List`, apiVersion: apiVersionOf(definition), metadata };
@@ -90,12 +93,9 @@ export class ObjectAnswers {
     return jsonAnswer(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
   }
 
-  #tableOptions({ query }: Presentation, metadata: JsonObject): TableOptions {
-    return { includeObject: includeObject(query), nowMs: this.#clock.now(), metadata, hasColumns: true };
+  #tableOptions({ query, form }: Presentation, metadata: JsonObject): TableOptions {
+    const nowMs = this.#clock.now();
+    const apiVersion = metaVersion(form);
+    return { includeObject: includeObject(query), nowMs, metadata, hasColumns: true, apiVersion };
   }
-}
-
-function includeObject(query: URLSearchParams): IncludeObject {
-  const asked = query.get('includeObject') ?? '';
-  return asked === 'None' || asked === 'Object' ? asked : 'Metadata';
 }

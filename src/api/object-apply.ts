@@ -12,10 +12,11 @@ import { emptyObject } from './schema/decode.ts';
 import { timeText } from './schema/scalars.ts';
 import { memberSchema, type Schema } from './schema/schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from './status.ts';
-import { checkName, currentForm, groupName, type Target } from './target.ts';
+import { checkName, currentForm, groupName, refuseOtherNamespace, type Target } from './target.ts';
 import type { UserInfo } from './user.ts';
 import { metadataOf, text } from './validation/metadata.ts';
 import type { WriteOptions } from './write-options.ts';
+import { askedVersion } from './write-rules.ts';
 
 export interface PatchRequest {
   readonly kind: PatchKind;
@@ -66,8 +67,13 @@ function checkApplied(target: Target, body: JsonObject): void {
     const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
     throw badRequest(`invalid object type: ${gvkString({ group, version, kind })}`);
   }
-  if (metadataOf(body)['managedFields'] !== undefined) throw badRequest('metadata.managedFields must be nil');
-  checkName(target, body);
+  const { managedFields, name } = metadataOf(body);
+  if (managedFields !== undefined && managedFields !== null) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  refuseOtherNamespace(target, body);
+  // The URL says it, too.
+  checkName(target, name === undefined ? { metadata: { ...metadataOf(body), name: target.name } } : body);
 }
 
 async function applyNew(
@@ -103,7 +109,7 @@ async function applyExisting(
   { manager, user, options }: PatchRequest,
 ): Promise<Written> {
   const { definition, name } = target;
-  const asked = text(metadataOf(applied), 'resourceVersion');
+  const asked = askedVersion(applied);
   if (asked !== '' && asked !== String(entry.revision)) {
     throw conflict(groupName(definition), name, MODIFIED);
   }

@@ -1,9 +1,9 @@
 /** Deleting objects: preconditions, finalizers, grace, and the end of objects whose grace is over. */
 
 import type { Timer } from '../lib/clock.ts';
-import { cloneJson, type JsonObject } from '../lib/json.ts';
+import { cloneJson, type JsonArray, type JsonObject } from '../lib/json.ts';
 import { StoreError, type StoredEntry } from '../store/types.ts';
-import type { DeleteOptions } from './write-options.ts';
+import type { DeleteOptions, PropagationPolicy } from './write-options.ts';
 import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
 import { currentForm, groupName, kindName, type Target } from './target.ts';
 import { isFinished } from './write-rules.ts';
@@ -54,14 +54,14 @@ export class ObjectDeleter {
   #checkPreconditions(target: Target, entry: StoredEntry, options: DeleteOptions): void {
     const { definition, name } = target;
     const uid = text(metadataOf(entry.value), 'uid');
-    if (options.uid !== '' && options.uid !== uid) {
+    if (options.uid !== undefined && options.uid !== uid) {
       const why =
         `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). ` +
         'The object might have been deleted and then recreated';
       throw conflict(kindName(definition), name, why);
     }
     const revision = String(entry.revision);
-    if (options.resourceVersion !== '' && options.resourceVersion !== revision) {
+    if (options.resourceVersion !== undefined && options.resourceVersion !== revision) {
       const why =
         `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record ` +
         `(${revision}). The object might have been modified`;
@@ -106,9 +106,9 @@ export class ObjectDeleter {
   ): { object: JsonObject; isChanged: boolean; isPending: boolean } {
     const object = cloneJson(before);
     const metadata = metadataOf(object);
-    const finalizer = finalizerFor(options);
-    const isNewFinalizer = finalizer !== '' && !listField(metadata, 'finalizers').includes(finalizer);
-    if (isNewFinalizer) metadata['finalizers'] = [...listField(metadata, 'finalizers'), finalizer];
+    const finalizers = withPolicy(listField(metadata, 'finalizers'), options.propagationPolicy);
+    const isOtherEnd = finalizers !== undefined;
+    if (finalizers) metadata['finalizers'] = finalizers;
     const grace = definition.gracePeriodSeconds(object, options.gracePeriodSeconds);
     const started = text(metadata, 'deletionTimestamp');
     if (started === '') {
@@ -124,7 +124,7 @@ export class ObjectDeleter {
       metadata['deletionGracePeriodSeconds'] = grace;
       return { object, isChanged: true, isPending: false };
     }
-    return { object, isChanged: isNewFinalizer, isPending: had > 0 };
+    return { object, isChanged: isOtherEnd, isPending: had > 0 };
   }
 
   /** At the end of the grace period the object goes, unless finalizers still hold it. */
@@ -147,7 +147,7 @@ export class ObjectDeleter {
         isDryRun: false,
         gracePeriodSeconds: 0,
         uid,
-        resourceVersion: '',
+        resourceVersion: undefined,
         propagationPolicy: '',
       });
     } catch {
@@ -161,14 +161,13 @@ export class ObjectDeleter {
   }
 }
 
-function finalizerFor({ propagationPolicy }: DeleteOptions): string {
-  switch (propagationPolicy) {
-    case 'Foreground':
-      return 'foregroundDeletion';
-    case 'Orphan':
-      return 'orphan';
-    case 'Background':
-    case '':
-      return '';
-  }
+const POLICY_FINALIZERS = { Orphan: ['orphan'], Foreground: ['foregroundDeletion'], Background: [] };
+
+/** The finalizers with that of the policy in place of those of other policies; undefined when they are so already. */
+function withPolicy(finalizers: JsonArray, policy: PropagationPolicy): JsonArray | undefined {
+  if (policy === '') return undefined;
+  const others = finalizers.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion');
+  const next = [...others, ...POLICY_FINALIZERS[policy]];
+  const isSame = next.length === finalizers.length && next.every((name) => finalizers.includes(name));
+  return isSame ? undefined : next;
 }

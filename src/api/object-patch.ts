@@ -3,17 +3,17 @@
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { StatusError } from '../kube/status-error.ts';
 import type { ObjectRegistry, Written } from './object-registry.ts';
-import { checkName, type Target } from './target.ts';
-import { applyJsonPatch } from './patch/json-patch.ts';
+import { checkName, refuseOtherNamespace, type Target } from './target.ts';
+import { applyJsonPatch, unknownInOperations } from './patch/json-patch.ts';
 import { mergePatch } from './patch/merge-patch.ts';
 import { strategicMerge } from './patch/strategic-merge.ts';
 import { applyObject, type PatchRequest } from './object-apply.ts';
 import { parseJsonText } from './parse-json.ts';
-import { decodeBody } from './read-body.ts';
+import { decodeBody, duplicatesIn, type ParsedBody } from './read-body.ts';
 import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from './schema/decode-scalar.ts';
 import { badRequest, failure } from './status.ts';
-import { metadataOf, text } from './validation/metadata.ts';
+import { askedVersion } from './write-rules.ts';
 
 const PATCH_TYPES: Readonly<Record<string, PatchKind>> = {
   'application/json-patch+json': 'json',
@@ -35,19 +35,31 @@ export async function patchObject(
   request: PatchRequest,
 ): Promise<Written> {
   if (request.kind === 'apply') return applyObject(registry, target, request);
-  const patch = parsePatch(request);
   const { manager, user, options } = request;
   const context = { user, manager, isDryRun: options.isDryRun };
+  const patch = await patchFor(registry, target, request);
+  const problems = problemsOf(request.kind, patch, request.text);
   return registry.modify(
     target,
     async (current, entry) => {
       const patched = patchedBody(target, current, request.kind, patch);
       checkPatched(target, current, patched);
-      const body = decodePatched(target.definition, patched, request);
+      const parsed = { value: patched, duplicates: problems };
+      const body = decodePatched(target.definition, parsed, request);
       return registry.replace(target, entry, body, context);
     },
     pinsVersion(patch),
   );
+}
+
+async function patchFor(registry: ObjectRegistry, target: Target, request: PatchRequest): Promise<JsonValue> {
+  try {
+    return parsePatch(request);
+  } catch (error) {
+    // What is not there is said first.
+    await registry.get(target);
+    throw error;
+  }
 }
 
 function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
@@ -67,6 +79,14 @@ function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
   return patch;
 }
 
+/** What the text of a patch says twice, or in a place where nothing is known to stand. */
+function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
+  const duplicates = duplicatesIn(patchText);
+  if (kind !== 'json') return duplicates;
+  const unknown = unknownInOperations(patch).map((path) => `unknown field ${JSON.stringify(path)}`);
+  return [...duplicates, ...unknown].map((problem) => `json patch ${problem}`);
+}
+
 function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch: JsonValue): JsonObject {
   const copy = cloneJson(current);
   if (kind === 'json') return applyJsonPatch(copy, patch);
@@ -77,10 +97,13 @@ function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch
 /** A patch cannot make another object of it. */
 function checkPatched(target: Target, current: JsonObject, patched: JsonObject): void {
   for (const field of ['apiVersion', 'kind']) {
-    if (!jsonEquals(patched[field], current[field])) {
+    // What it does not say is taken from the URL, as everywhere.
+    const said = patched[field] ?? current[field];
+    if (!jsonEquals(said, current[field])) {
       throw patchRefused(`${field}: the patch must not change it`);
     }
   }
+  refuseOtherNamespace(target, patched);
   checkName(target, patched);
 }
 
@@ -94,11 +117,11 @@ function patchRefused(why: string): Error {
 
 function decodePatched(
   definition: ResourceDefinition,
-  patched: JsonObject,
+  patched: ParsedBody,
   { options, warn }: PatchRequest,
 ): JsonObject {
   try {
-    return decodeBody(definition, { value: patched, duplicates: [] }, options.fieldValidation, warn);
+    return decodeBody(definition, patched, options.fieldValidation, warn);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     throw patchRefused(error.message.replace(/^.*? cannot be handled as a [^:]*: /, ''));
@@ -112,5 +135,5 @@ function pinsVersion(patch: JsonValue): boolean {
       (operation) => isJsonObject(operation) && operation['path'] === '/metadata/resourceVersion',
     );
   }
-  return isJsonObject(patch) && text(metadataOf(patch), 'resourceVersion') !== '';
+  return isJsonObject(patch) && askedVersion(patch) !== '';
 }

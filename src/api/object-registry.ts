@@ -26,6 +26,7 @@ import { currentForm, groupName, storeKey, type Target } from './target.ts';
 import { SERVER_USER, type UserInfo } from './user.ts';
 import { metadataOf, text } from './validation/metadata.ts';
 import {
+  askedVersion,
   canonical,
   isFinished,
   isRepetition,
@@ -156,15 +157,16 @@ export class ObjectRegistry {
         if (!definition.allowsCreateOnUpdate || target.subresource) {
           throw notFound(groupName(definition), name);
         }
-        const { resourceVersion: _ignored, uid: _uid, ...metadata } = metadataOf(body);
+        const { resourceVersion: _ignored, ...metadata } = metadataOf(body);
+        this.#checkUid(target, '', text(metadata, 'uid'));
         return this.create(target, { ...body, metadata }, context);
       }
-      const asked = text(metadataOf(body), 'resourceVersion');
+      const asked = askedVersion(body);
       if (asked === '' && !definition.allowsUnconditionalUpdate) {
         const detail = 'must be specified for an update';
         throw invalid(groupName(definition), name, [invalidValue('metadata.resourceVersion', 0, detail)]);
       }
-      this.#checkUid(target, entry, text(metadataOf(body), 'uid'));
+      this.#checkUid(target, text(metadataOf(entry.value), 'uid'), text(metadataOf(body), 'uid'));
       try {
         return await this.replace(target, entry, body, context);
       } catch (error) {
@@ -175,8 +177,8 @@ export class ObjectRegistry {
     }
   }
 
-  #checkUid(target: Target, entry: StoredEntry, asked: string): void {
-    const actual = text(metadataOf(entry.value), 'uid');
+  /** `actual` is `''` where there is no object: who names the uid of one that is gone must not bring another one about. */
+  #checkUid(target: Target, actual: string, asked: string): void {
     if (asked === '' || asked === actual) return;
     const why = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${actual}`;
     throw conflict(groupName(target.definition), target.name, why);
@@ -194,7 +196,7 @@ export class ObjectRegistry {
   ): Promise<Written> {
     const { definition } = target;
     const previous = currentForm(definition, entry);
-    const asked = text(metadataOf(body), 'resourceVersion');
+    const asked = askedVersion(body);
     if (asked !== '' && asked !== String(entry.revision)) {
       throw conflict(groupName(definition), target.name, MODIFIED);
     }

@@ -1,16 +1,19 @@
 /** The body of a write → a decoded object of the kind that the URL names, with warnings or refusal for what does not belong. */
 
-import { LineCounter, parseAllDocuments, type Document, type YAMLParseError } from 'yaml';
+import { LineCounter, parseAllDocuments, type Document, type Tags, type YAMLParseError } from 'yaml';
 import { apiVersionOf } from '../kube/object.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
+import { META_TYPES } from './kinds/meta-types.ts';
 import { YAML_ALIASES_MAX, YAML_BYTES_MAX } from './limits.ts';
 import { parseJsonText } from './parse-json.ts';
 import { cannotBeHandled, decodeObject } from './schema/decode.ts';
 import { DecodeError } from './schema/decode-scalar.ts';
 import { duplicateFields } from './schema/duplicate-fields.ts';
 import { duplicateYamlKeys } from './schema/duplicate-yaml-keys.ts';
+import { TypeTable } from './schema/notation.ts';
 import { decodeProtobuf, openEnvelope, ProtobufError } from './schema/protobuf.ts';
+import type { ObjectSchema } from './schema/schema.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status.ts';
 import type { FieldValidation } from './write-options.ts';
 
@@ -47,33 +50,63 @@ export function parseBody(definition: ResourceDefinition, body: RawBody): Parsed
 
 function parseJson(kind: string, text: string): ParsedBody {
   try {
-    const value = parseJsonText(text);
-    if (!isJsonObject(value) && value !== null) {
-      const type = Array.isArray(value) ? 'array' : typeof value;
-      throw new DecodeError(
-        `json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; ` +
-          'Kind string "json:\\"kind,omitempty\\"" }',
-      );
-    }
-    return { value, duplicates: duplicatesIn(text) };
+    return { value: typed(parseJsonText(text)), duplicates: duplicatesIn(text) };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw unrecognized(kind, error.message);
   }
 }
 
-/** The `DeleteOptions` of a DELETE, which may have none. Always JSON. */
+/** An object that says its kind in text, or nothing; throws `DecodeError` for anything else. */
+function typed(value: JsonValue): JsonValue {
+  if (value === null) return value;
+  if (!isJsonObject(value)) {
+    throw new DecodeError(
+      `json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string ` +
+        '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    );
+  }
+  for (const field of ['apiVersion', 'kind']) {
+    const said = ownValue(value, field);
+    if (said === undefined || said === null || typeof said === 'string') continue;
+    throw new DecodeError(
+      `json: cannot unmarshal ${typeName(said)} into Go struct field .${field} of type string`,
+    );
+  }
+  return value;
+}
+
+function typeName(value: JsonValue): string {
+  if (typeof value === 'boolean') return 'bool';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** The `DeleteOptions` of a DELETE, which may have none. */
 export function parseDeleteBody(body: RawBody): JsonObject | undefined {
   if (body.bytes.length === 0) return undefined;
+  const value = deleteOptionsIn(body);
+  return isJsonObject(value) ? value : undefined;
+}
+
+function deleteOptionsIn({ contentType, bytes }: RawBody): JsonValue {
+  const text = bytes.toString('utf8');
+  switch (contentType) {
+    case 'application/yaml':
+      return parseYaml('DeleteOptions', text).value;
+    case PROTOBUF:
+      return parseProtobuf({ kind: 'DeleteOptions', schema: deleteOptionsSchema() }, bytes);
+    case '':
+    case 'application/json':
+      break;
+    default:
+      throw unsupportedMediaType(ACCEPTED);
+  }
   try {
-    const value = parseJsonText(body.bytes.toString('utf8'));
-    if (isJsonObject(value)) return value;
-    if (value === null) return undefined;
+    return typed(parseJsonText(text));
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
   }
-  throw badRequest("couldn't get version/kind; the delete options are not an object");
 }
 
 /** The message ends before the body: it may hold a secret. */
@@ -97,13 +130,13 @@ export function parseYaml(kind: string, text: string): ParsedBody {
   const documents = parseDocuments(kind, text, lines);
   const [document, second] = documents;
   if (second) throw badRequest(`the body holds more than one YAML document; ${kind} is created one by one`);
-  if (!document || document.errors.length > 0) {
-    throw unrecognized(kind, yamlProblem(document?.errors[0]));
-  }
+  if (!document) return { value: null, duplicates: [] };
+  const [problem] = document.errors;
+  if (problem) throw unrecognized(kind, yamlProblem(problem));
   try {
     const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
     return {
-      value: parseJsonText(JSON.stringify(value ?? null)), // through JSON: no dates, no undefined
+      value: typed(parseJsonText(JSON.stringify(value ?? null))), // through JSON: no dates, no undefined
       duplicates: duplicateYamlKeys(document, lines),
     };
   } catch (error) {
@@ -111,12 +144,19 @@ export function parseYaml(kind: string, text: string): ParsedBody {
   }
 }
 
-function duplicatesIn(json: string): readonly string[] {
+/** What is said of each field that a JSON text names twice. */
+export function duplicatesIn(json: string): readonly string[] {
   return duplicateFields(json).map((path) => `duplicate field ${JSON.stringify(path)}`);
 }
 
 function parseDocuments(kind: string, text: string, lineCounter: LineCounter): readonly Document.Parsed[] {
-  const options = { schema: 'core', uniqueKeys: false, logLevel: 'silent', lineCounter } as const;
+  const options = {
+    version: '1.1',
+    customTags: kubernetesTags,
+    uniqueKeys: false,
+    logLevel: 'silent',
+    lineCounter,
+  } as const;
   try {
     const documents = parseAllDocuments(text, options);
     return Array.isArray(documents) ? documents : [];
@@ -126,15 +166,29 @@ function parseDocuments(kind: string, text: string, lineCounter: LineCounter): r
   }
 }
 
+/** YAML 1.1 as Kubernetes reads it: `yes` is true and `<<` merges, but dates and times of day are text. */
+function kubernetesTags(tags: Tags): Tags {
+  return tags.filter((tag) => {
+    if (typeof tag === 'string') return true;
+    return tag.format !== 'TIME' && !NO_KUBERNETES_TAGS.includes(tag.tag);
+  });
+}
+
+const NO_KUBERNETES_TAGS = ['timestamp', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`);
+
 /** The place, not the text: it may hold a secret. */
-function yamlProblem(error: YAMLParseError | undefined): string {
-  if (!error) return 'the document is empty';
+function yamlProblem(error: YAMLParseError): string {
   const at = error.linePos?.[0];
   const where = at ? ` at line ${at.line}, column ${at.col}` : '';
   return `yaml: ${error.code.toLowerCase().replaceAll('_', ' ')}${where}`;
 }
 
-function parseProtobuf(definition: ResourceDefinition, bytes: Buffer): JsonValue {
+/** Made when it is asked for: few clients delete in protobuf. */
+function deleteOptionsSchema(): ObjectSchema {
+  return new TypeTable([META_TYPES]).get('meta.DeleteOptions');
+}
+
+function parseProtobuf(definition: Pick<ResourceDefinition, 'kind' | 'schema'>, bytes: Buffer): JsonValue {
   try {
     const { apiVersion, kind, raw } = openEnvelope(bytes);
     const value = decodeProtobuf(definition.schema, raw);

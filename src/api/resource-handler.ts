@@ -7,17 +7,17 @@ import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-t
 import { jsonAnswer, statusAnswer, withWarnings, type Answer } from './answer.ts';
 import { listObjects } from './list-objects.ts';
 import { parseListQuery, parseVersion } from './list-query.ts';
-import { negotiate, type AnswerForm } from './negotiate.ts';
+import { negotiate, negotiateWatch, type AnswerForm } from './negotiate.ts';
 import { LIST_FORMS, OBJECT_FORMS, ObjectAnswers, type Presentation } from './object-answers.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { patchKindOf, patchObject } from './object-patch.ts';
 import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts';
-import { checkName, type Target } from './target.ts';
+import { checkName, refuseOtherNamespace, type Target } from './target.ts';
 import { refuseResourceVersion } from './write-rules.ts';
 import type { ObjectViews } from './object-view.ts';
 import { checkType, decodeBody, parseBody, parseDeleteBody, type RawBody } from './read-body.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
-import { badRequest, methodNotAllowed, tooLargeResourceVersion } from './status.ts';
+import { methodNotAllowed, tooLargeResourceVersion } from './status.ts';
 import { duplicateOwners, metadataOf, text } from './validation/metadata.ts';
 import type { UserInfo } from './user.ts';
 import { parseDeleteOptions, parseWriteOptions, type WriteOptions } from './write-options.ts';
@@ -67,7 +67,7 @@ export class ResourceHandler {
     const { target, verb } = await allowedTarget(request, this.#options);
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
-    const form = negotiate(request.accept, forms);
+    const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
     // Before any warning: a patch of an unknown type reaches no kind.
     if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
     const { deprecation } = target.definition;
@@ -205,12 +205,6 @@ export class ResourceHandler {
 
 function presentation({ target, form, request }: Call): Presentation {
   return { definition: target.definition, form, query: request.query };
-}
-
-function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
-  const sent = text(metadataOf(body), 'namespace');
-  if (!definition.isNamespaced || sent === '' || sent === namespace) return;
-  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
 const DUPLICATE_OWNERS =

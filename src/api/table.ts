@@ -3,6 +3,7 @@
 import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { KubeObject } from '../kube/object.ts';
 import type { Column, ResourceDefinition } from './resource-definition.ts';
+import { badRequest } from './status.ts';
 import { metadataOf, text } from './validation/metadata.ts';
 
 export type IncludeObject = 'Metadata' | 'None' | 'Object';
@@ -13,6 +14,17 @@ export interface TableOptions {
   readonly metadata: JsonObject;
   /** A watch names its columns once. */
   readonly hasColumns: boolean;
+  /** `meta.k8s.io/v1` */
+  readonly apiVersion: string;
+}
+
+/** What a query asks to see of each row's object. Throws 400. */
+export function includeObject(query: URLSearchParams): IncludeObject {
+  const asked = query.get('includeObject') ?? '';
+  if (asked === 'None' || asked === 'Object' || asked === 'Metadata') return asked;
+  if (asked === '') return 'Metadata';
+  const problem = `Invalid value: ${JSON.stringify(asked)}: must be 'Metadata', 'Object', 'None', or empty`;
+  throw badRequest(`Unable to convert to Table as requested: includeObject: ${problem}`);
 }
 
 export function tableOf(
@@ -23,12 +35,12 @@ export function tableOf(
   const columns = definition.columns.length === 0 ? [NAME_COLUMN, CREATED_COLUMN] : definition.columns;
   return {
     kind: 'Table',
-    apiVersion: 'meta.k8s.io/v1',
+    apiVersion: options.apiVersion,
     metadata: options.metadata,
     columnDefinitions: options.hasColumns ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.value(object as JsonObject, options.nowMs)), // a view is JSON
-      object: rowObject(object, options.includeObject),
+      object: rowObject(object, options),
     })),
   };
 }
@@ -37,21 +49,21 @@ function definitionOf({ name, type, format, description, priority }: Column): Js
   return { name, type, format: format ?? '', description, priority };
 }
 
-function rowObject(object: KubeObject, include: IncludeObject): JsonValue {
-  switch (include) {
+function rowObject(object: KubeObject, { includeObject, apiVersion }: TableOptions): JsonValue {
+  switch (includeObject) {
     case 'None':
       return null;
     case 'Object':
       return object as JsonObject; // a view is JSON
     case 'Metadata':
-      return partialMetadata(object);
+      return partialMetadata(object, apiVersion);
   }
 }
 
-export function partialMetadata(object: KubeObject): JsonObject {
+export function partialMetadata(object: KubeObject, apiVersion: string): JsonObject {
   return {
     kind: 'PartialObjectMetadata',
-    apiVersion: 'meta.k8s.io/v1',
+    apiVersion,
     metadata: object.metadata as JsonObject, // metadata is JSON
   };
 }

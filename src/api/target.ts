@@ -54,3 +54,10 @@ export function checkName(target: Target, body: JsonObject): void {
     );
   }
 }
+
+/** The body's namespace, where it says one, must be that of the URL. */
+export function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
+  const sent = text(metadataOf(body), 'namespace');
+  if (!definition.isNamespaced || sent === '' || sent === namespace) return;
+  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}

@@ -26,8 +26,8 @@ export interface WatchOptions {
   readonly timeoutMs: number;
   readonly hasBookmarks: boolean;
   readonly bookmarkIntervalMs: number;
-  /** Stream the present first, then a bookmark that says so. */
-  readonly sendsInitialEvents: boolean;
+  /** Stream the present first, then a bookmark that says so; false: nothing of the present. Undefined: as the resourceVersion says. */
+  readonly sendsInitialEvents: boolean | undefined;
 }
 
 /** Ends by timeout, by `close()`, or by the store; `sink.end()` is called exactly once, then nothing more. */
@@ -72,12 +72,13 @@ export class ObjectWatch {
 
   /** Sends the present where it is asked for; the revision after which the watch goes on. */
   async #initial(): Promise<number> {
-    const { query, sendsInitialEvents } = this.#options;
+    const { query, sendsInitialEvents, hasBookmarks } = this.#options;
     const asked = Number(query.resourceVersion || 0);
+    if (sendsInitialEvents === false && asked === 0) return this.#store.revision();
     if (asked > 0 && !sendsInitialEvents) return Math.min(asked, await this.#store.revision());
     const { entries, revision } = await this.#store.list(query.range);
     for (const entry of entries) if (query.matches(entry)) this.#sink.send('ADDED', entry);
-    if (sendsInitialEvents) this.#sink.bookmark(revision, true);
+    if (sendsInitialEvents && hasBookmarks) this.#sink.bookmark(revision, true);
     return revision;
   }
 

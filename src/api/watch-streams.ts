@@ -9,14 +9,16 @@ import type { Store, StoredEntry } from '../store/types.ts';
 import { WATCHES_MAX, WATCHES_PER_USER_MAX, WATCH_UNREAD_BYTES_MAX } from './limits.ts';
 import { parseListQuery } from './list-query.ts';
 import { plainHeaders } from './http-server.ts';
+import { metaVersion } from './negotiate.ts';
 import type { ObjectViews } from './object-view.ts';
+import { integerIn } from './query-integer.ts';
 import { isTrue } from './request-info.ts';
 import type { WatchAnswer } from './resource-handler.ts';
 import { statusAnswer, withWarnings } from './answer.ts';
-import { badRequest, tooManyRequests } from './status.ts';
+import { tooManyRequests } from './status.ts';
 import type { UserInfo } from './user.ts';
 import { StatusError, type Status } from '../kube/status-error.ts';
-import { partialMetadata, tableOf } from './table.ts';
+import { includeObject, partialMetadata, tableOf, type IncludeObject } from './table.ts';
 import { eventLine, frameOf, WatchFrames, type WatchEventType, type WatchFrame } from './watch-frames.ts';
 import { ObjectWatch, type WatchSink } from './watch-objects.ts';
 
@@ -100,12 +102,10 @@ export class WatchStreams {
   #open(response: ServerResponse, query: URLSearchParams, answer: WatchAnswer): ObjectWatch {
     this.#refuseTooMany(answer.user.name);
     const { store, clock, bookmarkIntervalMs } = this.#options;
-    const listQuery = parseListQuery(answer, query);
-    const sendsInitialEvents = isTrue(query.get('sendInitialEvents'));
-    if (sendsInitialEvents && listQuery.versionMatch !== 'NotOlderThan') {
-      throw badRequest('sendInitialEvents needs resourceVersionMatch=NotOlderThan');
-    }
-    const timeoutMs = this.#timeoutMs(query.get('timeoutSeconds'));
+    const listQuery = parseListQuery(answer, query, true);
+    const initialEvents = query.get('sendInitialEvents');
+    const timeoutMs = this.#timeoutMs(integerIn(query, 'timeoutSeconds') ?? 0);
+    const include = includeObject(query);
     const { headers } = withWarnings({ code: 200, headers: {}, body: '' }, answer.warnings);
     response.writeHead(200, {
       'content-type': 'application/json',
@@ -114,22 +114,20 @@ export class WatchStreams {
     });
     // The client knows that the watch stands before anything happens.
     response.flushHeaders();
-    const sink = new StreamSink(response, answer, { ...this.#options, frames: this.#frames });
+    const sink = new StreamSink(response, answer, { ...this.#options, include, frames: this.#frames });
     return new ObjectWatch(store, clock, sink, {
       query: listQuery,
       timeoutMs,
       hasBookmarks: isTrue(query.get('allowWatchBookmarks')),
       bookmarkIntervalMs: bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
-      sendsInitialEvents,
+      sendsInitialEvents: initialEvents === null ? undefined : isTrue(initialEvents),
     });
   }
 
-  #timeoutMs(seconds: string | null): number {
-    if (seconds === null || seconds === '') return TIMEOUT_MIN_MS * (1 + this.#options.random());
-    if (!/^\d{1,7}$/.test(seconds)) {
-      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(seconds)}: invalid syntax`);
-    }
-    return Number(seconds) * 1000;
+  /** 0 is none of the client's own. */
+  #timeoutMs(seconds: number): number {
+    if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
+    return Math.max(0, seconds * 1000);
   }
 }
 
@@ -138,6 +136,7 @@ interface SinkParts {
   readonly views: ObjectViews;
   readonly clock: Clock;
   readonly frames: WatchFrames;
+  readonly include: IncludeObject;
 }
 
 class StreamSink implements WatchSink {
@@ -162,11 +161,15 @@ class StreamSink implements WatchSink {
     const { definition, form } = this.#answer;
     const metadata: JsonObject = { resourceVersion: String(revision) };
     if (isInitialEnd) metadata['annotations'] = { [INITIAL_EVENTS_END]: 'true' };
-    const type = { kind: definition.kind, apiVersion: apiVersionOf(definition) };
-    const object =
-      form.as === 'Table'
-        ? { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata, columnDefinitions: null, rows: [] }
-        : { ...type, metadata };
+    const isPlain = form.as === '';
+    const kind = isPlain ? definition.kind : form.as;
+    const apiVersion = isPlain ? apiVersionOf(definition) : metaVersion(form);
+    const object = {
+      kind,
+      apiVersion,
+      metadata,
+      ...(form.as === 'Table' ? { columnDefinitions: null, rows: [] } : {}),
+    };
     this.#write(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
   }
 
@@ -180,14 +183,15 @@ class StreamSink implements WatchSink {
 
   /** The text of an object that is asked for as a Table or without its fields. */
   #otherForm(entry: StoredEntry): string {
-    const { views, clock } = this.#parts;
+    const { views, clock, include } = this.#parts;
     const { definition, form } = this.#answer;
     const object = views.object(definition, entry);
-    if (form.as !== 'Table') return JSON.stringify(partialMetadata(object));
+    const apiVersion = metaVersion(form);
+    if (form.as !== 'Table') return JSON.stringify(partialMetadata(object, apiVersion));
     const metadata = { resourceVersion: String(entry.revision) };
     const hasColumns = this.#hasColumns;
     this.#hasColumns = false;
-    const options = { includeObject: 'Metadata', nowMs: clock.now(), metadata, hasColumns } as const;
+    const options = { includeObject: include, nowMs: clock.now(), metadata, hasColumns, apiVersion };
     return JSON.stringify(tableOf(definition, [object], options));
   }
 

@@ -9,6 +9,7 @@ import {
   unsupportedValue,
   type FieldError,
 } from './field-error.ts';
+import { integerIn } from './query-integer.ts';
 import { isTrue } from './request-info.ts';
 import { badRequest, invalid } from './status.ts';
 
@@ -64,8 +65,9 @@ export interface DeleteOptions {
   readonly isDryRun: boolean;
   /** Absent: the kind's default. */
   readonly gracePeriodSeconds: number | undefined;
-  readonly uid: string;
-  readonly resourceVersion: string;
+  /** Absent: any. An empty one is that of no object. */
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
   readonly propagationPolicy: PropagationPolicy;
 }
 
@@ -77,14 +79,15 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   if (kind !== undefined && kind !== 'DeleteOptions') {
     throw badRequest(`no kind ${JSON.stringify(kind)} is registered for delete options: use DeleteOptions`);
   }
-  const policy = body?.['propagationPolicy'] ?? query.get('propagationPolicy') ?? '';
-  const orphan = body?.['orphanDependents'] ?? (query.has('orphanDependents') || undefined);
-  const isKnown = policy === '' || policy === 'Background' || policy === 'Foreground' || policy === 'Orphan';
-  if (!isKnown) {
+  const policy = body?.['propagationPolicy'] ?? query.get('propagationPolicy');
+  const inQuery = query.has('orphanDependents') ? isTrue(query.get('orphanDependents')) : undefined;
+  const orphan = body?.['orphanDependents'] ?? inQuery;
+  const isKnown = policy === 'Background' || policy === 'Foreground' || policy === 'Orphan';
+  if (policy !== null && !isKnown) {
     const supported = ['Foreground', 'Background', 'Orphan', 'nil'];
     errors.push(unsupportedValue('propagationPolicy', policy, supported));
   }
-  if (policy !== '' && typeof orphan === 'boolean') {
+  if (policy !== null && typeof orphan === 'boolean') {
     const detail = 'orphanDependents and deletionPropagation cannot be both set';
     errors.push(invalidValue('propagationPolicy', policy, detail));
   }
@@ -93,17 +96,23 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   errors.push(...dryRunErrors(dryRuns));
   refuse(errors, 'DeleteOptions');
   const preconditions = body?.['preconditions'];
-  const condition = (name: string): string => {
+  const condition = (name: string): string | undefined => {
     const value = isJsonObject(preconditions) ? preconditions[name] : undefined;
-    return typeof value === 'string' ? value : '';
+    return typeof value === 'string' ? value : undefined;
   };
   return {
     isDryRun: dryRuns.length > 0,
     gracePeriodSeconds: graceOf(body, query),
     uid: condition('uid'),
     resourceVersion: condition('resourceVersion'),
-    propagationPolicy: isKnown && policy !== '' ? policy : orphan === true ? 'Orphan' : '',
+    propagationPolicy: isKnown ? policy : policyOf(orphan),
   };
+}
+
+/** What `orphanDependents` says, which was there before the policies. */
+function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy {
+  if (typeof orphanDependents !== 'boolean') return '';
+  return orphanDependents ? 'Orphan' : 'Background';
 }
 
 type FieldTypes = Readonly<
@@ -129,7 +138,7 @@ function refuseOtherTypes(object: JsonObject, types: FieldTypes, path: string): 
     if (!isOfType(value)) {
       const sent = Array.isArray(value) ? 'array' : typeof value;
       const where = `Go struct field DeleteOptions.${path}${field} of type ${goType}`;
-      throw badRequest(`couldn't get version/kind; json: cannot unmarshal ${sent} into ${where}`);
+      throw badRequest(`json: cannot unmarshal ${sent} into ${where}`);
     }
     if (field === 'preconditions' && isJsonObject(value)) {
       refuseOtherTypes(value, PRECONDITION_FIELDS, 'preconditions.');
@@ -138,12 +147,8 @@ function refuseOtherTypes(object: JsonObject, types: FieldTypes, path: string): 
 }
 
 function graceOf(body: JsonObject | undefined, query: URLSearchParams): number | undefined {
-  const value = body?.['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds');
-  if (value === null || value === undefined) return undefined;
-  const seconds = Number(value);
-  if (!Number.isInteger(seconds)) {
-    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
-  }
+  const seconds = body?.['gracePeriodSeconds'] ?? integerIn(query, 'gracePeriodSeconds');
+  if (typeof seconds !== 'number') return undefined;
   return seconds < 0 ? 1 : seconds; // what a real server makes of a negative one
 }
 

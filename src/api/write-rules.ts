@@ -1,6 +1,6 @@
 /** What becomes of an object on its way into the store: merged, in canonical form, counted, validated. */
 
-import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { cloneJson, jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { decodeObject } from './schema/decode.ts';
 import { failure, invalid } from './status.ts';
@@ -69,9 +69,15 @@ export function refuseInvalid(target: Target, next: JsonObject, previous: JsonOb
   throw invalid(kindName(definition), text(metadataOf(next), 'name'), errors);
 }
 
+/** The resourceVersion that a write is for; `''`: any. `0`, which no object has, says the same. */
+export function askedVersion(body: JsonObject): string {
+  const version = text(metadataOf(body), 'resourceVersion');
+  return version === '0' ? '' : version;
+}
+
 /** A create must not carry a resourceVersion. */
 export function refuseResourceVersion(body: JsonObject): void {
-  if (isJsonObject(body['metadata']) && text(metadataOf(body), 'resourceVersion') !== '') {
+  if (askedVersion(body) !== '') {
     throw failure(500, '', 'resourceVersion should not be set on objects to be created');
   }
 }

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import type { Step } from './transcript.ts';
 
 export const EP = '/api/v1/namespaces/{ns}/endpoints';
+export const CM = '/api/v1/namespaces/{ns}/configmaps';
 export const JSON_PATCH = { 'content-type': 'application/json-patch+json' };
 export const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
 export const STRATEGIC = { 'content-type': 'application/strategic-merge-patch+json' };
@@ -51,4 +52,8 @@ export const SUBSETS: JsonValue = [
 
 export function endpoints(name: string, more: JsonObject = {}): JsonObject {
   return { apiVersion: 'v1', kind: 'Endpoints', metadata: { name }, ...more };
+}
+
+export function configMap(name: string, more: JsonObject = {}): JsonObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...more };
 }

@@ -1,8 +1,18 @@
 /** What the embedded server must answer exactly as a kube-apiserver does. The order matters: a step sees what the earlier ones did. */
 
+import { DELETE_STEPS } from './delete-steps.ts';
 import { ENDPOINTS_STEPS } from './endpoints-steps.ts';
 import { KIND_STEPS } from './kind-steps.ts';
+import { LIST_STEPS } from './list-steps.ts';
 import { PATCH_STEPS } from './patch-steps.ts';
 import type { Step } from './transcript.ts';
+import { WRITE_STEPS } from './write-steps.ts';
 
-export const STEPS: readonly Step[] = [...ENDPOINTS_STEPS, ...PATCH_STEPS, ...KIND_STEPS];
+export const STEPS: readonly Step[] = [
+  ...ENDPOINTS_STEPS,
+  ...PATCH_STEPS,
+  ...LIST_STEPS,
+  ...DELETE_STEPS,
+  ...WRITE_STEPS,
+  ...KIND_STEPS,
+];

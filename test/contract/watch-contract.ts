@@ -6,6 +6,8 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { RawClient, type RawAnswer, type ServerAddress } from './raw-client.ts';
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
+const INITIAL_EVENTS = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
+const PARTIAL = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' };
 const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 
 /** Registers the tests; `connect` is called once, before the first of them. */
@@ -98,6 +100,77 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(first?.object['rows']).toHaveLength(1);
       await ground.patch('table', { labels: { x: 'y' } });
       expect((await watch.next())?.object['columnDefinitions']).toBeNull();
+    });
+
+    test('as Tables show of the objects what is asked for', async () => {
+      await ground.create('bare');
+      const { path } = await ground.list();
+      await using watch = await ground.client.watch(
+        `${path}?watch=1&includeObject=None&fieldSelector=metadata.name%3Dbare`,
+        TABLE,
+      );
+      expect((await watch.next())?.object['rows']).toEqual([
+        { cells: ['bare', '<none>', expect.anything()], object: null },
+      ]);
+    });
+
+    test('of metadata only have bookmarks of that kind', async () => {
+      await ground.create('partial');
+      const { path } = await ground.list();
+      await using watch = await ground.client.watch(
+        `${path}?watch=1&${INITIAL_EVENTS}&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dpartial`,
+        PARTIAL,
+      );
+      const events = [await watch.next(), await watch.next()];
+      expect(events.map((event) => event?.type)).toEqual(['ADDED', 'BOOKMARK']);
+      const kind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' };
+      for (const event of events) expect(event?.object).toMatchObject(kind);
+    });
+
+    test('have no bookmark where none is allowed, not even after the initial events', async () => {
+      await ground.create('unmarked');
+      const { path } = await ground.list();
+      const query = `watch=1&${INITIAL_EVENTS}&timeoutSeconds=1&fieldSelector=metadata.name%3Dunmarked`;
+      await using watch = await ground.client.watch(`${path}?${query}`);
+      expect(await watch.summary(2)).toEqual(['ADDED unmarked']);
+    });
+
+    test('can leave the present out', async () => {
+      await ground.create('old');
+      const { path } = await ground.list();
+      const query = 'watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
+      await using watch = await ground.client.watch(`${path}?${query}`);
+      await ground.create('new');
+      expect(await watch.summary(1)).toEqual(['ADDED new']);
+    });
+
+    test('with timeoutSeconds=0 do not end', async () => {
+      const { version, path } = await ground.list();
+      await using watch = await ground.client.watch(
+        `${path}?watch=1&resourceVersion=${version}&timeoutSeconds=0`,
+      );
+      await ground.create('late');
+      expect(await watch.summary(1)).toEqual(['ADDED late']);
+    });
+
+    test.each([
+      'resourceVersionMatch=NotOlderThan',
+      'resourceVersion=0&resourceVersionMatch=Exact',
+      'sendInitialEvents=true',
+      'sendInitialEvents=true&resourceVersionMatch=Exact',
+      'continue=abc',
+    ])('with %s are refused', async (options) => {
+      const { path } = await ground.list();
+      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1&${options}` });
+      expect(answer.status).toBe(422);
+      expect(answer.json).toMatchObject({ reason: 'Invalid', details: { kind: 'ListOptions' } });
+    });
+
+    test('are not to be had in YAML', async () => {
+      const { path } = await ground.list();
+      const headers = { accept: 'application/yaml' };
+      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1`, headers });
+      expect(answer.status).toBe(406);
     });
 
     test('from a resourceVersion that is no number are refused', async () => {

@@ -43,7 +43,8 @@ export function readEntries(list: readonly JsonObject[]): Entry[] | undefined {
   for (const json of list) {
     const fields = fromFieldsV1(json['fieldsV1']);
     const operation = text(json, 'operation');
-    if (!fields || (operation !== 'Update' && operation !== 'Apply')) return undefined;
+    const isRead = fields && text(json, 'fieldsType') === 'FieldsV1';
+    if (!isRead || (operation !== 'Update' && operation !== 'Apply')) return undefined;
     entries.push({
       manager: text(json, 'manager'),
       operation,

@@ -2,6 +2,7 @@
 
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
+import { emptyObject } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { failure } from '../status.ts';
 import { emptySet, FieldSet } from './field-set.ts';
@@ -92,13 +93,14 @@ export function applyFields(
   const bare = withoutManaged(live);
   const entries = readEntries(objectList(metadataOf(live), 'managedFields')) ?? [];
   if (entries.length === 0 && text(metadataOf(live), 'uid') !== '') {
+    const there = compare(kind.schema, emptyObject(kind.schema), bare);
     entries.push({
       manager: 'before-first-apply',
       operation: 'Update',
       apiVersion: writer.apiVersion,
       subresource: '',
       time: writer.time,
-      fields: ownable(fieldsOf(kind.schema, bare)),
+      fields: ownable(there.added.union(there.modified)),
     });
   }
   const own = entries.find((entry) => isSameWriter(entry, writer));
@@ -173,9 +175,10 @@ function managerText({ manager, operation, apiVersion, subresource }: Entry): st
   return `${name}${via} using ${apiVersion}`;
 }
 
-/** `managedFields: [{}]` is how a client forgets all managers. */
+/** `managedFields: [{}]`, or an empty list, is how a client forgets all managers. */
 function isReset(sent: JsonValue | undefined): boolean {
-  if (!Array.isArray(sent) || sent.length !== 1) return false;
+  if (!Array.isArray(sent) || sent.length > 1) return false;
+  if (sent.length === 0) return true;
   return isJsonObject(sent[0]) && Object.values(sent[0]).every((value) => value === '' || value === null);
 }
 

@@ -72,7 +72,7 @@ function itemEdge(schema: ListSchema, item: JsonValue): string {
   const key: JsonObject = {};
   if (isJsonObject(item)) {
     for (const name of schema.keys) {
-      const value = ownValue(item, name);
+      const value = ownValue(item, name) ?? schema.keyDefaults[name];
       if (value !== undefined) key[name] = value;
     }
   }

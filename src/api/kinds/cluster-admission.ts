@@ -89,8 +89,8 @@ export class ClusterAdmission implements Admission {
     const options = {
       isDryRun: false,
       gracePeriodSeconds: undefined,
-      uid: '',
-      resourceVersion: '',
+      uid: undefined,
+      resourceVersion: undefined,
       propagationPolicy: '' as const,
     };
     try {

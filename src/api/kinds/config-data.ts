@@ -73,6 +73,7 @@ export function configMaps(types: TypeTable): ResourceDefinition {
     validate: (next, previous) => [
       ...keyErrors(next, 'data'),
       ...keyErrors(next, 'binaryData'),
+      ...sharedKeyErrors(next),
       ...sizeErrors(next, ['data', 'binaryData']),
       ...immutableErrors(next, previous, ['data', 'binaryData']),
     ],
@@ -90,13 +91,19 @@ function keyErrors(object: JsonObject, field: string): FieldError[] {
   });
 }
 
+function sharedKeyErrors(object: JsonObject): FieldError[] {
+  const binary = objectField(object, 'binaryData');
+  const shared = Object.keys(objectField(object, 'data')).filter((key) => Object.hasOwn(binary, key));
+  return shared.map((key) => invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData'));
+}
+
 function sizeErrors(object: JsonObject, fields: readonly string[]): FieldError[] {
   const bytes = fields
     .flatMap((field) => Object.values(objectField(object, field)))
     .reduce<number>((sum, value) => sum + (typeof value === 'string' ? Buffer.byteLength(value) : 0), 0);
   if (bytes <= BYTES_MAX) return [];
   const message = `Too long: may not be more than ${BYTES_MAX} bytes`;
-  return [{ reason: 'FieldValueTooLong', field: fields.length > 1 ? '' : 'data', message }];
+  return [{ reason: 'FieldValueTooLong', field: fields.length > 1 ? '[]' : 'data', message }];
 }
 
 function immutableErrors(

@@ -32,7 +32,7 @@ export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject
     );
   }
   if (patch.length > PATCH_OPERATIONS_MAX) {
-    const limit = `the allowed maximum operations in a JSON patch is ${PATCH_OPERATIONS_MAX}, got ${patch.length}`;
+    const limit = `The allowed maximum operations in a JSON patch is ${PATCH_OPERATIONS_MAX}, got ${patch.length}`;
     throw tooMuch(limit);
   }
   const document = new Document(target);
@@ -43,6 +43,20 @@ export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject
   }
   return document.object();
 }
+
+/** `[0].extra`: members of operations that mean nothing. */
+export function unknownInOperations(patch: JsonValue): string[] {
+  if (!Array.isArray(patch)) return [];
+  return patch.flatMap((operation, index) =>
+    isJsonObject(operation)
+      ? Object.keys(operation)
+          .filter((key) => !OPERATION_FIELDS.includes(key))
+          .map((key) => `[${index}].${key}`)
+      : [],
+  );
+}
+
+const OPERATION_FIELDS = ['op', 'path', 'from', 'value'];
 
 function parseOperation(value: JsonValue): Operation {
   if (!isJsonObject(value)) throw rejected();

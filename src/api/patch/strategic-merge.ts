@@ -68,7 +68,8 @@ function mergeMember(
   const isStructured = schema?.type === 'object' || schema?.type === 'map';
   const field = schema?.type === 'object' ? schema.fields.get(key) : undefined;
   const inner = isStructured ? memberSchema(schema, key) : undefined;
-  if (field && inner?.type === 'list' && field.patchStrategies.includes('merge')) {
+  const isList = change === undefined || Array.isArray(change);
+  if (isList && field && inner?.type === 'list' && field.patchStrategies.includes('merge')) {
     return mergeList(field, inner.items, Array.isArray(before) ? before : [], listChange(patch, key));
   }
   if (change === undefined) return before;

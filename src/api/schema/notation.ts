@@ -2,15 +2,15 @@
  * A short notation for types, so that a kind is a few lines that can be read and checked:
  *
  *     EndpointAddress atomic = ip:1!+ string; nodeName:4 *string; targetRef:2 *ObjectReference
- *     ServiceSpec = ports:1 []ServicePort map(port,protocol) ~merge(port); selector:2 {}string atomic
+ *     ServiceSpec = ports:1 []ServicePort map(port,protocol=TCP) ~merge(port); selector:2 {}string atomic
  *
- * `[]T` is a list (`atomic` unless it says `set` or `map(keys)`), `{}T` a map, `*T` a field whose empty value is kept. After the name:
+ * `[]T` is a list (`atomic` unless it says `set` or `map(keys)`, a key perhaps with what it is where an item leaves it out), `{}T` a map, `*T` a field whose empty value is kept. After the name:
  * the protobuf number (`2/1` through an unnamed message), `!` always written, `+` required. `~` is the strategic-merge rule,
  * `string:v1.Protocol` a named type as error messages call it.
  */
 
 import { InvariantError, invariant } from '../../kube/errors.ts';
-import type { Field, ListType, ObjectSchema, Scalar, Schema } from './schema.ts';
+import type { Field, ListSchema, ListType, ObjectSchema, Scalar, Schema } from './schema.ts';
 
 /** Texts for `kubectl explain`, by `Type` and `Type.field`. */
 export type Descriptions = Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export class TypeTable {
         type: 'list',
         items: this.#schema(text.slice(2), ''),
         listType,
-        keys: argument(rule).split(','),
+        ...listKeys(argument(rule)),
       };
     }
     if (text.startsWith('{}')) {
@@ -92,6 +92,13 @@ export class TypeTable {
     const named = this.get(base);
     return rule === 'atomic' ? { ...named, isAtomic: true } : named;
   }
+}
+
+/** `port,protocol=TCP`: the second one has a default. */
+function listKeys(text: string): Pick<ListSchema, 'keys' | 'keyDefaults'> {
+  const pairs = text.split(',').map((key) => split(key, '='));
+  const defaults = pairs.filter(([, value]) => value !== '');
+  return { keys: pairs.map(([name]) => name), keyDefaults: Object.fromEntries(defaults) };
 }
 
 const SCALARS = 'string bool int32 int64 float64 bytes time microtime quantity intOrString any'.split(' ');

@@ -33,6 +33,8 @@ export interface ListSchema {
   readonly listType: ListType;
   /** The fields that identify an item, for `map`. */
   readonly keys: readonly string[];
+  /** What stands for a key that an item leaves out. */
+  readonly keyDefaults: Readonly<Record<string, string>>;
 }
 
 export interface MapSchema {

@@ -44,5 +44,13 @@ function parseTerm(term: string): Term {
   const match = /^([^=!]*)(!=|==|=)(.*)$/s.exec(term);
   if (!match) throw badRequest(`invalid selector: '${term}'; can't understand '${term}'`);
   const [, field = '', operator, value = ''] = match;
-  return { field, isEqual: operator !== '!=', value: value.replaceAll(/\\([\\,=])/g, '$1') };
+  return { field, isEqual: operator !== '!=', value: unescaped(value) };
+}
+
+function unescaped(value: string): string {
+  const bare = value.replaceAll(/\\[\\,=]/g, '');
+  const wrong = /\\.?/s.exec(bare);
+  if (wrong) throw badRequest(`invalid field selector: invalid escape sequence: ${wrong[0]}`);
+  if (bare.includes('=')) throw badRequest('invalid field selector: unescaped character in value: 61');
+  return value.replaceAll(/\\(.)/gs, '$1');
 }

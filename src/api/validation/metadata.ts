@@ -108,6 +108,9 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
       }
     }
   }
+  for (const owner of owners.filter(isEvent)) {
+    errors.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'));
+  }
   const controllers = owners.filter((owner) => owner['controller'] === true);
   if (controllers.length > 1) {
     const names = controllers.map((owner) => `${text(owner, 'kind')}/${text(owner, 'name')}`).join(' and ');
@@ -115,6 +118,11 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
     errors.push(invalidValue(field, owners, detail));
   }
   return errors;
+}
+
+/** Events come and go by the thousand: nothing may hang on one. */
+function isEvent(owner: JsonObject): boolean {
+  return text(owner, 'kind') === 'Event' && text(owner, 'apiVersion') === 'v1';
 }
 
 function finalizerErrors(finalizers: JsonArray): FieldError[] {
