@@ -81,14 +81,14 @@ export const COMMANDS: readonly CommandEntry[] = [
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = rootCommand();
-  const asked = argv.find((word) => !word.startsWith('-')) ?? '';
-  const wanted = asked === 'help' ? (argv[argv.indexOf('help') + 1] ?? '') : asked;
+  const words = asCommand(argv);
+  const wanted = words.find((word) => !word.startsWith('-'));
   for (const entry of COMMANDS) {
-    const command = await commandFor(entry, entry.name === wanted, (code) => (exitCode = code));
+    const command = await commandFor(program, entry, entry.name === wanted && ((code) => (exitCode = code)));
     program.addCommand(command);
   }
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync([...words], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : 2;
@@ -96,27 +96,36 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   return exitCode;
 }
 
+/** `--version` and `help COMMAND…` in the words of the commands that they stand for, so that these are loaded, or found not to be. */
+function asCommand(argv: readonly string[]): readonly string[] {
+  const [first, name, ...rest] = argv;
+  if (first === '--version') return ['version', ...argv.slice(1)];
+  if (first !== 'help' || name === undefined) return argv;
+  return COMMANDS.some((entry) => entry.name === name) ? [name, ...rest, '--help'] : [name];
+}
+
 /** Every command with its options, as `completion` needs them. */
 async function allCommands(): Promise<Command[]> {
-  return Promise.all(COMMANDS.map((entry) => commandFor(entry, true, () => undefined)));
+  const program = rootCommand();
+  return Promise.all(COMMANDS.map((entry) => commandFor(program, entry, () => undefined)));
 }
 
 function rootCommand(): Command {
   return new Command('endpoint-syncer')
     .description('Syncs Endpoints between a virtual Kubernetes cluster and its host.')
+    .option('--version', 'print the version')
     .showHelpAfterError('(run with --help for the options)')
     .showSuggestionAfterError(true)
     .exitOverride();
 }
 
+/** `onExit` false: only its name and summary are needed. */
 async function commandFor(
+  program: Command,
   entry: CommandEntry,
-  isWanted: boolean,
-  onExit: (code: number) => void,
+  onExit: ((code: number) => void) | false,
 ): Promise<Command> {
-  if (!isWanted) return new Command(entry.name).description(entry.summary).exitOverride();
-  const module = await entry.load();
-  const command = new Command(entry.name).description(entry.summary).exitOverride();
-  module.define(command, onExit);
+  const command = program.createCommand(entry.name).description(entry.summary).copyInheritedSettings(program);
+  if (onExit !== false) (await entry.load()).define(command, onExit);
   return command;
 }

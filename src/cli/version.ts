@@ -1,10 +1,13 @@
 /** `version`: one line for people, JSON for scripts. */
 
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 
 export function define(command: Command): void {
-  command.option('-o, --output <format>', 'text or json', 'text').action((options: { output: string }) => {
+  const output = new Option('-o, --output <format>', 'text or json')
+    .choices(['text', 'json'])
+    .default('text');
+  command.addOption(output).action((options: { output: string }) => {
     const version = packageVersion();
     const text =
       options.output === 'json'
