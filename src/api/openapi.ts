@@ -2,8 +2,41 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../lib/json.ts';
-import type { DefinitionTable, PatchKind, ResourceDefinition, Verb } from './resource-definition.ts';
+import { pathsOf } from './openapi-paths.ts';
+import type { DefinitionTable, ResourceDefinition } from './resource-definition.ts';
 import type { Field, ObjectSchema, Schema } from './schema/schema.ts';
+
+const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
+const STATUS = `${META}.Status`;
+const DELETE_OPTIONS = `${META}.DeleteOptions`;
+const TEXT: JsonObject = { type: 'string' };
+const STATUS_SCHEMA: JsonObject = {
+  type: 'object',
+  description: 'What became of a request that has no object to answer.',
+  properties: {
+    apiVersion: TEXT,
+    code: { type: 'integer', format: 'int32' },
+    details: { type: 'object' },
+    kind: TEXT,
+    message: TEXT,
+    metadata: { type: 'object' },
+    reason: TEXT,
+    status: TEXT,
+  },
+};
+const DELETE_OPTIONS_SCHEMA: JsonObject = {
+  type: 'object',
+  description: 'How to delete.',
+  properties: {
+    apiVersion: TEXT,
+    dryRun: { type: 'array', items: TEXT },
+    gracePeriodSeconds: { type: 'integer', format: 'int64' },
+    kind: TEXT,
+    orphanDependents: { type: 'boolean' },
+    preconditions: { type: 'object', properties: { resourceVersion: TEXT, uid: TEXT } },
+    propagationPolicy: TEXT,
+  },
+};
 
 /** A document with the hash that names its content in URLs and ETags. */
 export interface OpenApiDocument {
@@ -20,11 +53,16 @@ export function openApiDocument(
   version: string,
   serverVersion: string,
 ): OpenApiDocument {
-  const components = new Map<string, JsonObject>();
+  const components = new Map<string, JsonObject>([
+    [STATUS, STATUS_SCHEMA],
+    [DELETE_OPTIONS, DELETE_OPTIONS_SCHEMA],
+  ]);
   const paths: JsonObject = {};
   for (const definition of table.of(group, version)) {
     addKind(components, definition);
-    Object.assign(paths, pathsOf(definition));
+    const object = componentName(definition.schema);
+    const schemas = { object, list: `${object}List`, status: STATUS, deleteOptions: DELETE_OPTIONS };
+    Object.assign(paths, pathsOf(definition, rootPath(group, version), schemas));
   }
   const document: JsonObject = {
     openapi: '3.0.0',
@@ -159,78 +197,6 @@ function componentName({ name }: ObjectSchema): string {
   const parts = name.split('.');
   const type = parts.pop() ?? '';
   const packageName = parts.join('.');
-  if (packageName === 'meta') return `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`;
+  if (packageName === 'meta') return `${META}.${type}`;
   return `io.k8s.api.${packageName === '' ? 'core' : packageName}.v1.${type}`;
-}
-
-const PATCH_MEDIA: Readonly<Record<PatchKind, string>> = {
-  apply: 'application/apply-patch+yaml',
-  json: 'application/json-patch+json',
-  merge: 'application/merge-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
-};
-
-function pathsOf(definition: ResourceDefinition): JsonObject {
-  const { group, version, plural, isNamespaced, verbs } = definition;
-  const base = `${rootPath(group, version)}${isNamespaced ? '/namespaces/{namespace}' : ''}/${plural}`;
-  const paths: JsonObject = {};
-  const collection = operations(definition, [
-    ['list', 'get', 'list'],
-    ['create', 'post', 'post'],
-    ['deletecollection', 'delete', 'deletecollection'],
-  ]);
-  paths[base] = collection;
-  const item = operations(definition, [
-    ['get', 'get', 'get'],
-    ['update', 'put', 'put'],
-    ['patch', 'patch', 'patch'],
-    ['delete', 'delete', 'delete'],
-  ]);
-  // kubectl looks at PATCH to learn whether a server validates fields itself: a kind that is only answered would not be created at all.
-  if (definition.respond) item['patch'] = operation(definition, 'patch', 'patch');
-  if (Object.keys(item).length > 0) paths[`${base}/{name}`] = item;
-  if (isNamespaced && verbs.includes('list')) {
-    const everywhere = operations(definition, [['list', 'get', 'list']]);
-    paths[`${rootPath(group, version)}/${plural}`] = everywhere;
-  }
-  return paths;
-}
-
-function operations(
-  definition: ResourceDefinition,
-  wanted: readonly (readonly [Verb, string, string])[],
-): JsonObject {
-  const found: JsonObject = {};
-  for (const [verb, method, action] of wanted) {
-    if (definition.verbs.includes(verb)) found[method] = operation(definition, method, action);
-  }
-  return found;
-}
-
-function operation(definition: ResourceDefinition, method: string, action: string): JsonObject {
-  const { group, version, kind, schema } = definition;
-  const answer = { content: { 'application/json': { schema: reference(schema) } }, description: 'OK' };
-  const result: JsonObject = {
-    operationId: `${action}${group.replaceAll(/[^A-Za-z]/g, '')}${version}${kind}`,
-    responses: { '200': answer },
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group, kind, version },
-  };
-  if (method !== 'get' && method !== 'delete') {
-    result['parameters'] = ['dryRun', 'fieldManager', 'fieldValidation'].map(queryParameter);
-    result['requestBody'] = requestBody(definition, method);
-  }
-  return result;
-}
-
-function queryParameter(name: string): JsonObject {
-  return { name, in: 'query', schema: { type: 'string', uniqueItems: true } };
-}
-
-function requestBody(definition: ResourceDefinition, method: string): JsonObject {
-  if (method !== 'patch') {
-    return { content: { '*/*': { schema: reference(definition.schema) } }, required: true };
-  }
-  const media = definition.patchKinds.map((kind) => [PATCH_MEDIA[kind], { schema: { type: 'object' } }]);
-  return { content: Object.fromEntries(media) as JsonObject, required: true }; // pairs of text and JSON
 }
