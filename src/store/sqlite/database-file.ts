@@ -1,6 +1,16 @@
 /** The database as a file: who may read it, who writes it, how it is opened. */
 
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../kube/errors.ts';
@@ -38,12 +48,16 @@ export function openForWriting(file: string): WritableDatabase {
     database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
     migrate(database, file);
     configure(database, file);
+    markOpen(database, file);
     const [held, opened] = [lock, database];
     return {
       database: opened,
       [Symbol.dispose]: () => {
-        opened.close();
-        held.close();
+        try {
+          close(opened, file);
+        } finally {
+          held.close();
+        }
       },
     };
   } catch (error) {
@@ -124,19 +138,50 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** A backup is not in write-ahead mode (bytes 18 and 19 of its header), the store always is once it was opened. */
+/** Bytes 18 and 19 of the header: a backup is not in write-ahead mode, the store always is once it was opened. */
 const ROLLBACK_MODE = 1;
+const WRITE_AHEAD_MODE = 2;
 
 /**
- * Throws a `TerminalError` for a restored backup beside the write-ahead log that a crashed process left of the database before: SQLite would
- * mix the two. Only for a process that does not have the file open: looking at it drops the locks which the process has on it.
+ * Throws a `TerminalError` for a write-ahead log that is not the one of the database: SQLite would mix a restored backup with the log that a
+ * crashed process left, and would not miss a log that is gone with all that was acknowledged since. Only for a process that does not have the
+ * file open: looking at it drops the locks which the process has on it.
  */
 export function refuseForeignLog(file: string): void {
-  const size = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  if (size === 0 || writeMode(file) !== ROLLBACK_MODE) return;
-  throw new TerminalError(
-    `${file} was restored, but ${file}-wal belongs to the database before: remove ${file}-wal and ${file}-shm`,
-  );
+  const log = `${file}-wal`;
+  const size = statSync(log, { throwIfNoEntry: false })?.size;
+  if (size === undefined && existsSync(openMark(file)) && writeMode(file) === WRITE_AHEAD_MODE) {
+    throw new TerminalError(
+      `${file} was not closed, and the last writes, which were in ${log}, are gone with it: put that back, or restore a backup; ` +
+        `to go on with what is in the database, remove ${openMark(file)}`,
+    );
+  }
+  if ((size ?? 0) > 0 && writeMode(file) === ROLLBACK_MODE) {
+    throw new TerminalError(
+      `${file} was restored, but ${log} belongs to the database before: remove ${log} and ${file}-shm`,
+    );
+  }
+}
+
+/** There while the database is open, and after a crash: as long as its write-ahead log must be there too. */
+function openMark(file: string): string {
+  return `${file}.open`;
+}
+
+/** After the log has come into being. */
+function markOpen(database: DatabaseSync, file: string): void {
+  database.exec('BEGIN IMMEDIATE; COMMIT');
+  if (existsSync(`${file}-wal`)) create(openMark(file));
+}
+
+/** INVARIANT: the mark goes before the log does, so a crash in between leaves no mark without a log. */
+function close(database: DatabaseSync, file: string): void {
+  try {
+    rmSync(openMark(file), { force: true });
+    syncFolder(dirname(file));
+  } finally {
+    database.close();
+  }
 }
 
 function writeMode(file: string): number | undefined {

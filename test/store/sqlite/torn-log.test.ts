@@ -1,10 +1,13 @@
-/** Loss of power: the write-ahead log ends anywhere, or in garbage. What is left is some earlier state, whole. */
+/** Loss of power: the write-ahead log ends anywhere, or in garbage. What is left is some earlier state, whole. Or the log is gone altogether. */
 
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { TerminalError } from '../../../src/kube/errors.ts';
+import { backupDatabase } from '../../../src/store/sqlite/backup.ts';
 import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { verifyDatabase } from '../../../src/store/sqlite/verify.ts';
+import type { StoreKey } from '../../../src/store/types.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { anySeed, seededRandom } from './random.ts';
 
@@ -45,4 +48,46 @@ test(`a torn write-ahead log gives the state of an earlier commit (STORE_SEED=${
     seen.add(revision);
   }
   expect(seen.size).toBeGreaterThan(5);
+});
+
+describe('a write-ahead log that is gone', () => {
+  const thing = (name: string): StoreKey => ({ resource: 'things', namespace: '', name });
+
+  /** What a crash leaves behind: the files of a store that is open, copied. */
+  async function crashed(folder: string, suffixes: readonly string[]): Promise<string> {
+    const file = join(folder, 'management.db');
+    const copy = join(folder, 'copy', 'management.db');
+    mkdirSync(dirname(copy));
+    await using store = await SqliteStore.open({ file });
+    await store.create(thing('acknowledged'), {});
+    for (const suffix of suffixes) copyFileSync(file + suffix, copy + suffix);
+    return copy;
+  }
+
+  test('is missed: what was acknowledged is never lost without a word', async () => {
+    using folder = temporaryFolder();
+    const file = await crashed(folder.path, ['', '.open']);
+    const opening = SqliteStore.open({ file });
+    await expect(opening).rejects.toThrow(TerminalError);
+    await expect(opening).rejects.toThrow(`the last writes, which were in ${file}-wal, are gone with it`);
+    rmSync(`${file}.open`);
+    await using store = await SqliteStore.open({ file });
+    expect(await store.get(thing('acknowledged'))).toBeUndefined();
+  });
+
+  test('is not missed where it is there, after an orderly end, or beside a restored backup', async () => {
+    using folder = temporaryFolder();
+    const file = await crashed(folder.path, ['', '.open', '-wal']);
+    {
+      await using store = await SqliteStore.open({ file });
+      expect(await store.get(thing('acknowledged'))).toBeDefined();
+    }
+    expect([existsSync(`${file}-wal`), existsSync(`${file}.open`)]).toEqual([false, false]);
+    const backup = join(folder.path, 'backup.db');
+    backupDatabase(file, backup);
+    writeFileSync(`${file}.open`, '');
+    copyFileSync(backup, file);
+    await using store = await SqliteStore.open({ file });
+    expect(await store.get(thing('acknowledged'))).toBeDefined();
+  });
 });
