@@ -3,135 +3,148 @@
  * faster: nothing of theirs is lost, nothing foreign is touched.
  */
 
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
 import type { ApiProxy, ProxiedRequest, ProxyBehaviour } from './api-proxy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
+import { sharedWorld, type Shared } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 import type { Daemon } from './daemon.ts';
 
-const KEY = 'default/raced';
-
 export function raceScenarios(newWorld: NewWorld): void {
+  describe('with the daemon behind proxies', () => {
+    const open = behindProxies(newWorld);
+    lookAndWriteRaces(open);
+    storms(open);
+  });
+  startRaces(newWorld);
+}
+
+/** A virtual namespace with (unless told otherwise) one object in step. */
+type Open = (options?: { create?: boolean }) => Promise<Opened>;
+
+interface Opened {
+  readonly world: World;
+  readonly daemon: Daemon;
+  readonly virtual: ApiProxy;
+  readonly host: ApiProxy;
+  /** Of the one object. Its name is in no other one's requests. */
+  readonly key: string;
+}
+
+function lookAndWriteRaces(open: Open): void {
   describe('between look and write', () => {
     test('the virtual object changes while a host change is carried back: the virtual side wins', async () => {
-      await using world = await newWorld();
-      const { daemon, virtual } = await open(world);
-      virtual.behaviour = beforeFirst('PATCH', () =>
-        world.virtual.merge('Endpoints', pair(KEY), { metadata: { annotations: { a: 'user', c: 'user' } } }),
+      const { world, daemon, virtual, key } = await open();
+      virtual.behaviour = beforeFirst(key, 'PATCH', () =>
+        world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { a: 'user', c: 'user' } } }),
       );
-      await world.host.merge('Endpoints', world.hostKey(KEY), {
+      await world.host.merge('Endpoints', world.hostKey(key), {
         metadata: { annotations: { a: 'host', b: 'host' } },
       });
-      await world.whenVirtual(KEY, ({ metadata }) => metadata.annotations?.['b'] === 'host');
+      await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['b'] === 'host');
       await world.settle(daemon);
       const expected = { a: 'user', b: 'host', c: 'user' };
-      expect((await world.getVirtual(KEY)).metadata.annotations).toEqual(expected);
-      expect((await world.getCopy(KEY)).metadata.annotations).toMatchObject(expected);
+      expect((await world.getVirtual(key)).metadata.annotations).toEqual(expected);
+      expect((await world.getCopy(key)).metadata.annotations).toMatchObject(expected);
     });
 
     test('the virtual side takes away at once what has just come from the host: it is gone on both sides', async () => {
-      await using world = await newWorld();
-      const { daemon, virtual } = await open(world);
+      const { world, daemon, virtual, key } = await open();
       const isKnown = Promise.withResolvers<void>();
       let isRemoved = false;
       virtual.behaviour = {
         // The daemon hears of the removal before it hears that its own write was done.
         watchLine: (line) => {
-          if (isRemoved && line.includes('raced') && !line.includes('from-host'))
+          if (isRemoved && line.includes(nameOf(key)) && !line.includes('from-host'))
             setImmediate(isKnown.resolve);
           return [line];
         },
         afterWrite: async ({ method, body }) => {
           if (isRemoved || method !== 'PATCH' || !body.includes('from-host')) return;
           isRemoved = true;
-          await world.virtual.merge('Endpoints', pair(KEY), {
+          await world.virtual.merge('Endpoints', pair(key), {
             metadata: { annotations: { 'from-host': null } },
           });
           await isKnown.promise;
         },
       };
-      await world.host.merge('Endpoints', world.hostKey(KEY), {
+      await world.host.merge('Endpoints', world.hostKey(key), {
         metadata: { annotations: { 'from-host': '1' } },
       });
       await world.whenCopy(
-        KEY,
+        key,
         (copy) => isRemoved && copy.metadata.annotations?.['from-host'] === undefined,
       );
       await world.settle(daemon);
-      expect((await world.getVirtual(KEY)).metadata.annotations?.['from-host']).toBeUndefined();
-      expect((await world.getCopy(KEY)).metadata.annotations?.['from-host']).toBeUndefined();
+      expect((await world.getVirtual(key)).metadata.annotations?.['from-host']).toBeUndefined();
+      expect((await world.getCopy(key)).metadata.annotations?.['from-host']).toBeUndefined();
     });
 
     test('somebody labels the host copy while it is updated: the label stays and comes back', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world);
-      host.behaviour = beforeFirst('PUT', () =>
-        world.host.merge('Endpoints', world.hostKey(KEY), { metadata: { labels: { theirs: '1' } } }),
+      const { world, daemon, host, key } = await open();
+      host.behaviour = beforeFirst(key, 'PUT', () =>
+        world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { theirs: '1' } } }),
       );
-      await world.virtual.merge('Endpoints', pair(KEY), { subsets: [subset('10.1.0.2')] });
-      await world.whenCopy(KEY, (copy) => ipsOf(copy)[0] === '10.1.0.2');
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.2');
       await world.settle(daemon);
-      expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ theirs: '1' });
-      expect((await world.getCopy(KEY)).metadata.labels).toMatchObject({ theirs: '1' });
+      expect((await world.getVirtual(key)).metadata.labels).toEqual({ theirs: '1' });
+      expect((await world.getCopy(key)).metadata.labels).toMatchObject({ theirs: '1' });
     });
 
     test('somebody replaces the host copy by an object of theirs while it is deleted: theirs stays', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world);
-      await keepControllersAway(world);
+      const { world, daemon, host, key } = await open();
+      await keepControllersAway(world, key);
       let uid = '';
-      host.behaviour = beforeFirst('DELETE', async () => {
-        await world.host.delete('Endpoints', ...world.hostKey(KEY));
-        uid = (await putForeign(world)).metadata.uid ?? '';
+      host.behaviour = beforeFirst(key, 'DELETE', async () => {
+        await world.host.delete('Endpoints', ...world.hostKey(key));
+        uid = (await putForeign(world, key)).metadata.uid ?? '';
       });
-      await world.virtual.delete('Endpoints', ...pair(KEY));
+      await world.virtual.delete('Endpoints', ...pair(key));
       await world.settle(daemon);
-      expect((await world.getCopy(KEY)).metadata.uid).toBe(uid);
+      expect((await world.getCopy(key)).metadata.uid).toBe(uid);
     });
 
     test('somebody replaces the host copy by an object of theirs while it is updated: theirs stays as it is', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world);
-      await keepControllersAway(world);
+      const { world, daemon, host, key } = await open();
+      await keepControllersAway(world, key);
       let version = '';
-      host.behaviour = beforeFirst('PUT', async () => {
-        await world.host.delete('Endpoints', ...world.hostKey(KEY));
-        version = (await putForeign(world)).metadata.resourceVersion ?? '';
+      host.behaviour = beforeFirst(key, 'PUT', async () => {
+        await world.host.delete('Endpoints', ...world.hostKey(key));
+        version = (await putForeign(world, key)).metadata.resourceVersion ?? '';
       });
-      await world.virtual.merge('Endpoints', pair(KEY), { subsets: [subset('10.1.0.2')] });
-      await world.whenEvent(KEY, 'NotManaged');
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
-      expect((await world.getCopy(KEY)).metadata.resourceVersion).toBe(version);
+      expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
     test('somebody takes the name while the copy is made: theirs stays as it is', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world, { create: false });
-      await keepControllersAway(world);
+      const { world, daemon, host, key } = await open({ create: false });
+      await keepControllersAway(world, key);
       let version = '';
-      host.behaviour = beforeFirst('POST', async () => {
-        version = (await putForeign(world)).metadata.resourceVersion ?? '';
+      host.behaviour = beforeFirst(key, 'POST', async () => {
+        version = (await putForeign(world, key)).metadata.resourceVersion ?? '';
       });
-      await world.virtual.create('Endpoints', endpoints(KEY));
-      await world.whenEvent(KEY, 'NotManaged');
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenEvent(key, 'NotManaged');
       await world.settle(daemon);
-      expect((await world.getCopy(KEY)).metadata.resourceVersion).toBe(version);
+      expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
     test('the virtual object goes while its copy is made: no copy stays', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world, { create: false });
-      host.behaviour = beforeFirst('POST', () => world.virtual.delete('Endpoints', ...pair(KEY)));
-      await world.virtual.create('Endpoints', endpoints(KEY));
-      await world.virtual.when('Endpoints', pair(KEY), (object) => object === undefined);
+      const { world, daemon, host, key } = await open({ create: false });
+      host.behaviour = beforeFirst(key, 'POST', () => world.virtual.delete('Endpoints', ...pair(key)));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
       await world.settle(daemon);
-      await world.whenNoCopy(KEY);
-      expect(await world.copies()).toEqual([]);
+      await world.whenNoCopy(key);
+      expect(await copiesFrom(world, key)).toEqual([]);
     });
 
     test('the news of a Service with a selector is late: no copy is made', async () => {
-      await using world = await newWorld();
-      const { daemon, virtual, host } = await open(world, { create: false });
+      const { world, daemon, virtual, host, key } = await open({ create: false });
       const gate = Promise.withResolvers<void>();
       virtual.behaviour = {
         watchLine: async (line, { path }) => {
@@ -139,18 +152,17 @@ export function raceScenarios(newWorld: NewWorld): void {
           return [line];
         },
       };
-      await world.virtual.create('Service', service(KEY, { app: 'x' }));
-      await world.virtual.create('Endpoints', endpoints(KEY));
+      await world.virtual.create('Service', service(key, { app: 'x' }));
+      await world.virtual.create('Endpoints', endpoints(key));
       await world.settle(daemon);
       gate.resolve();
       await world.settle(daemon);
-      expect(host.writes().filter((write) => write.includes('raced'))).toEqual([]);
-      expect(await world.findCopy(KEY)).toBeUndefined();
+      expect(host.writes().filter((write) => write.includes(nameOf(key)))).toEqual([]);
+      expect(await world.findCopy(key)).toBeUndefined();
     });
 
     test('the news of our own writes is late: nothing is written twice', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world);
+      const { world, daemon, host, key } = await open();
       const log = await world.log('host');
       const gate = Promise.withResolvers<void>();
       host.behaviour = {
@@ -160,22 +172,21 @@ export function raceScenarios(newWorld: NewWorld): void {
         },
       };
       for (let i = 1; i <= 5; i++) {
-        await world.virtual.merge('Endpoints', pair(KEY), { subsets: [subset(`10.1.1.${i}`)] });
-        await world.whenCopy(KEY, (copy) => ipsOf(copy)[0] === `10.1.1.${i}`);
+        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.1.1.${i}`)] });
+        await world.whenCopy(key, (copy) => ipsOf(copy)[0] === `10.1.1.${i}`);
       }
       await world.whenIdle(daemon);
       gate.resolve();
       host.behaviour = {};
       await world.settle(daemon);
-      expect(log.of(world.hostName(KEY))).toEqual(Array.from({ length: 5 }, () => 'MODIFIED'));
+      expect(log.of(world.hostName(key))).toEqual(Array.from({ length: 5 }, () => 'MODIFIED'));
       expect(
-        host.requests.filter(({ method, path }) => method === 'PUT' && path.includes('raced')),
+        host.requests.filter(({ method, path }) => method === 'PUT' && path.includes(nameOf(key))),
       ).toHaveLength(5);
     });
 
     test('the host copy was deleted and nobody heard: it is made again', async () => {
-      await using world = await newWorld();
-      const { daemon, host } = await open(world);
+      const { world, daemon, host, key } = await open();
       const gate = Promise.withResolvers<void>();
       host.behaviour = {
         watchLine: async (line) => {
@@ -183,18 +194,15 @@ export function raceScenarios(newWorld: NewWorld): void {
           return [line];
         },
       };
-      await world.host.delete('Endpoints', ...world.hostKey(KEY));
-      await world.virtual.merge('Endpoints', pair(KEY), { subsets: [subset('10.1.0.3')] });
-      await world.whenCopy(KEY, (copy) => ipsOf(copy)[0] === '10.1.0.3');
+      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
+      await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.3');
       gate.resolve();
       host.behaviour = {};
       await world.settle(daemon);
-      expect(ipsOf(await world.whenCopied(KEY))).toEqual(['10.1.0.3']);
+      expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.3']);
     });
   });
-
-  startRaces(newWorld);
-  stormScenarios(newWorld);
 }
 
 function startRaces(newWorld: NewWorld): void {
@@ -264,26 +272,25 @@ function startRaces(newWorld: NewWorld): void {
   });
 }
 
-function stormScenarios(newWorld: NewWorld): void {
+function storms(open: Open): void {
   describe('a storm', () => {
     test('of updates of one object ends in the last one, with no more writes than updates', async () => {
-      await using world = await newWorld();
-      const { daemon } = await open(world);
+      const { world, daemon, key } = await open();
       const log = await world.log('host');
       const count = 200;
       for (let i = 0; i < count; i++)
-        await world.virtual.merge('Endpoints', pair(KEY), { subsets: [subset(`10.7.${i >> 8}.${i & 255}`)] });
-      await world.whenCopied(KEY);
+        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.7.${i >> 8}.${i & 255}`)] });
+      await world.whenCopied(key);
       await world.settle(daemon);
-      expect(ipsOf(await world.getCopy(KEY))).toEqual(['10.7.0.199']);
-      expect(log.of(world.hostName(KEY)).length).toBeLessThanOrEqual(count);
-      expect(new Set(log.of(world.hostName(KEY)))).toEqual(new Set(['MODIFIED']));
+      expect(ipsOf(await world.getCopy(key))).toEqual(['10.7.0.199']);
+      expect(log.of(world.hostName(key)).length).toBeLessThanOrEqual(count);
+      expect(new Set(log.of(world.hostName(key)))).toEqual(new Set(['MODIFIED']));
     });
 
     test('of deletions and creations ends in what is there', async () => {
-      await using world = await newWorld();
-      const daemon = await world.startDaemon();
-      const keys = Array.from({ length: 10 }, (_, i) => `default/storm-${i}`);
+      const { world, daemon, key: first } = await open({ create: false });
+      const [namespace] = pair(first);
+      const keys = Array.from({ length: 10 }, (_, i) => `${namespace}/storm-${i}`);
       await inLanes(keys, async (key) => {
         const rounds = 6 + (Number(key.at(-1)) % 2);
         for (let round = 0; round < rounds; round++) {
@@ -296,38 +303,73 @@ function stormScenarios(newWorld: NewWorld): void {
       for (const [i, key] of keys.entries())
         if (i % 2 === 0) await world.whenNoCopy(key);
         else await world.whenCopied(key);
-      expect(await world.copies()).toHaveLength(5);
+      expect(await copiesFrom(world, first)).toHaveLength(5);
     });
   });
 }
 
-interface Opened {
-  readonly daemon: Daemon;
-  readonly virtual: ApiProxy;
-  readonly host: ApiProxy;
+/** One world and one daemon for all tests; whatever a test makes the proxies do ends with it. */
+function behindProxies(newWorld: NewWorld): Open {
+  let proxies: readonly (ApiProxy & { path: string })[] = [];
+  const shared = sharedWorld(newWorld, async (world) => {
+    const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+    proxies = [virtual, host];
+    return { kubeconfigs: { virtual: virtual.path, host: host.path } };
+  });
+  afterEach(({ task }) => {
+    for (const proxy of proxies) {
+      proxy.behaviour = {};
+      // What a failed test holds back is asked for anew.
+      if (task.result?.state === 'fail') proxy.cutAll();
+    }
+  });
+  return async ({ create = true } = {}) => {
+    const [virtual, host] = proxies;
+    if (virtual === undefined || host === undefined)
+      throw new Error('the proxies are open only while tests run');
+    const opened = await openIn(shared(), virtual, host);
+    if (create) await bringInStep(opened);
+    return opened;
+  };
 }
 
-/** A daemon behind proxies, and (unless told otherwise) one object in step. */
-async function open(world: World, { create = true } = {}): Promise<Opened> {
-  const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
-  const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
-  if (create) {
-    await world.virtual.create('Endpoints', endpoints(KEY, { annotations: { a: '1' } }));
-    await world.whenCopied(KEY);
-    await world.settle(daemon);
-    await world.virtual.merge('Endpoints', pair(KEY), { metadata: { annotations: { a: null } } });
-    await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.['a'] === undefined);
-    await world.settle(daemon);
-    host.requests.length = 0;
-  }
-  return { daemon, virtual, host };
+async function openIn(
+  { world, daemon, namespace }: Shared,
+  virtual: ApiProxy,
+  host: ApiProxy,
+): Promise<Opened> {
+  const name = await namespace();
+  return { world, daemon, virtual, host, key: `${name}/${name}-raced` };
+}
+
+async function bringInStep({ world, daemon, host, key }: Opened): Promise<void> {
+  await world.virtual.create('Endpoints', endpoints(key, { annotations: { a: '1' } }));
+  await world.whenCopied(key);
+  await world.settle(daemon);
+  await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { a: null } } });
+  await world.whenCopy(key, ({ metadata }) => metadata.annotations?.['a'] === undefined);
+  await world.settle(daemon);
+  host.requests.length = 0;
+}
+
+function nameOf(key: string): string {
+  return pair(key)[1];
+}
+
+/** Of all objects in the virtual namespace of `key`. */
+async function copiesFrom(world: World, key: string): Promise<KubeObject[]> {
+  const [namespace] = pair(key);
+  const copies = await world.copies();
+  return copies.filter(
+    ({ metadata }) => metadata.annotations?.['vcluster.loft.sh/object-namespace'] === namespace,
+  );
 }
 
 /** Something happens just before the first write of this method that concerns our object reaches the API server. */
-function beforeFirst(method: string, happens: () => Promise<unknown>): ProxyBehaviour {
+function beforeFirst(key: string, method: string, happens: () => Promise<unknown>): ProxyBehaviour {
   let isDone = false;
   const concerns = ({ path, body }: ProxiedRequest): boolean =>
-    path.includes('raced') || body.includes('raced');
+    path.includes(nameOf(key)) || body.includes(nameOf(key));
   return {
     async decide(request) {
       if (!isDone && request.isWrite && request.method === method && concerns(request)) {
@@ -339,14 +381,16 @@ function beforeFirst(method: string, happens: () => Promise<unknown>): ProxyBeha
   };
 }
 
-function putForeign(world: World): ReturnType<World['getCopy']> {
-  const key = world.hostKey(KEY).join('/');
-  return world.host.create('Endpoints', endpoints(key, { subsets: [subset('10.9.0.1')] }));
+function putForeign(world: World, key: string): ReturnType<World['getCopy']> {
+  return world.host.create(
+    'Endpoints',
+    endpoints(world.hostKey(key).join('/'), { subsets: [subset('10.9.0.1')] }),
+  );
 }
 
 /** Without a Service the host's endpoints controller deletes whatever follows a deletion that it saw, theirs included. */
-async function keepControllersAway(world: World): Promise<void> {
-  await world.host.create('Service', service(world.hostKey(KEY).join('/')));
+async function keepControllersAway(world: World, key: string): Promise<void> {
+  await world.host.create('Service', service(world.hostKey(key).join('/')));
 }
 
 async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
