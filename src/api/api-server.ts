@@ -215,9 +215,9 @@ class ApiServer {
   }
 
   async #stream({ response, query, record }: Exchange, answer: WatchAnswer): Promise<void> {
+    const watch = this.#options.watches.open(response, query, answer, () => this.#audit(record, 200));
     this.#open.leave(response);
-    response.once('close', () => this.#audit(record, response.statusCode));
-    await this.#options.watches.stream(response, query, answer);
+    await watch.start();
   }
 
   #fail(exchange: Exchange, error: unknown): void {

@@ -1,23 +1,23 @@
 /** What is answered, on the bare socket, where there is no request that could be answered. */
 
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { StatusError } from '../kube/status-error.ts';
 import { statusAnswer } from './answer.ts';
 import { HEADER_BYTES_MAX, URL_BYTES_MAX } from './limits.ts';
 import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from './status.ts';
 
 /** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
-export function answerBrokenRequest(error: Error, socket: Socket): void {
+export function answerBrokenRequest(error: Error, socket: Duplex): void {
   const code = 'code' in error ? String(error.code) : '';
   // After the first bytes of an answer, a second one would be read as part of it.
-  const isAnswering = 'bytesWritten' in socket && hasUnfinishedAnswer(socket);
+  const isAnswering = hasUnfinishedAnswer(socket);
   if (code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy(error);
   else endWith(socket, brokenRequest(code, error), packetOf(error).startsWith('HEAD '));
 }
 
 /** Node hangs the answer that is being written on its socket. */
-function hasUnfinishedAnswer(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
+function hasUnfinishedAnswer(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
   return socket._httpMessage?.headersSent === true;
 }
 
@@ -54,7 +54,7 @@ function isOtherMethod(error: Error): boolean {
 const LINGER_MS = 1000;
 
 /** Writes a whole answer past Node's, which has no request to answer. */
-export function endWith(socket: Socket, error: StatusError, isHead = false): void {
+export function endWith(socket: Duplex, error: StatusError, isHead = false): void {
   const { code, body } = statusAnswer(error);
   socket.end(
     `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +

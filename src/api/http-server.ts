@@ -1,17 +1,18 @@
 /** The sockets: HTTP/1.1 with or without TLS, with bounds on all that a client can send or leave unread. */
 
 import {
-  createServer as createPlainServer,
+  createServer,
   type IncomingMessage,
-  type Server,
-  type ServerOptions,
+  type Server as HttpMachine,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createPlainServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import type { StatusError } from '../kube/status-error.ts';
 import { statusAnswer, type Answer } from './answer.ts';
 import { answerBrokenRequest, endWith } from './broken-request.ts';
+import { FrontSocket } from './front-socket.ts';
 import {
   CLIENT_TIMEOUTS,
   CONNECTIONS_MAX,
@@ -64,21 +65,9 @@ export async function openHttpServer(
   options: ListenOptions = {},
 ): Promise<HttpServer> {
   const timeouts = { ...CLIENT_TIMEOUTS, ...options.timeouts };
-  const listener: RequestListener = (request, response) => {
-    const refusal = refusalOf(request);
-    if (refusal) refuse(response, refusal);
-    else onRequest(request, response);
-  };
-  const server = makeServer(listener, timeouts, options.tls);
+  const http = makeHttpMachine(onRequest, timeouts);
+  const server = makeServer(http, timeouts, options.tls);
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
-  // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
-  server.maxHeadersCount = 0;
-  server.on('clientError', answerBrokenRequest);
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
-    refuse(response, expectationFailed()),
-  );
-  // There is nothing to tunnel to.
-  server.on('connect', (_request, socket: Socket) => endWith(socket, methodNotAllowed()));
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -96,18 +85,18 @@ export async function openHttpServer(
     disconnect: () => {
       for (const socket of sockets) socket.resetAndDestroy();
     },
-    close: () => closed(server, options.drainMs ?? 0),
+    close: () => closed({ server, http, sockets }, options.drainMs ?? 0),
   };
 }
 
-const TLS_VERSION_MIN = 'TLSv1.2';
-
-function makeServer(
-  listener: RequestListener,
-  timeouts: ClientTimeouts,
-  tls: TlsPair | undefined,
-): Server | TlsServer {
-  const settings: ServerOptions = {
+/** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
+function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): HttpMachine {
+  const listener: RequestListener = (request, response) => {
+    const refusal = refusalOf(request);
+    if (refusal) refuse(response, refusal);
+    else onRequest(request, response);
+  };
+  const settings = {
     // Above the bound that is checked here, so that the answer can say what is too long.
     maxHeaderSize: HEADER_BYTES_MAX + URL_BYTES_MAX,
     headersTimeout: timeouts.headersMs,
@@ -116,11 +105,34 @@ function makeServer(
     keepAliveTimeout: timeouts.keepAliveMs,
     // Checked here: Node answers without a document.
     requireHostHeader: false,
-    noDelay: true,
   };
-  if (!tls) return createPlainServer(settings, listener);
-  const secure = { ...tls, minVersion: TLS_VERSION_MIN, handshakeTimeout: timeouts.headersMs } as const;
-  return createTlsServer({ ...settings, ...secure }, listener);
+  const http = createServer(settings, listener);
+  // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
+  http.maxHeadersCount = 0;
+  http.on('clientError', answerBrokenRequest);
+  http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
+    refuse(response, expectationFailed()),
+  );
+  // There is nothing to tunnel to.
+  http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
+  // It looks after the time that clients take from this event on.
+  http.emit('listening');
+  return http;
+}
+
+const TLS_VERSION_MIN = 'TLSv1.2';
+
+function makeServer(
+  http: HttpMachine,
+  { headersMs }: ClientTimeouts,
+  tls: TlsPair | undefined,
+): Server | TlsServer {
+  const serve = (socket: Socket): void => void http.emit('connection', new FrontSocket(socket));
+  if (!tls) return createPlainServer({ noDelay: true }, serve);
+  const secure = { ...tls, minVersion: TLS_VERSION_MIN, handshakeTimeout: headersMs } as const;
+  const server = createTlsServer({ ...secure, noDelay: true, ALPNProtocols: ['http/1.1'] }, serve);
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
 }
 
 function listening(server: Server, { host = '127.0.0.1', port = 0 }: ListenOptions): Promise<void> {
@@ -141,18 +153,28 @@ function addressOf(server: Server): string {
 /** How often a server that is closing looks for connections whose last answer has gone out. */
 const DRAIN_LOOK_MS = 10;
 
+interface Running {
+  readonly server: Server;
+  readonly http: HttpMachine;
+  readonly sockets: ReadonlySet<Socket>;
+}
+
 /** No new connections; those that have a request under way may finish it, until `drainMs` have passed. */
-function closed(server: Server, drainMs: number): Promise<void> {
+function closed({ server, http, sockets }: Running, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const looking = setInterval(() => server.closeIdleConnections(), DRAIN_LOOK_MS);
-    const ending = setTimeout(() => server.closeAllConnections(), drainMs);
+    const endAll = (): void => {
+      for (const socket of sockets) socket.destroy();
+    };
+    const looking = setInterval(() => http.closeIdleConnections(), DRAIN_LOOK_MS);
+    const ending = setTimeout(endAll, drainMs);
     server.close(() => {
       clearInterval(looking);
       clearTimeout(ending);
+      http.close();
       resolve();
     });
-    if (drainMs === 0) server.closeAllConnections();
-    else server.closeIdleConnections();
+    if (drainMs === 0) endAll();
+    else http.closeIdleConnections();
   });
 }
 

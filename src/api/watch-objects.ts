@@ -48,6 +48,7 @@ export class ObjectWatch {
   }
 
   async start(): Promise<void> {
+    if (this.#isEnded) return;
     const { query } = this.#options;
     try {
       const after = await this.#initial();

@@ -6,7 +6,7 @@ import type { JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
 import { apiVersionOf } from '../kube/object.ts';
 import type { Store, StoredEntry } from '../store/types.ts';
-import { WATCHES_MAX, WATCHES_PER_USER_MAX, WATCH_UNREAD_BYTES_MAX } from './limits.ts';
+import { WATCHES_MAX, WATCHES_PER_USER_MAX } from './limits.ts';
 import { parseListQuery } from './list-query.ts';
 import { plainHeaders } from './http-server.ts';
 import { metaVersion } from './negotiate.ts';
@@ -14,13 +14,14 @@ import type { ObjectViews } from './object-view.ts';
 import { integerIn } from './query-integer.ts';
 import { isTrue } from './request-info.ts';
 import type { WatchAnswer } from './resource-handler.ts';
-import { statusAnswer, withWarnings } from './answer.ts';
+import { withWarnings } from './answer.ts';
 import { tooManyRequests } from './status.ts';
 import type { UserInfo } from './user.ts';
-import { StatusError, type Status } from '../kube/status-error.ts';
+import type { Status } from '../kube/status-error.ts';
 import { includeObject, partialMetadata, tableOf, type IncludeObject } from './table.ts';
-import { eventLine, frameOf, WatchFrames, type WatchEventType, type WatchFrame } from './watch-frames.ts';
-import { ObjectWatch, type WatchSink } from './watch-objects.ts';
+import { WatchConnection } from './watch-connection.ts';
+import { eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-frames.ts';
+import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
 
 export interface WatchStreamsOptions {
   readonly store: Store;
@@ -52,27 +53,37 @@ export class WatchStreams {
     this.#frames = new WatchFrames(options.views);
   }
 
-  /** Answers on `response` until the watch ends; a refusal is an ordinary answer. */
-  async stream(response: ServerResponse, query: URLSearchParams, answer: WatchAnswer): Promise<void> {
-    try {
-      const watch = this.#open(response, query, answer);
-      const { name } = answer.user;
-      this.#watches.set(watch, answer.user);
-      this.#byUser.set(name, (this.#byUser.get(name) ?? 0) + 1);
-      const forget = (): void => {
-        this.#forget(watch, name);
-        watch.close();
-      };
-      response.once('close', forget);
-      // The client may have gone before anybody listened for that.
-      if (response.destroyed) forget();
-      else await watch.start();
-    } catch (error) {
-      if (!(error instanceof StatusError)) throw error;
-      const { code, headers, body } = statusAnswer(error);
-      const length = { 'content-length': Buffer.byteLength(body) };
-      response.writeHead(code, { ...plainHeaders(headers), ...length }).end(body);
-    }
+  /**
+   * Answers on `response` with the head of a stream; `start()` of the watch makes it flow. `ended` is called when the connection has
+   * closed. Throws the `StatusError` of a refusal before anything is sent.
+   */
+  open(
+    response: ServerResponse,
+    query: URLSearchParams,
+    answer: WatchAnswer,
+    ended: () => void,
+  ): ObjectWatch {
+    const { user } = answer;
+    this.#refuseTooMany(user.name);
+    const options = this.#optionsOf(query, answer);
+    const { store, clock, views } = this.#options;
+    const parts = { views, clock, include: includeObject(query), frames: this.#frames };
+    const connection = new WatchConnection(response, () => {
+      this.#forget(watch, user.name);
+      watch.close();
+      ended();
+    });
+    const sink = new StreamSink(connection, answer, parts);
+    const watch = new ObjectWatch(store, clock, sink, options);
+    this.#watches.set(watch, user);
+    this.#byUser.set(user.name, (this.#byUser.get(user.name) ?? 0) + 1);
+    const { headers } = withWarnings({ code: 200, headers: {}, body: '' }, answer.warnings);
+    connection.start({
+      'content-type': 'application/json',
+      'cache-control': 'no-cache, private',
+      ...plainHeaders(headers),
+    });
+    return watch;
   }
 
   closeAll(): void {
@@ -99,29 +110,18 @@ export class WatchStreams {
     else this.#byUser.delete(user);
   }
 
-  #open(response: ServerResponse, query: URLSearchParams, answer: WatchAnswer): ObjectWatch {
-    this.#refuseTooMany(answer.user.name);
-    const { store, clock, bookmarkIntervalMs } = this.#options;
+  #optionsOf(query: URLSearchParams, answer: WatchAnswer): WatchOptions {
+    const { bookmarkIntervalMs } = this.#options;
     const listQuery = parseListQuery(answer, query, true);
     const initialEvents = query.get('sendInitialEvents');
     const timeoutMs = this.#timeoutMs(integerIn(query, 'timeoutSeconds') ?? 0);
-    const include = includeObject(query);
-    const { headers } = withWarnings({ code: 200, headers: {}, body: '' }, answer.warnings);
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'cache-control': 'no-cache, private',
-      ...(headers as Record<string, string>),
-    });
-    // The client knows that the watch stands before anything happens.
-    response.flushHeaders();
-    const sink = new StreamSink(response, answer, { ...this.#options, include, frames: this.#frames });
-    return new ObjectWatch(store, clock, sink, {
+    return {
       query: listQuery,
       timeoutMs,
       hasBookmarks: isTrue(query.get('allowWatchBookmarks')),
       bookmarkIntervalMs: bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
       sendsInitialEvents: initialEvents === null ? undefined : isTrue(initialEvents),
-    });
+    };
   }
 
   /** 0 is none of the client's own. */
@@ -131,7 +131,7 @@ export class WatchStreams {
   }
 }
 
-/** What the sinks of a server share. */
+/** What the sinks of a server share, and one choice of the client. */
 interface SinkParts {
   readonly views: ObjectViews;
   readonly clock: Clock;
@@ -140,21 +140,21 @@ interface SinkParts {
 }
 
 class StreamSink implements WatchSink {
-  readonly #response: ServerResponse;
+  readonly #connection: WatchConnection;
   readonly #answer: WatchAnswer;
   readonly #parts: SinkParts;
   #hasColumns = true;
 
-  constructor(response: ServerResponse, answer: WatchAnswer, parts: SinkParts) {
-    this.#response = response;
+  constructor(connection: WatchConnection, answer: WatchAnswer, parts: SinkParts) {
+    this.#connection = connection;
     this.#answer = answer;
     this.#parts = parts;
   }
 
   send(type: WatchEventType, entry: StoredEntry): void {
     const { definition, form } = this.#answer;
-    if (form.as === '') this.#write(this.#parts.frames.event(type, definition, entry));
-    else this.#write(frameOf(eventLine(type, this.#otherForm(entry))));
+    if (form.as === '') this.#connection.send(this.#parts.frames.event(type, definition, entry));
+    else this.#connection.send(frameOf(eventLine(type, this.#otherForm(entry))));
   }
 
   bookmark(revision: number, isInitialEnd: boolean): void {
@@ -170,15 +170,15 @@ class StreamSink implements WatchSink {
       metadata,
       ...(form.as === 'Table' ? { columnDefinitions: null, rows: [] } : {}),
     };
-    this.#write(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
+    this.#connection.send(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
   }
 
   error(status: Status): void {
-    this.#write(frameOf(eventLine('ERROR', JSON.stringify(status))));
+    this.#connection.send(frameOf(eventLine('ERROR', JSON.stringify(status))));
   }
 
   end(): void {
-    this.#response.end();
+    this.#connection.end();
   }
 
   /** The text of an object that is asked for as a Table or without its fields. */
@@ -194,24 +194,4 @@ class StreamSink implements WatchSink {
     const options = { includeObject: include, nowMs: clock.now(), metadata, hasColumns, apiVersion };
     return JSON.stringify(tableOf(definition, [object], options));
   }
-
-  #write({ chunk, line }: WatchFrame): void {
-    const response = this.#response;
-    const { socket } = response;
-    if (response.writableLength > WATCH_UNREAD_BYTES_MAX) response.destroy();
-    // One write of bytes that all watchers share. Node's own makes three of it, each encrypted by itself.
-    else if (socket && response.chunkedEncoding && isFlushed(response)) socket.write(chunk);
-    else response.write(line);
-  }
-}
-
-/** The head and whatever was written before are with the socket: nothing can be overtaken. */
-function isFlushed({
-  headersSent,
-  socket,
-  writableLength,
-  writableEnded,
-  destroyed,
-}: ServerResponse): boolean {
-  return headersSent && !writableEnded && !destroyed && writableLength === (socket?.writableLength ?? 0);
 }
