@@ -44,6 +44,8 @@ export function openForWriting(file: string): WritableDatabase {
     lock = takeLock(file);
     create(file);
     keepPrivate(file);
+    // SQLite would open a file that it cannot write, for reading.
+    closeSync(openSync(file, 'r+'));
     refuseForeignLog(file);
     database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
     migrate(database, file);

@@ -23,6 +23,7 @@ const ADVICE: ReadonlyMap<number | string, string> = new Map<number | string, st
   ['ENOSPC', 'cannot be made, the disk is full: free space on it'],
   ['ENOTDIR', 'is below something that is not a folder: choose another place'],
   ['EEXIST', 'is below something that is not a folder: choose another place'],
+  ['EISDIR', 'is a folder: choose another place, or move it away'],
   ['ENOENT', 'does not exist'],
 ]);
 

@@ -1,12 +1,13 @@
 /** What a SQLite store still knows after a restart, and who may open it. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/lib/json.ts';
 import { TerminalError } from '../../../src/kube/errors.ts';
+import { openForWriting } from '../../../src/store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { StoreEvent, StoreKey } from '../../../src/store/types.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -168,6 +169,23 @@ describe('the files', () => {
     await store.create(key('a'), {});
   });
 
+  test('that cannot be written are refused at the start, not at the first write', async () => {
+    await (await open())[Symbol.asyncDispose]();
+    chmodSync(folder.path, 0o755);
+    chmodSync(join(folder.path, 'data'), 0o777);
+    chmodSync(file, 0o444);
+    rmSync(`${file}.lock`); // this user's own
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534); // root may write everything
+    try {
+      expect(() => openForWriting(file)).toThrow(
+        `${file} cannot be written: give this user the right to write the file and its folder`,
+      );
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+  });
+
   test('of another program, of a newer version, or none at all are refused with what to do', async () => {
     mkdirSync(join(folder.path, 'data'));
     const other = new DatabaseSync(file);
@@ -189,6 +207,9 @@ describe('the files', () => {
     expect(await messageOf(open())).toMatch(
       /text\.db is not a database, or its beginning is damaged: restore/u,
     );
+
+    file = join(folder.path, 'newer');
+    expect(await messageOf(open())).toMatch(/newer is a folder: choose another place/u);
 
     file = join(folder.path, 'text.db', 'below', 'management.db');
     expect(await messageOf(open())).toMatch(/is below something that is not a folder: choose another place/u);
