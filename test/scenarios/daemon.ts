@@ -101,15 +101,13 @@ export class Daemon implements AsyncDisposable {
 
   /** The sum over all series of one metric whose labels include `labels`, e.g. `{name: 'x'}`. 0 when there is none. */
   async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    return sumOf((await this.get('/metrics')).text, name, labels);
+  }
+
+  /** Nothing is queued and nothing is worked on. */
+  async isIdle(): Promise<boolean> {
     const { text } = await this.get('/metrics');
-    let sum = 0;
-    for (const line of text.split('\n')) {
-      const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
-      if (match?.[1] !== name) continue;
-      const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`));
-      if (has) sum += Number(match[3]);
-    }
-    return sum;
+    return sumOf(text, 'workqueue_depth') === 0 && sumOf(text, 'workqueue_unfinished_work_seconds') === 0;
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -131,6 +129,17 @@ export class Daemon implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#exit === undefined) await this.kill();
   }
+}
+
+function sumOf(metrics: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  let sum = 0;
+  for (const line of metrics.split('\n')) {
+    const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (match?.[1] !== name) continue;
+    const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`));
+    if (has) sum += Number(match[3]);
+  }
+  return sum;
 }
 
 /** Nothing of the developer's shell may change what the daemon does. Compiled code is shared by all starts: there are many. */

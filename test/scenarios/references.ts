@@ -356,13 +356,9 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
       expect(copy['immutable']).toBe(true);
     });
-  });
-
-  describe('an object that is nowhere', () => {
-    const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
 
     test.for(['virtual', 'host'] as const)(
-      'is imported the moment it appears in the %s cluster',
+      'or nobody yet is imported the moment it appears in the %s cluster',
       async (side) => {
         const { world, namespace } = shared();
         const ns = await namespace();

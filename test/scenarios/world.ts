@@ -281,9 +281,7 @@ export class World implements AsyncDisposable, Placement {
     let quiet = 0;
     await eventually(
       async () => {
-        const depth = await daemon.metric('workqueue_depth');
-        const unfinished = await daemon.metric('workqueue_unfinished_work_seconds');
-        quiet = depth === 0 && unfinished === 0 ? quiet + 1 : 0;
+        quiet = (await daemon.isIdle()) ? quiet + 1 : 0;
         return quiet;
       },
       (times) => times >= 2,
