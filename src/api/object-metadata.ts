@@ -3,8 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import { jsonEquals, type JsonObject } from '../lib/json.ts';
 import type { Random } from '../lib/random.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from './target.ts';
-import { duplicateOwners, metadataOf, objectList, text } from './validation/metadata.ts';
+import { duplicateOwners, metadataOf, objectField, objectList, text } from './validation/metadata.ts';
 
 /** Letters and digits that spell no words. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -68,10 +69,19 @@ function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
   return { ...metadata, ownerReferences: first };
 }
 
-/** Counts a change of anything but metadata and status. */
-export function nextGeneration(next: JsonObject, previous: JsonObject): number {
+/** Counts a change of anything but metadata and status, and of labels where the kind says so. */
+export function nextGeneration(
+  { countsLabels }: ResourceDefinition,
+  next: JsonObject,
+  previous: JsonObject,
+): number {
   const before = Number(metadataOf(previous)['generation'] ?? 0);
   const { metadata: _next, status: _nextStatus, ...wanted } = next;
   const { metadata: _previous, status: _status, ...had } = previous;
-  return jsonEquals(wanted, had) ? before : before + 1;
+  const isSame = jsonEquals(wanted, had) && (!countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
+  return isSame ? before : before + 1;
+}
+
+function labelsOf(object: JsonObject): JsonObject {
+  return objectField(metadataOf(object), 'labels');
 }

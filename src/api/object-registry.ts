@@ -222,8 +222,9 @@ export class ObjectRegistry {
     const previous = currentForm(definition, entry);
     let next: JsonObject = { ...object, metadata: keptMetadata(metadataOf(object), metadataOf(previous)) };
     definition.prepare(next, previous, entry.value);
-    if (definition.hasGeneration) next = withGeneration(next, nextGeneration(next, previous));
     next = canonical(definition, next);
+    // Of what is stored: an empty part that a client writes is no change.
+    if (definition.hasGeneration) next = withGeneration(next, nextGeneration(definition, next, previous));
     await this.#review({ target, next, previous, entry }, context);
     refuseInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);

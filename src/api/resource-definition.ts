@@ -58,6 +58,8 @@ export interface ResourceDefinition extends Resource {
   readonly hasStatus: boolean;
   /** `metadata.generation` counts changes outside metadata and status. */
   readonly hasGeneration: boolean;
+  /** It counts changes of labels, too. */
+  readonly countsLabels: boolean;
   /** PUT makes the object where there is none. */
   readonly allowsCreateOnUpdate: boolean;
   /** PUT without a resourceVersion overwrites. */
@@ -146,6 +148,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     subresources: [],
     hasStatus: false,
     hasGeneration: false,
+    countsLabels: false,
     allowsCreateOnUpdate: false,
     allowsUnconditionalUpdate: true,
     hasTypedItems: false,

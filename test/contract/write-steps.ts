@@ -1,12 +1,20 @@
 /** Writes with something odd about them: a version that is none, YAML as Kubernetes reads it, managers taken away, patches that say a thing twice. */
 
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import { APPLY, CM, JSON_PATCH, MERGE_PATCH, STRATEGIC, configMap, send } from './step.ts';
 import type { Step } from './transcript.ts';
 
 const YAML = { 'content-type': 'application/yaml' };
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/{ns}/leases';
 const SERVICES = '/api/v1/namespaces/{ns}/services';
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices';
+const slice = (more: JsonObject): JsonObject => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'applied' },
+  addressType: 'IPv4',
+  ...more,
+});
 const PRINTED = 'we do not print the object';
 const OWNER = { apiVersion: 'v1', kind: 'Event', name: 'e', uid: 'u' };
 
@@ -119,6 +127,26 @@ const APPLIES: Step[] = [
       { headers: APPLY },
     ),
   ),
+  ...['a.b/d', 'a.b/c,a.b/d', 'x.y/z,a.b/d'].map((names, index) =>
+    send.PATCH(
+      `apply-finalizers-${index}`,
+      `${CM}/write?fieldManager=f${index}`,
+      configMap('write', { metadata: { name: 'write', finalizers: names.split(',') } }),
+      { headers: APPLY },
+    ),
+  ),
+  patch('finalizers-gone', MERGE_PATCH, { metadata: { finalizers: null } }),
+  send.POST('slice-made', SLICES, slice({ endpoints: [{ addresses: ['10.0.0.1'] }] })),
+  ...[{ labels: { a: 'b' } }, { annotations: { a: 'b' } }].map((metadata, index) =>
+    send.PATCH(`slice-metadata-${index}`, `${SLICES}/applied`, { metadata }, { headers: MERGE_PATCH }),
+  ),
+  send.PATCH(
+    'slice-same-endpoints',
+    `${SLICES}/applied?fieldManager=m&force=true`,
+    slice({ endpoints: [{ addresses: ['10.0.0.1'] }] }),
+    { headers: APPLY },
+  ),
+  send.DELETE('slice-cleared', `${SLICES}/applied`),
   send.DELETE('applied-cleared', `${SERVICES}/applied`, undefined, {
     differs: 'a kube-apiserver shows the version of the deletion',
   }),

@@ -13,6 +13,7 @@ import {
 } from '../../lib/json.ts';
 import { isLeaf, memberSchema, type ListSchema, type Schema } from '../schema/schema.ts';
 import { FieldSetBuilder, type FieldSet } from './field-set.ts';
+import { mergedOrder } from './list-order.ts';
 
 export interface Comparison {
   readonly added: FieldSet;
@@ -135,13 +136,19 @@ export function mergeApplied(schema: Schema, live: JsonValue | undefined, config
   return result;
 }
 
+function byEdge(schema: ListSchema, items: JsonArray): Map<string, JsonValue> {
+  return new Map(items.map((item) => [itemEdge(schema, item), item]));
+}
+
 function mergeItems(schema: ListSchema, live: JsonArray, config: JsonValue): JsonArray {
-  const merged = new Map<string, JsonValue>(live.map((item) => [itemEdge(schema, item), cloneJson(item)]));
-  for (const item of Array.isArray(config) ? config : []) {
-    const edge = itemEdge(schema, item);
-    merged.set(edge, mergeApplied(schema.items, merged.get(edge), item));
-  }
-  return [...merged.values()];
+  const before = byEdge(schema, live);
+  const applied = byEdge(schema, Array.isArray(config) ? config : []);
+  return mergedOrder([...before.keys()], [...applied.keys()]).map((edge) => {
+    const item = applied.get(edge);
+    return item === undefined
+      ? cloneJson(before.get(edge) ?? null)
+      : mergeApplied(schema.items, before.get(edge), item);
+  });
 }
 
 /**
