@@ -55,13 +55,12 @@ async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise
   const field = ['user', 'team', 'subject'].find((name) => text(spec, name) !== '');
   // Without a subject there is no key: validation says what is missing.
   if (field === undefined) return;
-  const whose = JSON.stringify(text(spec, field));
+  const name = JSON.stringify(text(spec, field));
+  const who = field === 'team' ? `a member of the team ${name}` : name;
+  const whose = field === 'team' ? `the team ${name}` : name;
   const what = before ? 'change' : 'make';
-  throw refusal(
-    write,
-    `spec.${field}`,
-    `only an administrator or ${whose} may ${what} access keys of ${whose}`,
-  );
+  const why = `only an administrator or ${who} may ${what} access keys of ${whose}`;
+  throw refusal(write, `spec.${field}`, why);
 }
 
 const ORDINARY_TYPES = ['', 'User'];

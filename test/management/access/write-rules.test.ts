@@ -42,7 +42,11 @@ describe('new keys', () => {
     ['alice', { subject: 'alice' }, 'made'],
     ['alice', { team: 'blue' }, 'made'],
     ['alice', { user: 'bob' }, '403 spec.user: only an administrator or "bob" may make access keys of "bob"'],
-    ['alice', { team: 'red' }, '403 spec.team: only an administrator or "red" may make access keys of "red"'],
+    [
+      'alice',
+      { team: 'red' },
+      '403 spec.team: only an administrator or a member of the team "red" may make access keys of the team "red"',
+    ],
     [
       'alice',
       { subject: 'platform:team:blue' },
