@@ -3,13 +3,11 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/lib/json.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
-import { sharedWorld } from './shared-world.ts';
-import { pair, type NewWorld } from './world.ts';
+import type { SharedWorld } from './shared-world.ts';
+import { pair } from './world.ts';
 
-export function basicScenarios(newWorld: NewWorld): void {
+export function basicScenarios(shared: SharedWorld): void {
   describe('an Endpoints object', () => {
-    const shared = sharedWorld(newWorld);
-
     test('goes to the host, follows its updates and goes when it goes', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/web`;

@@ -1,20 +1,16 @@
 /** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
-import { basicScenarios } from './basics.ts';
 import { newEmbeddedWorld } from './embedded-ground.ts';
-import { hostileScenarios } from './hostile.ts';
-import { metadataScenarios } from './metadata.ts';
 import { namespaceScenarios } from './namespaces.ts';
-import { ownershipScenarios } from './ownership.ts';
+import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
+import { plainDaemonScenarios } from './plain-daemon.ts';
 import { restartScenarios } from './restart.ts';
-import { serviceGateScenarios } from './service-gate.ts';
+import { requireServiceScenarios } from './service-gate.ts';
 
-basicScenarios(newEmbeddedWorld);
-metadataScenarios(newEmbeddedWorld);
+plainDaemonScenarios(newEmbeddedWorld);
+requireServiceScenarios(newEmbeddedWorld);
+onHostDeleteScenarios(newEmbeddedWorld);
 restartScenarios(newEmbeddedWorld);
-serviceGateScenarios(newEmbeddedWorld);
-ownershipScenarios(newEmbeddedWorld);
 namespaceScenarios(newEmbeddedWorld);
 patchScenarios(newEmbeddedWorld);
-hostileScenarios(newEmbeddedWorld);

@@ -3,13 +3,11 @@
 import { describe, expect, test } from 'vitest';
 import { RefusedError } from './cluster-client.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
-import { sharedWorld } from './shared-world.ts';
-import { pair, type NewWorld } from './world.ts';
+import type { SharedWorld } from './shared-world.ts';
+import { pair } from './world.ts';
 
-export function hostileScenarios(newWorld: NewWorld): void {
+export function hostileScenarios(shared: SharedWorld): void {
   describe('a hostile object', () => {
-    const shared = sharedWorld(newWorld);
-
     test('with keys that mean something to JavaScript is data like any other', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/keys`;

@@ -5,8 +5,8 @@ import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/lib/json.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf } from './objects.ts';
-import { sharedWorld, type Shared } from './shared-world.ts';
-import { pair, type NewWorld } from './world.ts';
+import type { Shared, SharedWorld } from './shared-world.ts';
+import { pair } from './world.ts';
 
 type Both = { labels?: Record<string, JsonValue>; annotations?: Record<string, JsonValue> };
 
@@ -14,9 +14,8 @@ const annotationOf = (object: KubeObject, name: string): string | undefined =>
   object.metadata.annotations?.[name];
 const labelOf = (object: KubeObject, name: string): string | undefined => object.metadata.labels?.[name];
 
-export function metadataScenarios(newWorld: NewWorld): void {
+export function metadataScenarios(shared: SharedWorld): void {
   describe('labels and annotations', () => {
-    const shared = sharedWorld(newWorld);
     const touchHost = (key: string, metadata: Both): Promise<KubeObject> =>
       shared().world.host.merge('Endpoints', shared().world.hostKey(key), { metadata });
     const touchVirtual = (key: string, metadata: Both): Promise<KubeObject> =>

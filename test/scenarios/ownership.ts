@@ -5,15 +5,13 @@ import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import type { Daemon } from './daemon.ts';
 import { MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
-import { sharedWorld } from './shared-world.ts';
+import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
 const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 
-export function ownershipScenarios(newWorld: NewWorld): void {
+export function ownershipScenarios(shared: SharedWorld): void {
   describe('a host object that is not ours', () => {
-    const shared = sharedWorld(newWorld);
-
     test('is never touched; when it goes, the copy is made', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/blocked`;
@@ -135,8 +133,6 @@ export function ownershipScenarios(newWorld: NewWorld): void {
   });
 
   describe('a copy of ours', () => {
-    const shared = sharedWorld(newWorld);
-
     test('is put right when somebody changes its subsets', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/drift`;
@@ -263,7 +259,9 @@ export function ownershipScenarios(newWorld: NewWorld): void {
       expect((await world.getVirtual(key)).metadata.labels).toBeUndefined();
     });
   });
+}
 
+export function onHostDeleteScenarios(newWorld: NewWorld): void {
   describe('with onHostDelete: deleteVirtual', () => {
     const shared = sharedWorld(newWorld, () => ({
       config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },

@@ -3,13 +3,11 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/lib/json.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
-import { sharedWorld } from './shared-world.ts';
+import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld } from './world.ts';
 
-export function serviceGateScenarios(newWorld: NewWorld): void {
+export function serviceGateScenarios(shared: SharedWorld): void {
   describe('the Service of the same name', () => {
-    const shared = sharedWorld(newWorld);
-
     test('without a selector lets the Endpoints through, made before or after', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
@@ -85,7 +83,9 @@ export function serviceGateScenarios(newWorld: NewWorld): void {
       await shared().world.virtual.merge('Service', pair(key), { spec: { selector } });
     }
   });
+}
 
+export function requireServiceScenarios(newWorld: NewWorld): void {
   describe('with requireService', () => {
     const shared = sharedWorld(newWorld, () => ({ config: { endpointSyncer: { requireService: true } } }));
 

@@ -11,10 +11,13 @@ export interface Shared {
   readonly namespace: () => Promise<string>;
 }
 
+/** What `sharedWorld` opened; only while tests run. */
+export type SharedWorld = () => Shared;
+
 export function sharedWorld(
   newWorld: NewWorld,
   start: (world: World) => StartOptions | Promise<StartOptions> = () => ({}),
-): () => Shared {
+): SharedWorld {
   let shared: Shared | undefined;
   let count = 0;
   beforeAll(async () => {

@@ -1,0 +1,21 @@
+/** What is synced where nothing is configured: one daemon in one world, for these tests do not stop it and meet in no namespace. */
+
+import { describe } from 'vitest';
+import { basicScenarios } from './basics.ts';
+import { hostileScenarios } from './hostile.ts';
+import { metadataScenarios } from './metadata.ts';
+import { ownershipScenarios } from './ownership.ts';
+import { serviceGateScenarios } from './service-gate.ts';
+import { sharedWorld } from './shared-world.ts';
+import type { NewWorld } from './world.ts';
+
+export function plainDaemonScenarios(newWorld: NewWorld): void {
+  describe('with a plain configuration', () => {
+    const shared = sharedWorld(newWorld);
+    basicScenarios(shared);
+    metadataScenarios(shared);
+    serviceGateScenarios(shared);
+    ownershipScenarios(shared);
+    hostileScenarios(shared);
+  });
+}
