@@ -3,7 +3,6 @@
 import { userInfo } from 'node:os';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../config/duration.ts';
-import { TerminalError } from '../kube/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
 import { memberOf, newKeyText, textIn, type KeyFormat } from './keys-output.ts';
@@ -94,10 +93,15 @@ function keyObject(options: CreateOptions): JsonObject {
 }
 
 function ownerOf({ user, team, subject }: CreateOptions): JsonObject {
-  const named = Object.entries({ user, team, subject }).filter(([, value]) => value !== undefined);
-  const [owner] = named;
-  if (named.length === 1 && owner?.[1] !== undefined) return { [owner[0]]: owner[1] };
-  throw new TerminalError('say whose key it is with exactly one of --user, --team and --subject');
+  return {
+    ...(user === undefined ? {} : { user }),
+    ...(team === undefined ? {} : { team }),
+    ...(subject === undefined ? {} : { subject }),
+  };
+}
+
+export function namesOneOwner(options: CreateOptions): boolean {
+  return Object.keys(ownerOf(options)).length === 1;
 }
 
 function scopeOf(options: CreateOptions): JsonObject | undefined {

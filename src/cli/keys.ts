@@ -8,7 +8,7 @@ import { addConfigOptions, API_FIELDS } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
 import { addConnectionOptions, connectionFor } from './keys-connection.ts';
-import { addCreateOptions, createKey, type CreateOptions } from './keys-create.ts';
+import { addCreateOptions, createKey, namesOneOwner, type CreateOptions } from './keys-create.ts';
 import { listKeys, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
 import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
@@ -38,15 +38,19 @@ function defineCreate(command: Command, exit: Exit): void {
   command.description('make a key and print it; it is shown this once').addOption(outputOption());
   addCreateOptions(command);
   addConnectionOptions(command);
-  command.action(async (options: CreateOptions & { readonly output: KeyFormat }) =>
+  command.action(async (options: CreateOptions & { readonly output: KeyFormat }) => {
+    if (!namesOneOwner(options)) {
+      const message = 'error: say whose key it is with exactly one of --user, --team and --subject';
+      command.error(message, { exitCode: 2 });
+    }
     exit(
       await guarded(async () => {
         const connection = await connectionFor(command);
         await using client = new ApiClient(connection, warn);
         return await createKey(client, connection, options);
       }),
-    ),
-  );
+    );
+  });
 }
 
 function defineList(command: Command, exit: Exit): void {

@@ -152,8 +152,8 @@ describe('keys create, list and revoke', () => {
   });
 
   test.each([
-    [['--user', 'a', '--team', 'b'], 1, 'exactly one of --user, --team and --subject'],
-    [[], 1, 'exactly one of --user, --team and --subject'],
+    [['--user', 'a', '--team', 'b'], 2, 'exactly one of --user, --team and --subject'],
+    [[], 2, 'exactly one of --user, --team and --subject'],
     [['--user', 'a', '--ttl', 'soon'], 2, 'Write a duration such as 90d'],
     [['--user', 'a', '--scope-space', 'p'], 2, 'Write PROJECT/NAME'],
     [['--user', 'a', '--name', 'A_b'], 1, 'metadata.name: Invalid value'],
