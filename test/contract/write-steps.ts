@@ -127,6 +127,10 @@ const APPLIES: Step[] = [
       { headers: APPLY },
     ),
   ),
+  send.PUT('service-put-bare', `${SERVICES}/applied`, {
+    metadata: { name: 'applied' },
+    spec: { ports: [{ port: 82 }] },
+  }),
   ...['a.b/d', 'a.b/c,a.b/d', 'x.y/z,a.b/d'].map((names, index) =>
     send.PATCH(
       `apply-finalizers-${index}`,

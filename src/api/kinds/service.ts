@@ -1,6 +1,6 @@
 /** Services. No cluster IP is allocated: nothing here routes traffic. */
 
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { cloneJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { SERVICES } from '../../kube/object.ts';
 import {
   duplicateValue,
@@ -44,21 +44,42 @@ export function services(types: TypeTable): ResourceDefinition {
       textColumn('Selector', 'Labels of the Pods behind it.', selectorText, 1),
     ],
     applyDefaults,
-    prepare: (next) => allocate(objectField(next, 'spec')),
+    prepare: (next, previous) => {
+      const spec = objectField(next, 'spec');
+      if (previous) keepAllocated(spec, objectField(previous, 'spec'));
+      allocate(spec);
+    },
     validate,
   });
 }
+
+const AFFINITY_SECONDS = 3 * 60 * 60;
 
 function applyDefaults(object: JsonObject): void {
   const spec = objectField(object, 'spec');
   if (text(spec, 'type') === '') spec['type'] = 'ClusterIP';
   if (text(spec, 'sessionAffinity') === '') spec['sessionAffinity'] = 'None';
+  if (spec['sessionAffinity'] === 'ClientIP') {
+    spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: AFFINITY_SECONDS } };
+  }
   if (spec['type'] !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster';
   for (const port of objectList(spec, 'ports')) {
     if (text(port, 'protocol') === '') port['protocol'] = 'TCP';
     if (!port['targetPort']) port['targetPort'] = port['port'] ?? 0;
   }
   object['spec'] = spec;
+}
+
+const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];
+
+/** Who writes a Service without them does not take them away. */
+function keepAllocated(spec: JsonObject, previous: JsonObject): void {
+  if ([spec, previous].some((one) => text(one, 'type') === 'ExternalName')) return;
+  for (const field of ALLOCATED) {
+    const isUnset = text(spec, field) === '' && listField(spec, field).length === 0;
+    const had = previous[field];
+    if (isUnset && had !== undefined) spec[field] = cloneJson(had);
+  }
 }
 
 /** A headless Service is so in both fields, and every Service has a family. */
