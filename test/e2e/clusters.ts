@@ -83,7 +83,8 @@ class Clusters implements RealClusters {
     this.#assets = assets;
     this.#directory = directory;
     this.#guardian = new Guardian([directory]);
-    this.kubectl = join(assets, 'kubectl');
+    // Another version of it, to see whether that understands us as well.
+    this.kubectl = process.env['KUBECTL'] ?? join(assets, 'kubectl');
     this.#etcdClient = `http://127.0.0.1:${ports[0]}`;
     this.#etcdPeer = `http://127.0.0.1:${ports[1]}`;
     this.virtual = prepareCluster(directory, 'virtual', ports[2] ?? 0);
