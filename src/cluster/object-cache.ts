@@ -105,9 +105,12 @@ export class ObjectCache {
   }
 }
 
-/** Not the same version again, and not an older one of the same object. A re-created object is news whatever its version. */
+/**
+ * Not the same version again, and not an older one. One server's versions grow whatever the object, so an older one of another uid is
+ * of an object that had the name before; where they cannot be compared, another uid is news.
+ */
 function isNews(object: KubeObject, held: KubeObject): boolean {
-  if (object.metadata.uid !== held.metadata.uid) return true;
   const order = compareVersions(object.metadata.resourceVersion, held.metadata.resourceVersion);
+  if (object.metadata.uid !== held.metadata.uid) return order === undefined || order >= 0;
   return order === undefined || order > 0;
 }

@@ -69,6 +69,14 @@ describe('rules 3 and 4: identity is the uid', () => {
     expect(cache.indexer.get('n/a')?.metadata.uid).toBe('two');
   });
 
+  test('late events of an old object of that name do not take the new one’s place', () => {
+    const cache = cacheWith(object('14', { uid: 'two' }));
+    expect(cache.apply(object('12'))).toBeUndefined();
+    expect(cache.remove(object('13'))).toBeUndefined();
+    expect(cache.apply(object('14', { uid: 'two' }))).toBeUndefined();
+    expect(version(cache)).toBe('14');
+  });
+
   test('a deletion of what is gone, or of an older state that came back, is no news', () => {
     const cache = cacheWith(object('10'));
     expect(cache.remove(object('11'))).toMatchObject({
