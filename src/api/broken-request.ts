@@ -7,6 +7,11 @@ import { statusAnswer } from './answer.ts';
 import { HEADER_BYTES_MAX, URL_BYTES_MAX } from './limits.ts';
 import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from './status.ts';
 
+/** The client has ended before its request did; named as Node's parser does. */
+export class EndOfRequest extends Error {
+  readonly code = 'HPE_INVALID_EOF_STATE';
+}
+
 /** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
 export function answerBrokenRequest(error: Error, socket: Duplex): void {
   const code = 'code' in error ? String(error.code) : '';
@@ -27,6 +32,8 @@ function brokenRequest(code: string, error: Error): StatusError {
       return isLongUrl(error) ? urlTooLong(URL_BYTES_MAX) : headersTooLarge(`${HEADER_BYTES_MAX} bytes`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout();
+    case 'HPE_INVALID_EOF_STATE':
+      return badRequest('the request ended before it was whole');
     case 'HPE_INVALID_METHOD':
       return isOtherMethod(error) ? methodNotAllowed() : badRequest('the request is not HTTP/1.1');
     default:

@@ -1,7 +1,9 @@
 /** What Node's HTTP server takes for a connection, so that the connection can leave it. */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { answerBrokenRequest, EndOfRequest } from './broken-request.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -9,16 +11,24 @@ type Done = (error?: Error | null) => void;
  * As long as a connection is open, Node's HTTP server keeps its parser, the request and the answer: 15 KiB, a quarter of what an open watch
  * takes, and nothing that a stream of events needs. It takes any stream for a connection, and forgets it when it closes. So it gets this
  * one, and a watch takes the socket from behind it.
+ *
+ * It also ends a connection as soon as the client has nothing more to ask, though it waits for answers: here that end waits for them, too.
+ * The socket must allow half of it to be open.
  */
 export class FrontSocket extends Duplex {
   readonly #socket: Socket;
   /** Of the write that is with the socket; one at a time, the later ones wait here. */
   #handedLength = 0;
   #isReleased = false;
+  #hasClientEnded = false;
+  readonly #unanswered = new Set<IncomingMessage>();
   readonly #onData = (bytes: Buffer): void => {
     if (!this.push(bytes)) this.#socket.pause();
   };
-  readonly #onEnd = (): void => void this.push(null);
+  readonly #onEnd = (): void => {
+    this.#hasClientEnded = true;
+    this.#passEnd();
+  };
   readonly #onTimeout = (): void => void this.emit('timeout');
   readonly #onError = (error: Error): void => void this.destroy(error);
   readonly #onClose = (): void => void this.destroy();
@@ -31,6 +41,29 @@ export class FrontSocket extends Duplex {
     socket.on('timeout', this.#onTimeout);
     socket.on('error', this.#onError);
     socket.on('close', this.#onClose);
+  }
+
+  /** To be told of each request. */
+  static expect(request: IncomingMessage, response: ServerResponse): void {
+    const front: unknown = request.socket;
+    if (front instanceof FrontSocket) front.#expect(request, response);
+  }
+
+  #expect(request: IncomingMessage, response: ServerResponse): void {
+    this.#unanswered.add(request);
+    response.once('close', () => {
+      this.#unanswered.delete(request);
+      this.#passEnd();
+    });
+  }
+
+  #passEnd(): void {
+    if (!this.#hasClientEnded || this.destroyed) return;
+    const isAwaited = [...this.#unanswered].some(({ complete }) => complete);
+    if (isAwaited || this.readableLength > 0) return;
+    // What is not whole by now will never be. Node says so itself, but not where the client asked for another protocol.
+    if (this.#unanswered.size > 0) answerBrokenRequest(new EndOfRequest(), this);
+    else this.push(null);
   }
 
   get remoteAddress(): string | undefined {

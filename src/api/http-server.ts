@@ -92,6 +92,7 @@ export async function openHttpServer(
 /** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
 function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): HttpMachine {
   const listener: RequestListener = (request, response) => {
+    FrontSocket.expect(request, response);
     const refusal = refusalOf(request);
     if (refusal) refuse(response, refusal);
     else onRequest(request, response);
@@ -110,9 +111,10 @@ function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): 
   // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
   http.maxHeadersCount = 0;
   http.on('clientError', answerBrokenRequest);
-  http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
-    refuse(response, expectationFailed()),
-  );
+  http.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    FrontSocket.expect(request, response);
+    refuse(response, expectationFailed());
+  });
   // There is nothing to tunnel to.
   http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
   // It looks after the time that clients take from this event on.
@@ -128,9 +130,10 @@ function makeServer(
   tls: TlsPair | undefined,
 ): Server | TlsServer {
   const serve = (socket: Socket): void => void http.emit('connection', new FrontSocket(socket));
-  if (!tls) return createPlainServer({ noDelay: true }, serve);
+  const connection = { noDelay: true, allowHalfOpen: true } as const;
+  if (!tls) return createPlainServer(connection, serve);
   const secure = { ...tls, minVersion: TLS_VERSION_MIN, handshakeTimeout: headersMs } as const;
-  const server = createTlsServer({ ...secure, noDelay: true, ALPNProtocols: ['http/1.1'] }, serve);
+  const server = createTlsServer({ ...connection, ...secure, ALPNProtocols: ['http/1.1'] }, serve);
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FrontSocket } from './front-socket.ts';
-import { WATCH_UNREAD_BYTES_MAX } from './limits.ts';
+import { CLIENT_TIMEOUTS, WATCH_UNREAD_BYTES_MAX } from './limits.ts';
 import type { WatchFrame } from './watch-frames.ts';
 
 /** The last chunk of a chunked body. */
@@ -56,6 +56,8 @@ export class WatchConnection {
     }
     if (socket.writable) socket.write(END);
     socket.destroySoon();
+    // Whoever does not take what is left keeps it in memory.
+    socket.setTimeout(CLIENT_TIMEOUTS.answerMs, () => socket.destroy());
   }
 
   /** Takes the socket where the head and whatever was written before are with it: nothing can be overtaken. */
@@ -70,6 +72,8 @@ export class WatchConnection {
     socket.once('close', () => this.#close());
     socket.on('error', () => undefined); // it closes
     socket.resume(); // what a client says during a watch is not heard; that it goes, is
+    if (socket.readableEnded) socket.destroySoon();
+    else socket.once('end', () => socket.destroySoon());
     return socket;
   }
 

@@ -1,9 +1,12 @@
 /** What a server takes from its clients, and how it says that something is too much. */
 
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Throttle } from '../../src/api/api-server.ts';
 import type { AuditEvent } from '../../src/api/audit-event.ts';
+import { openHttpServer } from '../../src/api/http-server.ts';
 import { tooManyRequests } from '../../src/api/status.ts';
 import { isJsonObject, type JsonObject } from '../../src/lib/json.ts';
 import { accessKeyTable } from './access-key-kind.ts';
@@ -29,7 +32,7 @@ class Wire {
   #text = '';
   #heard: () => void = () => undefined;
 
-  constructor({ server }: Machinery) {
+  constructor({ server }: { readonly server: Pick<Machinery['server'], 'address'> }) {
     const [host, port] = server.address.split(':');
     this.socket = connect({ host: host ?? '', port: Number(port) });
     this.socket.on('error', () => undefined);
@@ -134,6 +137,38 @@ describe('a head', () => {
       '200',
       '200',
     ]);
+  });
+});
+
+describe('a client that has nothing more to ask', () => {
+  const create = `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: `;
+
+  test('and says so at once, gets the answers to all that it has asked', async () => {
+    const urls: string[] = [];
+    const answer = async (url: string, response: ServerResponse): Promise<void> => {
+      urls.push(url);
+      // Long enough for the end of the client to be known.
+      await setTimeout(20);
+      response.end(url);
+    };
+    const server = await openHttpServer((request, response) => void answer(request.url ?? '', response));
+    const wire = new Wire({ server });
+    wire.socket.end(get('/1') + get('/2'));
+    const answers = await wire.end();
+    await server.close();
+    expect(urls).toEqual(['/1', '/2']);
+    expect(answers).toMatch(/^HTTP\/1.1 200 [^]*\/1HTTP\/1.1 200 [^]*\/2$/);
+  });
+
+  test.each([
+    ['', ''],
+    [' and for another protocol', 'connection: upgrade\r\nupgrade: websocket\r\n'],
+  ])('and has not asked it to the end%s, is told so', async (_what, more) => {
+    const wire = new Wire(await start());
+    wire.socket.end(`${get('/version')}${create}20\r\n${more}\r\n{"spec":{}}`);
+    const answers = await wire.end();
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+    expect(answers).toContain('"message":"the request ended before it was whole"');
   });
 });
 
