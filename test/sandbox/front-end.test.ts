@@ -205,9 +205,12 @@ describe('regeneration', () => {
     ),
   }));
 
+  // Branches that are there twice make trees that are over a limit now and then, which is another test's.
+  const isWithinLimits = (expression: string): boolean => expression.split('/x/g').length <= 101;
+
   test('what is written reads back as what was read', () => {
     fc.assert(
-      fc.property(expressions.tree, (expression) => {
+      fc.property(expressions.tree.filter(isWithinLimits), (expression) => {
         const outcome = compileUnchecked(expression, 0);
         if (!outcome.ok && outcome.problem.kind === 'syntax') return;
         expect(outcome.ok ? '' : `${outcome.problem.message}: ${expression}`).toBe('');
