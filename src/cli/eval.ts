@@ -32,11 +32,8 @@ export function define(command: Command, exit: (code: number) => void): void {
       ).conflicts(['value', 'context']),
     )
     .action(async (expression: string | undefined, flags: EvalFlags) => {
-      if (flags.jsonl !== true && expression === undefined) {
-        command.error('error: give an expression, or --jsonl to read them from standard input', {
-          exitCode: 2,
-        });
-      }
+      if ((flags.jsonl === true) === (expression !== undefined))
+        command.error('error: give one expression, or --jsonl to read them from standard input');
       exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', flags));
     });
 }

@@ -1,9 +1,11 @@
 /** Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items. */
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
+import { problemAt, problemOf } from '../config/problem.ts';
+import { createSourceFile } from '../config/source-file.ts';
+import { cannotBeRead, displayName, readTextFile } from '../config/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
@@ -11,60 +13,60 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 /** YAML aliases may not blow a small file up. */
 const ALIASES_MAX = 100;
+/** The dump of a large cluster; what is larger would not fit into memory as objects. */
+const BYTES_MAX = 256 * 1024 * 1024;
 
 /** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read. */
 export async function readObjects(paths: readonly string[]): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
   const problems: ConfigProblem[] = [];
   for (const path of paths) {
-    for (const file of await filesOf(path, problems)) {
-      const source = await textOf(file, problems);
-      if (source !== undefined) objects.push(...parseObjects(file, source, problems));
+    for (const file of (await orNoted(filesOf(path), problems)) ?? []) {
+      const text = await orNoted(readTextFile(file, BYTES_MAX), problems);
+      if (text !== undefined) objects.push(...parseObjects(displayName(file), text, problems));
     }
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return objects;
 }
 
-async function filesOf(path: string, problems: ConfigProblem[]): Promise<string[]> {
-  if (path === '-') return [path];
+/** Undefined where it failed, with why in `problems`. */
+async function orNoted<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
   try {
-    if (!(await stat(path)).isDirectory()) return [path];
-    const names = await readdir(path, { recursive: true });
-    return names
-      .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
-      .sort()
-      .map((name) => join(path, name));
+    return await reading;
   } catch (error) {
-    problems.push(problemIn(path, error instanceof Error ? error.message : String(error)));
-    return [];
-  }
-}
-
-async function textOf(file: string, problems: ConfigProblem[]): Promise<string | undefined> {
-  try {
-    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    problems.push(problemIn(file, error instanceof Error ? error.message : String(error)));
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
     return undefined;
   }
 }
 
-function parseObjects(file: string, source: string, problems: ConfigProblem[]): KubeObject[] {
-  const lines = new LineCounter();
-  const documents = parseAllDocuments(source, { lineCounter: lines, version: '1.2' });
+/** Of a folder all below it that may hold objects. */
+async function filesOf(path: string): Promise<string[]> {
+  const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) return [path];
+  const names = await readdir(path, { recursive: true }).catch((error: unknown) => {
+    throw cannotBeRead(path, error);
+  });
+  return names
+    .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
+  const source = createSourceFile(file, text);
+  const documents = parseAllDocuments(text, { version: '1.2', prettyErrors: false });
   const found: KubeObject[] = [];
   for (const document of Array.isArray(documents) ? documents : []) {
-    for (const { message, pos } of document.errors) {
-      const { line, col } = lines.linePos(pos[0]);
-      problems.push({ ...problemIn(file, message.split('\n')[0] ?? message), line, column: col });
-    }
+    for (const { message, pos } of document.errors)
+      problems.push(problemAt(source, pos[0], { path: '', severity: 'error', message }));
     if (document.errors.length > 0) continue;
     try {
       const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
       found.push(...objectsIn(value, file, problems));
     } catch (error) {
-      problems.push(problemIn(file, error instanceof Error ? error.message : String(error)));
+      problems.push(problemOf(file, error instanceof Error ? error.message : String(error)));
     }
   }
   return found;
@@ -73,7 +75,7 @@ function parseObjects(file: string, source: string, problems: ConfigProblem[]): 
 function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): KubeObject[] {
   if (value === null) return [];
   if (!isJsonObject(value)) {
-    problems.push(problemIn(file, 'a document is not an object with apiVersion, kind and metadata'));
+    problems.push(problemOf(file, 'a document is not an object with apiVersion, kind and metadata'));
     return [];
   }
   const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
@@ -82,7 +84,7 @@ function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): K
   }
   const problem = objectProblem(value);
   if (problem === undefined) return [value as unknown as KubeObject]; // checked by objectProblem
-  problems.push(problemIn(file, problem));
+  problems.push(problemOf(file, problem));
   return [];
 }
 
@@ -92,9 +94,5 @@ function objectProblem(value: JsonObject): string | undefined {
   const metadata = ownValue(value, 'metadata');
   const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
   if (typeof name === 'string' && name !== '') return undefined;
-  return `a ${kind} has no metadata.name`;
-}
-
-function problemIn(file: string, message: string): ConfigProblem {
-  return { file, line: 0, column: 0, path: '', severity: 'error', message, frame: '' };
+  return `an object of kind ${kind} has no metadata.name`;
 }

@@ -3,6 +3,7 @@
 import { type Command, Option } from 'commander';
 import { configFile, loadConfig, parseConfig, readConfigText } from '../config/load.ts';
 import { parsePatchFile } from '../config/patch-file.ts';
+import { problemOf } from '../config/problem.ts';
 import type { Config } from '../config/types.ts';
 import { ConfigError, PatchError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -21,6 +22,7 @@ import type { NameTranslator } from '../translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './config-report.ts';
 import { printObject, readObject } from './one-object.ts';
+import { describePatchError } from './patch-failure.ts';
 
 const FIELDS = [
   'name',
@@ -80,7 +82,7 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
     return 0;
   } catch (error) {
     if (!(error instanceof PatchError)) return reportConfigError(error);
-    process.stderr.write(describeFailure(error));
+    process.stderr.write(`${describePatchError(error)}\n`);
     return 1;
   }
 }
@@ -90,7 +92,7 @@ async function configFor(command: Command, flags: PatchFlags): Promise<Config> {
   const input = loaderInput(command);
   const file = flags.patches;
   if (file === undefined && configFile(input) === undefined) {
-    throw usageError('no patches: give --patches FILE, or --config FILE');
+    throw new ConfigError([problemOf('', 'no patches: give --patches FILE, or --config FILE')]);
   }
   if (file === undefined) {
     const { config, warnings } = await loadConfig(input);
@@ -102,10 +104,6 @@ async function configFor(command: Command, flags: PatchFlags): Promise<Config> {
   reportProblems(problems);
   const config = input.file === undefined ? withoutFile(input) : (await loadConfig(input)).config;
   return { ...config, sync: { ...config.sync, endpoints: { ...config.sync.endpoints, patches } } };
-}
-
-function usageError(message: string): ConfigError {
-  return new ConfigError([{ file: '', line: 0, column: 0, path: '', severity: 'error', message, frame: '' }]);
 }
 
 /** All defaults, and names from the command line. */
@@ -189,10 +187,4 @@ function namespaceOf(object: JsonObject): string | undefined {
   const metadata = ownValue(object, 'metadata');
   const namespace = isJsonObject(metadata) ? ownValue(metadata, 'namespace') : undefined;
   return typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
-}
-
-/** One line with index and path, then the expression with a caret where the place is known. */
-function describeFailure({ index, path, kind, message, frame }: PatchError): string {
-  const place = path === '' ? '' : ` at ${plainText(path)}`;
-  return `patches[${index}]${place}: ${plainText(message)} (${kind})\n${frame === '' ? '' : `${frame}\n`}`;
 }

@@ -1,6 +1,6 @@
 /** `render`: what a sync would write, from files, without a cluster. */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
 import { PatchError } from '../kube/errors.ts';
@@ -18,6 +18,7 @@ import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { readObjects } from './object-files.ts';
 import { printObject } from './one-object.ts';
+import { describePatchError } from './patch-failure.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -37,7 +38,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--host <path...>', 'host objects that exist already', [])
     .option('--virtual <path...>', 'with --reverse: the virtual objects that exist', [])
     .option('--reverse', 'host to virtual')
-    .option('-o, --output <format>', 'yaml or json', 'yaml')
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (flags: RenderFlags) => exit(await render(command, flags)));
 }
 
@@ -47,6 +48,10 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     const [given, host, virtual] = await Promise.all(
       [flags.filename, flags.host, flags.virtual].map(readObjects),
     );
+    if (!given?.some(({ kind }) => kind === 'Endpoints'))
+      process.stderr.write(
+        `note: no Endpoints in ${flags.filename.join(', ')}: there is nothing to render\n`,
+      );
     const world = flags.reverse
       ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
       : { virtual: inNamespace(given, 'default'), host: inNamespace(host, config.host.namespace) };
@@ -119,7 +124,6 @@ function print(rendered: readonly Rendered[], output: string): void {
 }
 
 function describe(error: unknown): string {
-  if (!(error instanceof PatchError)) return error instanceof Error ? error.message : String(error);
-  const place = error.path === '' ? '' : ` at ${error.path}`;
-  return `patches[${error.index}]${place}: ${error.message} (${error.kind})${error.frame === '' ? '' : `\n${error.frame}`}`;
+  if (error instanceof PatchError) return describePatchError(error);
+  return error instanceof Error ? error.message : String(error);
 }

@@ -2,8 +2,9 @@
 
 import { type Command, Option } from 'commander';
 import { readDocument } from '../config/document.ts';
-import { configFile, displayName, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
+import { configFile, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
 import { formatProblems, problemToJson } from '../config/report.ts';
+import { displayName } from '../config/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
 import { ownValue } from '../lib/json.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';

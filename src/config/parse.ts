@@ -8,9 +8,9 @@ import type { Finding } from './finding.ts';
 import { applyOverrides, originOf, type Override, overridesOf } from './overrides.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { formatPath } from './path.ts';
+import { problemAt, problemOf, syntaxProblems } from './problem.ts';
 import { checkRules } from './rules.ts';
 import { checkSchema } from './schema-check.ts';
-import { caretFrame, positionOf } from './source-file.ts';
 import { toConfig } from './to-config.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
 import { configWarnings } from './warnings.ts';
@@ -38,9 +38,7 @@ export function parseConfig(
   options: ParseOptions,
 ): ParseResult {
   const document = readDocument(source.file, source.text);
-  const syntax = document.problems.map(({ offset, severity, message }) =>
-    problemAt(document, offset, { path: '', severity, message }),
-  );
+  const syntax = syntaxProblems(document);
   if (!document.isReadable) return { problems: syntax };
   const overrides = overridesOf(options.env, options.flags);
   const value = applyOverrides(document.value, overrides);
@@ -62,22 +60,16 @@ export function parseConfig(
   return { config: toConfig(parsed, patches, vclusterConfigOf(written, defaults)), problems };
 }
 
-type Said = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;
-
 function locate(finding: Finding, document: ConfigDocument, overrides: readonly Override[]): ConfigProblem {
   const said = { path: formatPath(finding.path), severity: finding.severity, message: finding.message };
   const origin = originOf(finding.path, overrides);
-  if (origin !== undefined) return { file: origin, line: 0, column: 0, ...said, frame: '' };
-  if (document.source.name === '') return { file: '', line: 0, column: 0, ...said, frame: '' };
+  if (origin !== undefined) return problemOf(origin, said);
+  if (document.source.name === '') return problemOf('', said);
   const offset =
     finding.at === 'key'
       ? document.offsetOfKey(finding.path)
       : document.offsetOfValue(finding.path, finding.index);
-  return problemAt(document, offset, said);
-}
-
-function problemAt({ source }: ConfigDocument, offset: number, said: Said): ConfigProblem {
-  return { file: source.name, ...positionOf(source, offset), ...said, frame: caretFrame(source, offset) };
+  return problemAt(document.source, offset, said);
 }
 
 function inFileOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {

@@ -7,8 +7,8 @@ import { readDocument, type ConfigDocument } from './document.ts';
 import { errorAtKey, type Finding } from './finding.ts';
 import { checkPatches, patchesIn } from './patch-rules.ts';
 import { formatPath, type ConfigPath } from './path.ts';
+import { problemAt, syntaxProblems } from './problem.ts';
 import { checkSchema } from './schema-check.ts';
-import { caretFrame, positionOf } from './source-file.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 
 export interface PatchFileResult {
@@ -26,9 +26,7 @@ export function parsePatchFile(
   checks: ConfigChecks,
 ): PatchFileResult {
   const document = readDocument(source.file, source.text, 'patches');
-  const syntax = document.problems.map(({ offset, severity, message }) =>
-    problemAt(document, offset, { path: '', severity, message }),
-  );
+  const syntax = syntaxProblems(document);
   if (!document.isReadable) return { patches: [], problems: syntax };
   const { value } = document;
   const patches = ownValue(value, 'patches');
@@ -65,13 +63,5 @@ function schemaFindings(patches: JsonValue): Finding[] {
 
 function locate({ path, severity, message, at, index }: Finding, document: ConfigDocument): ConfigProblem {
   const offset = at === 'key' ? document.offsetOfKey(path) : document.offsetOfValue(path, index);
-  return problemAt(document, offset, { path: formatPath(path), severity, message });
-}
-
-function problemAt(
-  { source }: ConfigDocument,
-  offset: number,
-  said: Pick<ConfigProblem, 'path' | 'severity' | 'message'>,
-): ConfigProblem {
-  return { file: source.name, ...positionOf(source, offset), ...said, frame: caretFrame(source, offset) };
+  return problemAt(document.source, offset, { path: formatPath(path), severity, message });
 }

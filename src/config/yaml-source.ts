@@ -77,7 +77,7 @@ function problemsOf(documents: readonly Document.Parsed[]): SyntaxProblem[] {
   if (second !== undefined) {
     const offset = second.contents?.range[0] ?? second.range[0];
     problems.push(
-      problemAt(offset, 'error', 'a second document: a configuration file has only one, remove the "---"'),
+      problemAt(offset, 'error', 'a second document: the file may have only one, remove the "---"'),
     );
   }
   const warnings = documents.flatMap((document) => document.warnings);

@@ -157,8 +157,24 @@ metadata: {name: good, namespace: shop}
     expect(err).toMatch(/failed Endpoints shop\/bad: patches\[0\] at metadata\.labels\.n: .*\(runtime\)/);
   });
 
-  test('a file that cannot be read is a clear error, exit 2', async () => {
-    expect(await runProgram(['render', '--config', config, '-f', join(folder, 'none.yaml')])).toBe(2);
-    expect(err).toContain('none.yaml');
+  test('files that cannot be read are all named, with the reason in words, exit 2', async () => {
+    const [none, binary] = [join(folder, 'none.yaml'), join(folder, 'binary.yaml')];
+    writeFileSync(binary, Buffer.from([0xff, 0xfe, 0]));
+    const broken = file('broken.yaml', 'a: [1\n');
+    expect(await runProgram(['render', '--config', config, '-f', none, binary, broken])).toBe(2);
+    expect(err).toContain(`${none}: cannot be read: there is no such file\n`);
+    expect(err).toContain(`${binary}: is not UTF-8 text\n`);
+    expect(err).toMatch(/broken\.yaml:2:1: Flow sequence .* end with a \]\n/);
+  });
+
+  test('nothing to render is said', async () => {
+    const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
+    expect(await runProgram(['render', '--config', config, '-f', none])).toBe(0);
+    expect(err).toBe(`note: no Endpoints in ${none}: there is nothing to render\n`);
+  });
+
+  test('an unknown output format is refused, exit 2', async () => {
+    expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
+    expect(err).toContain('Allowed choices are yaml, json');
   });
 });

@@ -64,7 +64,7 @@ describe('what is wrong with a file', () => {
     [
       'two documents',
       'a: 1\n---\nb: 2',
-      ['3:1 a second document: a configuration file has only one, remove the "---"'],
+      ['3:1 a second document: the file may have only one, remove the "---"'],
     ],
     [
       'a second colon',
