@@ -8,7 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { startManagementApi, type ManagementApi } from '../management/management-api.ts';
 import { createLogger, type Logger } from '../observe/logger.ts';
-import { addConfigOptions, API_FIELDS, loaderInput } from './config-options.ts';
+import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { keepAlive, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
@@ -22,7 +22,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function api(command: Command): Promise<number> {
   let loaded: LoadedConfig;
   try {
-    loaded = await loadConfig({ ...loaderInput(command), isNameOptional: true });
+    loaded = await loadConfig(managementInput(command));
   } catch (error) {
     return reportConfigError(error);
   }

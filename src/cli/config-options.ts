@@ -59,6 +59,11 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
   };
 }
 
+/** The same for commands that are about the key and token API and have nothing to do with a virtual cluster. */
+export function managementInput(command: Command): LoadOptions {
+  return { ...loaderInput(command), isNameOptional: true };
+}
+
 /** A command may have an option of its own by the same name: `keys create --name`. */
 function hasConfigFlag(command: Command, flag: string): boolean {
   const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseBindAddress } from '../config/bind-address.ts';
 import { configFile, loadConfig } from '../config/load.ts';
 import type { ManagementConfig } from '../config/types.ts';
@@ -10,7 +10,7 @@ import { TerminalError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLocalAdministrator } from '../management/bootstrap/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
-import { addConfigOptions, loaderInput } from './config-options.ts';
+import { addConfigOptions, loaderInput, managementInput } from './config-options.ts';
 
 export interface ConnectionOptions {
   readonly server?: string;
@@ -26,7 +26,7 @@ export function addConnectionOptions(command: Command): void {
   const add = (flags: string, help: string): void => {
     command.addOption(new Option(flags, help).helpGroup(HELP_GROUP));
   };
-  add('-s, --server <url>', 'address of the API; else that of the configuration');
+  command.addOption(serverOption('address of the API; else that of the configuration').helpGroup(HELP_GROUP));
   add(
     '--certificate-authority <file>',
     'PEM certificates that the server must show one of; else ca.crt in dataDir',
@@ -38,13 +38,20 @@ export function addConnectionOptions(command: Command): void {
   addConfigOptions(command, FIELDS);
 }
 
+export function serverOption(help: string): Option {
+  return new Option('-s, --server <url>', help).argParser((url) => {
+    if (url.startsWith('https://') && URL.canParse(url)) return url;
+    throw new InvalidArgumentError('It must be an https:// URL such as https://127.0.0.1:8443.');
+  });
+}
+
 /** Rejects with a `ConfigError`, or with a `TerminalError` when there is nothing to ask with. */
 export async function connectionFor(command: Command): Promise<ApiConnection> {
   const options: ConnectionOptions = command.opts();
   const { management } = await managementConfig(command);
   const isLocal = options.server === undefined || configFile(loaderInput(command)) !== undefined;
   const trust = trustFor(options, isLocal ? management : undefined);
-  const server = httpsServer(options.server) ?? localServer(management);
+  const server = options.server ?? localServer(management);
   const token = options.token ?? process.env['ENDPOINT_SYNCER_TOKEN'] ?? '';
   if (token !== '') return { server, trust, token: () => token };
   if (!isLocal)
@@ -56,7 +63,7 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
 export async function managementConfig(
   command: Command,
 ): Promise<{ readonly management: ManagementConfig; readonly level: 'error' | 'silent' }> {
-  const { config } = await loadConfig({ ...loaderInput(command), isNameOptional: true });
+  const { config } = await loadConfig(managementInput(command));
   return { management: config.management, level: config.log.level === 'silent' ? 'silent' : 'error' };
 }
 
@@ -66,7 +73,7 @@ export async function localConnection(
   server: string | undefined,
 ): Promise<ApiConnection> {
   return {
-    server: httpsServer(server) ?? localServer(management),
+    server: server ?? localServer(management),
     trust: trustFor({}, management),
     token: await localToken(management),
   };
@@ -79,11 +86,6 @@ async function localToken({ dataDir }: ManagementConfig): Promise<() => string> 
     `there is no access key to ask with, and no master key in ${dataDir}: give --token or set ENDPOINT_SYNCER_TOKEN, ` +
       'or run this where the API runs with its --config',
   );
-}
-
-function httpsServer(server: string | undefined): string | undefined {
-  if (server === undefined || (server.startsWith('https://') && URL.canParse(server))) return server;
-  throw new TerminalError(`--server ${server}: must be an https:// URL such as https://127.0.0.1:8443`);
 }
 
 /** An address that listens everywhere is reached on this machine. */

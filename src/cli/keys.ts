@@ -1,13 +1,12 @@
 /** `keys`: the first key, and keys in everyday life. */
 
 import { type Command, Option } from 'commander';
-import { ConfigError, TerminalError } from '../kube/errors.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { ApiClient } from './api-client.ts';
 import { addConfigOptions, API_FIELDS } from './config-options.ts';
-import { reportConfigError } from './config-report.ts';
+import { guarded } from './guarded.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
-import { addConnectionOptions, connectionFor } from './keys-connection.ts';
+import { addConnectionOptions, connectionFor, serverOption } from './keys-connection.ts';
 import { addCreateOptions, createKey, namesOneOwner, type CreateOptions } from './keys-create.ts';
 import { listKeys, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
@@ -27,11 +26,11 @@ function defineBootstrap(command: Command, exit: Exit): void {
     .description(
       "print the first administrator's key, once; on the machine of the API, whether it runs or not",
     )
-    .option('-s, --server <url>', 'address of the running API, where the configuration does not tell')
+    .addOption(serverOption('address of the running API, where the configuration does not tell'))
     .option('--rotate', 'revoke the first key and print another')
     .addOption(outputOption());
   addConfigOptions(command, API_FIELDS);
-  command.action(async (options: BootstrapOptions) => exit(await guarded(() => bootstrap(command, options))));
+  command.action(async (options: BootstrapOptions) => exit(await advised(() => bootstrap(command, options))));
 }
 
 function defineCreate(command: Command, exit: Exit): void {
@@ -44,7 +43,7 @@ function defineCreate(command: Command, exit: Exit): void {
       command.error(message, { exitCode: 2 });
     }
     exit(
-      await guarded(async () => {
+      await advised(async () => {
         const connection = await connectionFor(command);
         await using client = new ApiClient(connection, warn);
         return await createKey(client, connection, options);
@@ -65,7 +64,7 @@ function defineList(command: Command, exit: Exit): void {
   addConnectionOptions(command);
   command.action(async (options: ListOptions) =>
     exit(
-      await guarded(async () => {
+      await advised(async () => {
         await using client = new ApiClient(await connectionFor(command), warn);
         return await listKeys(client, options);
       }),
@@ -82,7 +81,7 @@ function defineRevoke(command: Command, exit: Exit): void {
   addConnectionOptions(command);
   command.action(async (names: string[], options: RevokeOptions) =>
     exit(
-      await guarded(async () => {
+      await advised(async () => {
         await using client = new ApiClient(await connectionFor(command), warn);
         return await revokeKeys(client, names, options);
       }),
@@ -100,16 +99,8 @@ function warn(text: string): void {
   process.stderr.write(`warning: ${text}\n`);
 }
 
-/** What people must act on becomes a line and an exit code. */
-async function guarded(work: () => Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ConfigError) return reportConfigError(error);
-    if (!(error instanceof TerminalError) && !(error instanceof StatusError)) throw error;
-    process.stderr.write(`error: ${error.message}${adviceFor(error)}\n`);
-    return 1;
-  }
+function advised(work: () => Promise<number>): Promise<number> {
+  return guarded(work, adviceFor);
 }
 
 /** A key that is proven and refused is told so by the API itself. */

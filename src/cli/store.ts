@@ -3,7 +3,6 @@
 import { Argument, type Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { ManagementConfig } from '../config/types.ts';
-import { TerminalError } from '../kube/errors.ts';
 import { systemClock } from '../lib/clock.ts';
 import { systemRandom } from '../lib/random.ts';
 import { HostCluster, verifySharedStore } from '../management/open-store.ts';
@@ -12,9 +11,10 @@ import { backupDatabase } from '../store/sqlite/backup.ts';
 import { compactDatabase } from '../store/sqlite/compact.ts';
 import { databaseFile, refuseForeignLog } from '../store/sqlite/database-file.ts';
 import { verifyDatabase } from '../store/sqlite/verify.ts';
-import { StoreError, type StoreVerdict } from '../store/types.ts';
-import { addConfigOptions, loaderInput } from './config-options.ts';
-import { reportConfigError, reportProblems } from './config-report.ts';
+import type { StoreVerdict } from '../store/types.ts';
+import { addConfigOptions, managementInput } from './config-options.ts';
+import { reportProblems } from './config-report.ts';
+import { guarded } from './guarded.ts';
 import { packageVersion } from './version.ts';
 
 interface StoreOptions {
@@ -40,7 +40,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       'kubernetes driver the Secrets; compact forgets history and gives back space, while the API does not run.',
   );
   command.action(async (action: Action, file: string | undefined, options: StoreOptions) => {
-    exit(await run(command, action, { file, output: options.output }));
+    exit(await guarded(() => run(command, action, { file, output: options.output })));
   });
 }
 
@@ -53,21 +53,22 @@ async function run(command: Command, action: Action, files: Files): Promise<numb
   const misuse = misuseOf(action, files);
   if (misuse !== undefined) return usageError(misuse);
   // A file that is named needs no configuration.
-  if (action === 'verify' && files.file !== undefined) return guarded(() => verify(files.file ?? ''));
-  const config = await managementConfig(command);
-  if (typeof config === 'number') return config;
+  if (action === 'verify' && files.file !== undefined) return verify(files.file);
+  const { config: whole, warnings } = await loadConfig(managementInput(command));
+  reportProblems(warnings);
+  const config = whole.management;
   const { driver } = config.store;
-  if (driver === 'kubernetes' && action === 'verify') return guarded(() => verifyShared(config));
+  if (driver === 'kubernetes' && action === 'verify') return verifyShared(config);
   if (driver !== 'sqlite')
     return usageError(`managementApi.store.driver is ${driver}: ${OTHER_DRIVERS[driver]}`);
   const database = databaseFile(config.dataDir);
   switch (action) {
     case 'backup':
-      return guarded(() => backup(database, files.output ?? files.file ?? ''));
+      return backup(database, files.output ?? files.file ?? '');
     case 'verify':
-      return guarded(() => verify(database));
+      return verify(database);
     case 'compact':
-      return guarded(() => compact(database));
+      return compact(database);
   }
 }
 
@@ -95,27 +96,6 @@ function misuseOf(action: Action, { file, output }: Files): string | undefined {
 function usageError(message: string): number {
   process.stderr.write(`error: ${message}\n`);
   return 2;
-}
-
-/** The configuration, or the exit code when there is none. */
-async function managementConfig(command: Command): Promise<ManagementConfig | number> {
-  try {
-    const { config, warnings } = await loadConfig({ ...loaderInput(command), isNameOptional: true });
-    reportProblems(warnings);
-    return config.management;
-  } catch (error) {
-    return reportConfigError(error);
-  }
-}
-
-async function guarded(work: () => number | Promise<number>): Promise<number> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof TerminalError) && !(error instanceof StoreError)) throw error;
-    process.stderr.write(`error: ${error.message}\n`);
-    return 1;
-  }
 }
 
 function backup(database: string, target: string): number {
