@@ -20,13 +20,16 @@ export class FrontSocket extends Duplex {
   /** Of the write that is with the socket; one at a time, the later ones wait here. */
   #handedLength = 0;
   #isReleased = false;
-  #hasClientEnded = false;
+  /** The client has ended, and Node does not know yet. */
+  #isEndHeld = false;
   readonly #unanswered = new Set<IncomingMessage>();
   readonly #onData = (bytes: Buffer): void => {
     if (!this.push(bytes)) this.#socket.pause();
   };
   readonly #onEnd = (): void => {
-    this.#hasClientEnded = true;
+    this.#isEndHeld = true;
+    // What has not been looked at yet may hold requests: this listener comes after Node's.
+    if (this.readableLength > 0) this.on('data', () => this.#passEnd());
     this.#passEnd();
   };
   readonly #onTimeout = (): void => void this.emit('timeout');
@@ -58,9 +61,10 @@ export class FrontSocket extends Duplex {
   }
 
   #passEnd(): void {
-    if (!this.#hasClientEnded || this.destroyed) return;
+    if (!this.#isEndHeld || this.destroyed) return;
     const isAwaited = [...this.#unanswered].some(({ complete }) => complete);
     if (isAwaited || this.readableLength > 0) return;
+    this.#isEndHeld = false;
     // What is not whole by now will never be. Node says so itself, but not where the client asked for another protocol.
     if (this.#unanswered.size > 0) answerBrokenRequest(new EndOfRequest(), this);
     else this.push(null);
