@@ -23,8 +23,12 @@ export interface SchedulerOptions extends PoolOptions {
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
-/** How long one match may be silent until the child is ended, in times of its limit: the isolate stops most of them by itself. */
+/**
+ * How long one match may be silent until the child is ended: in times of its limit, and at least. The isolate stops most of them by
+ * itself, but only between two steps, and one that copies a long text takes its time.
+ */
 const CAREFUL_SILENCE = 4;
+const CAREFUL_SILENCE_MIN_MS = 500;
 /** Whoever is silent among many is only sent again alone: no need to wait as long. */
 const FAST_SILENCE = 1;
 /** A share of the memory limit: after a stop there may be memory that never comes back, and the next expression is not to pay for it. */
@@ -154,11 +158,12 @@ export class Scheduler {
     }
     const { batch, text } = head;
     const { expressionTimeoutMs, settings } = this.#options.source.setup;
-    const silence = batch.isCareful ? CAREFUL_SILENCE + batch.starvations : FAST_SILENCE;
-    const silenceMs = expressionTimeoutMs * silence + settings.shareMs;
+    const silenceMs = batch.isCareful
+      ? Math.max(expressionTimeoutMs * (CAREFUL_SILENCE + batch.starvations), CAREFUL_SILENCE_MIN_MS)
+      : expressionTimeoutMs * FAST_SILENCE;
     // Reading a long text and compiling programs is no fault of an expression.
     const allowanceMs = text.length / CHARS_PER_MS + batch.entries.length;
-    this.#watchdog.expect(child, silenceMs, allowanceMs);
+    this.#watchdog.expect(child, silenceMs + settings.shareMs, allowanceMs);
   }
 
   #receive(child: SandboxChild, frame: string): void {
