@@ -1,6 +1,6 @@
 /** What Node's HTTP server takes for a connection, so that the connection can leave it. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { answerBrokenRequest, EndOfRequest } from './broken-request.ts';
@@ -22,7 +22,7 @@ export class FrontSocket extends Duplex {
   #isReleased = false;
   /** The client has ended, and Node does not know yet. */
   #isEndHeld = false;
-  readonly #unanswered = new Set<IncomingMessage>();
+  readonly #answers = new Set<ServerResponse>();
   readonly #onData = (bytes: Buffer): void => {
     if (!this.push(bytes)) this.#socket.pause();
   };
@@ -46,27 +46,28 @@ export class FrontSocket extends Duplex {
     socket.on('close', this.#onClose);
   }
 
-  /** To be told of each request. */
-  static expect(request: IncomingMessage, response: ServerResponse): void {
-    const front: unknown = request.socket;
-    if (front instanceof FrontSocket) front.#expect(request, response);
+  /** To be told of each request's answer when it is due. */
+  static expect(answer: ServerResponse): void {
+    const front: unknown = answer.req.socket;
+    if (front instanceof FrontSocket) front.#expect(answer);
   }
 
-  #expect(request: IncomingMessage, response: ServerResponse): void {
-    this.#unanswered.add(request);
-    response.once('close', () => {
-      this.#unanswered.delete(request);
+  #expect(answer: ServerResponse): void {
+    this.#answers.add(answer);
+    answer.once('close', () => {
+      this.#answers.delete(answer);
       this.#passEnd();
     });
   }
 
   #passEnd(): void {
     if (!this.#isEndHeld || this.destroyed) return;
-    const isAwaited = [...this.#unanswered].some(({ complete }) => complete);
+    // To what is not whole by now there may be an answer already; else there will be none.
+    const isAwaited = [...this.#answers].some(({ req, headersSent }) => req.complete || headersSent);
     if (isAwaited || this.readableLength > 0) return;
     this.#isEndHeld = false;
-    // What is not whole by now will never be. Node says so itself, but not where the client asked for another protocol.
-    if (this.#unanswered.size > 0) answerBrokenRequest(new EndOfRequest(), this);
+    // Node says so itself, but not where the client asked for another protocol.
+    if (this.#answers.size > 0) answerBrokenRequest(new EndOfRequest(), this);
     else this.push(null);
   }
 

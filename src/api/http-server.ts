@@ -92,7 +92,7 @@ export async function openHttpServer(
 /** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
 function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): HttpMachine {
   const listener: RequestListener = (request, response) => {
-    FrontSocket.expect(request, response);
+    FrontSocket.expect(response);
     const refusal = refusalOf(request);
     if (refusal) refuse(response, refusal);
     else onRequest(request, response);
@@ -111,8 +111,8 @@ function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): 
   // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
   http.maxHeadersCount = 0;
   http.on('clientError', answerBrokenRequest);
-  http.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    FrontSocket.expect(request, response);
+  http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    FrontSocket.expect(response);
     refuse(response, expectationFailed());
   });
   // There is nothing to tunnel to.

@@ -160,6 +160,12 @@ describe('a client that has nothing more to ask', () => {
     expect(answers).toMatch(/^HTTP\/1.1 200 [^]*\/1HTTP\/1.1 200 [^]*\/2$/);
   });
 
+  test('and is refused before it has asked to the end, is told why', async () => {
+    const wire = new Wire(await start());
+    wire.socket.end(`POST /${'u'.repeat(9000)} HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{"spec":{}}`);
+    expect(await wire.end()).toMatch(/^HTTP\/1.1 414 /);
+  });
+
   test.each([
     ['', ''],
     [' and for another protocol', 'connection: upgrade\r\nupgrade: websocket\r\n'],
