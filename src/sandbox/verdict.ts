@@ -46,9 +46,8 @@ const KINDS: Readonly<Record<Stop, EvaluateError['kind']>> = {
 export function judge(batch: Batch, stop: Stop, isFresh: boolean, by: Judge): boolean {
   const position = batch.position();
   if (position === undefined) return false;
-  if (stop === 'starved' && batch.starvations < STARVATIONS_MAX) {
+  if (stop === 'starved' && batch.isCareful && batch.starvations < STARVATIONS_MAX) {
     batch.starvations += 1;
-    batch.isCareful = true;
   } else if (stop === 'late') {
     // Whoever had all of the time to itself has had enough; others begin anew.
     if (position.isFirstJob) blame(batch, position, stop, by);
@@ -57,9 +56,10 @@ export function judge(batch: Batch, stop: Stop, isFresh: boolean, by: Judge): bo
   } else if (isDoubtful(stop, isFresh) && !batch.isRetriedFresh) {
     batch.isRetriedFresh = true;
   } else {
+    // The rest stays careful: what stops one match often stops others, and to find the next one anew would cost another process.
     blame(batch, position, stop, by);
-    batch.isCareful = false;
     batch.starvations = 0;
+    batch.isRetriedFresh = false;
   }
   batch.failQuarantined();
   return !batch.isFinished;

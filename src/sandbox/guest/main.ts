@@ -35,7 +35,7 @@ const NEWLINE = 10;
 const LIFELINE_BYTES = 16 * 1024 * 1024;
 const FAST_SHARE = 0.5;
 /** So much of its time an expression must have had of the processor to be blamed; but nobody waits for ever. */
-const PROCESSOR_SHARE = 0.9;
+const PROCESSOR_SHARE = 0.7;
 const STARVED_FACTOR = 10;
 /** For what is not an expression. */
 const SETUP_TIMEOUT_MS = 5000;
