@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type { NamespaceMode, SandboxLimits } from '../config/types.ts';
 import type { NamingFrame, SetupFrame } from './protocol.ts';
+import { PROCESSOR_SHARE, STARVED_FACTOR } from './starvation.ts';
 import { stripTypes } from './strip-types.ts';
 import type { VclusterContext } from './types.ts';
 
@@ -62,6 +63,8 @@ export function readGuestSource(
       // The rest of what the process may take is for text on its way in and out.
       heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
       expressionTimeoutMs: limits.expressionTimeoutMs,
+      processorShare: PROCESSOR_SHARE,
+      starvedFactor: STARVED_FACTOR,
       batchTimeoutMs: limits.batchTimeoutMs,
     },
   };

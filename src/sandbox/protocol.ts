@@ -29,6 +29,9 @@ export interface SetupFrame {
   /** MiB of heap that the isolate may take. */
   readonly heapMiB: number;
   readonly expressionTimeoutMs: number;
+  /** See `starvation.ts`. */
+  readonly processorShare: number;
+  readonly starvedFactor: number;
   readonly batchTimeoutMs: number;
 }
 

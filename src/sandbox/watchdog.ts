@@ -2,15 +2,13 @@
 
 import type { Clock, Timer } from '../lib/clock.ts';
 import type { SandboxChild } from './child.ts';
+import { PROCESSOR_SHARE, STARVED_FACTOR } from './starvation.ts';
 
 export type KillReason = 'timeout' | 'memory';
 
 const TICK_MS = 10;
 /** A child that computes is looked at every tick, one that answers all the time less often. */
 const CALM_TICKS = 10;
-/** Silence counts only while the child gets processor time: so much of the limit it must have had. But nobody waits for ever. */
-const PROCESSOR_SHARE = 0.7;
-const STARVED_FACTOR = 10;
 
 export class Watchdog {
   readonly #clock: Clock;

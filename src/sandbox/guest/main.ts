@@ -34,16 +34,13 @@ const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 const LIFELINE_BYTES = 16 * 1024 * 1024;
 const FAST_SHARE = 0.5;
-/** So much of its time an expression must have had of the processor to be blamed; but nobody waits for ever. */
-const PROCESSOR_SHARE = 0.7;
-const STARVED_FACTOR = 10;
 /** For what is not an expression. */
 const SETUP_TIMEOUT_MS = 5000;
 
 /** Text that crosses lies outside of both heaps, where neither notices how much there is. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
 
-/** Only the processor time counts against an expression: a machine that is too busy is not its fault. */
+/** How long something takes, and how much of that was spent on the processor. */
 class Stopwatch {
   readonly #startedMs = performance.now();
   readonly #used = process.threadCpuUsage();
@@ -53,9 +50,9 @@ class Stopwatch {
   }
 
   /** Had this process most of so much time? It counts as had when it has been waited for far too long. */
-  hadProcessorFor(limitMs: number): boolean {
+  hadProcessorFor(limitMs: number, { processorShare, starvedFactor }: SetupFrame): boolean {
     const { user, system } = process.threadCpuUsage(this.#used);
-    return (user + system) / 1000 >= limitMs * PROCESSOR_SHARE || this.elapsedMs() > limitMs * STARVED_FACTOR;
+    return (user + system) / 1000 >= limitMs * processorShare || this.elapsedMs() > limitMs * starvedFactor;
   }
 }
 
@@ -175,7 +172,7 @@ function run(frame: string): void {
       : begin.applySync(undefined, [batch], { timeout });
     send(answer);
     while (answer.charAt(0) === '+') {
-      if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs)) {
+      if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs, setup)) {
         send('L');
         return;
       }
@@ -192,7 +189,7 @@ function run(frame: string): void {
     isolate.dispose();
     // Timers may be early by a tick.
     const isLate = call.elapsedMs() >= timeout * 0.95;
-    send(isLate ? (call.hadProcessorFor(limit) ? 'T' : 'S') : 'X');
+    send(isLate ? (call.hadProcessorFor(limit, setup) ? 'T' : 'S') : 'X');
     room = openRoom();
   }
 }
