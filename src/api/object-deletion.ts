@@ -4,6 +4,7 @@ import type { Timer } from '../lib/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../lib/json.ts';
 import { StoreError, type StoredEntry } from '../store/types.ts';
 import type { DeleteOptions, PropagationPolicy } from './write-options.ts';
+import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
 import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
 import { currentForm, groupName, kindName, type Target } from './target.ts';
 import { isFinished } from './write-rules.ts';
@@ -161,13 +162,12 @@ export class ObjectDeleter {
   }
 }
 
-const POLICY_FINALIZERS = { Orphan: ['orphan'], Foreground: ['foregroundDeletion'], Background: [] };
+const POLICY_FINALIZERS = { Orphan: [ORPHAN], Foreground: [FOREGROUND], Background: [] };
 
 /** The finalizers with that of the policy in place of those of other policies; undefined when they are so already. */
 function withPolicy(finalizers: JsonArray, policy: PropagationPolicy): JsonArray | undefined {
   if (policy === '') return undefined;
-  const others = finalizers.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion');
-  const next = [...others, ...POLICY_FINALIZERS[policy]];
+  const next = [...withoutCollectorFinalizers(finalizers), ...POLICY_FINALIZERS[policy]];
   const isSame = next.length === finalizers.length && next.every((name) => finalizers.includes(name));
   return isSame ? undefined : next;
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../../observe/logger.ts';
 import { StoreError, type Store, type StoredEntry } from '../../store/types.ts';
 import type { ObjectDeleter } from '../object-deletion.ts';
 import type { Admission, CommittedWrite } from '../admission.ts';
+import { isRevisionConflict } from '../object-registry.ts';
 import { groupName } from '../target.ts';
 import type { DefinitionTable, ResourceDefinition } from '../resource-definition.ts';
 import { failure, forbidden, notFound } from '../status.ts';
@@ -148,8 +149,7 @@ export class ClusterAdmission implements Admission {
         else await store.update(entry.key, next, entry.revision);
         return;
       } catch (error) {
-        if (!(error instanceof StoreError) || (error.code !== 'conflict' && error.code !== 'missing'))
-          throw error;
+        if (!isRevisionConflict(error)) throw error;
       }
     }
   }

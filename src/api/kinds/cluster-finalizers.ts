@@ -3,20 +3,21 @@
  * itself: else the object would wait for ever, and with it kubectl and the namespace. Dependents stay as they are.
  */
 
-import { StoreError, type Store, type StoredEntry } from '../../store/types.ts';
+import type { Store, StoredEntry } from '../../store/types.ts';
 import type { CommittedWrite } from '../admission.ts';
+import { hasCollectorFinalizer, withoutCollectorFinalizers } from '../collector-finalizers.ts';
+import { isRevisionConflict } from '../object-registry.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { metadataOf, listField, text } from '../validation/metadata.ts';
 import { isFinished } from '../write-rules.ts';
 
-const COLLECTOR_FINALIZERS: readonly unknown[] = ['foregroundDeletion', 'orphan'];
 const ATTEMPTS = 20;
 
 /** It is being deleted and waits for a garbage collector. */
 export function awaitsCollector({ value }: StoredEntry): boolean {
   const metadata = metadataOf(value);
   if (text(metadata, 'deletionTimestamp') === '') return false;
-  return listField(metadata, 'finalizers').some((finalizer) => COLLECTOR_FINALIZERS.includes(finalizer));
+  return hasCollectorFinalizer(listField(metadata, 'finalizers'));
 }
 
 /** Resolves with what was written; undefined: somebody else was faster. Throws `StoreError`. */
@@ -29,9 +30,7 @@ export async function releaseFromCollector(
     const entry = await store.get(key);
     if (!entry || !awaitsCollector(entry)) return undefined;
     const { finalizers: _held, ...metadata } = metadataOf(entry.value);
-    const left = listField(metadataOf(entry.value), 'finalizers').filter(
-      (finalizer) => !COLLECTOR_FINALIZERS.includes(finalizer),
-    );
+    const left = withoutCollectorFinalizers(listField(metadataOf(entry.value), 'finalizers'));
     const object = {
       ...entry.value,
       metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata,
@@ -41,7 +40,7 @@ export async function releaseFromCollector(
         ? { type: 'deleted', entry: await store.delete(key, entry.revision) }
         : { type: 'updated', entry: await store.update(key, object, entry.revision) };
     } catch (error) {
-      if (!(error instanceof StoreError) || !['conflict', 'missing'].includes(error.code)) throw error;
+      if (!isRevisionConflict(error)) throw error;
     }
   }
   return undefined;

@@ -1,6 +1,7 @@
 /** What every kind's metadata must be, on create and on update. */
 
 import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../lib/json.ts';
+import { FOREGROUND, ORPHAN } from '../collector-finalizers.ts';
 import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
 import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from './names.ts';
 
@@ -132,7 +133,7 @@ function finalizerErrors(finalizers: JsonArray): FieldError[] {
     const wrong = labelKeyProblem(typeof finalizer === 'string' ? finalizer : '');
     if (wrong) errors.push(invalidValue(field, finalizer, wrong));
   }
-  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
     errors.push({
       ...invalidValue(field, '', ''),
       message: `Invalid value: ${goStrings(finalizers)}: finalizer orphan and foregroundDeletion cannot be both set`,
@@ -141,7 +142,7 @@ function finalizerErrors(finalizers: JsonArray): FieldError[] {
   return errors;
 }
 
-const KNOWN_FINALIZERS = ['foregroundDeletion', 'kubernetes', 'orphan'];
+const KNOWN_FINALIZERS = [FOREGROUND, 'kubernetes', ORPHAN];
 
 function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
   const detail = 'name is neither a standard finalizer name nor is it fully qualified';

@@ -2,7 +2,7 @@
 
 import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { ObjectRegistry } from '../../api/object-registry.ts';
+import { isRevisionConflict, type ObjectRegistry } from '../../api/object-registry.ts';
 import type { ResourceDefinition } from '../../api/resource-definition.ts';
 import { decodeObject } from '../../api/schema/decode.ts';
 import { storeKey, type Target } from '../../api/target.ts';
@@ -11,7 +11,6 @@ import { TerminalError } from '../../kube/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { StoreError } from '../../store/types.ts';
 import { EXTRA } from '../identity.ts';
 import { FIRST_KEY_NAME, firstKey } from './first-key.ts';
 
@@ -125,8 +124,7 @@ async function create(
 
 /** Another replica was faster. */
 function isOvertaken(error: unknown): boolean {
-  if (error instanceof StoreError) return error.code === 'missing' || error.code === 'conflict';
-  return error instanceof StatusError && error.code === 409;
+  return isRevisionConflict(error) || (error instanceof StatusError && error.code === 409);
 }
 
 function targetOf(definition: ResourceDefinition): Target {

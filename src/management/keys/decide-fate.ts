@@ -3,11 +3,9 @@
  * of an owner of another kind nobody here can say whether it is gone, so it counts as there.
  */
 
+import { FOREGROUND, ORPHAN } from '../../api/collector-finalizers.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from './key-kind.ts';
 import type { IndexedKey, OwnerReference } from './key-record.ts';
-
-export const ORPHAN = 'orphan';
-export const FOREGROUND = 'foregroundDeletion';
 
 /** What a decision needs to know of the other keys. */
 export interface KeyNeighbours {

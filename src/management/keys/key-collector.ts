@@ -4,11 +4,12 @@
  * it, and what to do follows from how things are. Several replicas may do the same at once; the slower one finds it done.
  */
 
+import { hasCollectorFinalizer } from '../../api/collector-finalizers.ts';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../queue/work-queue.ts';
 import { StoreError } from '../../store/types.ts';
-import { decideFate, FOREGROUND, ORPHAN } from './decide-fate.ts';
+import { decideFate } from './decide-fate.ts';
 import type { KeyActivity } from './key-activity.ts';
 import { activityIntervalMs } from './key-expiry.ts';
 import type { KeyIndex } from './key-index.ts';
@@ -153,10 +154,7 @@ export class KeyCollector {
 
 /** What may have to happen to it now, whatever the clock says. */
 function needsCare({ owners, finalizers, deletion }: IndexedKey): boolean {
-  return (
-    owners.length > 0 ||
-    (deletion !== undefined && finalizers.some((name) => name === ORPHAN || name === FOREGROUND))
-  );
+  return owners.length > 0 || (deletion !== undefined && hasCollectorFinalizer(finalizers));
 }
 
 const NO_METRICS = {
