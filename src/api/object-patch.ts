@@ -9,23 +9,17 @@ import { mergePatch } from './patch/merge-patch.ts';
 import { strategicMerge } from './patch/strategic-merge.ts';
 import { applyObject, type PatchRequest } from './object-apply.ts';
 import { parseJsonText } from './parse-json.ts';
+import { PATCH_MEDIA } from './patch/patch-media.ts';
 import { decodeBody, duplicatesIn, type ParsedBody } from './read-body.ts';
 import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from './schema/decode-scalar.ts';
 import { badRequest, failure } from './status.ts';
 import { askedVersion } from './write-rules.ts';
 
-const PATCH_TYPES: Readonly<Record<string, PatchKind>> = {
-  'application/json-patch+json': 'json',
-  'application/merge-patch+json': 'merge',
-  'application/strategic-merge-patch+json': 'strategic',
-  'application/apply-patch+yaml': 'apply',
-};
-
 /** The patch type of a Content-Type; throws 415 for one that the kind does not take. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
-  const kind = PATCH_TYPES[contentType];
-  if (kind && definition.patchKinds.includes(kind)) return kind;
+  const sent = definition.patchKinds.find((kind) => PATCH_MEDIA[kind] === contentType);
+  if (sent) return sent;
   throw failure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
 }
 

@@ -1,7 +1,8 @@
 /** What may be asked for objects of a kind, as an OpenAPI document of a kube-apiserver tells it. */
 
 import type { JsonObject } from '../lib/json.ts';
-import type { PatchKind, ResourceDefinition, Verb } from './resource-definition.ts';
+import { PATCH_MEDIA } from './patch/patch-media.ts';
+import type { ResourceDefinition, Verb } from './resource-definition.ts';
 
 /** Names of the document's schemas, as `$ref` has them behind `#/components/schemas/`. */
 export interface PathSchemas {
@@ -36,12 +37,6 @@ const QUERY_TYPES: Readonly<Record<string, string>> = {
   watch: 'boolean',
 };
 
-const PATCH_MEDIA: Readonly<Record<PatchKind, string>> = {
-  apply: 'application/apply-patch+yaml',
-  json: 'application/json-patch+json',
-  merge: 'application/merge-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
-};
 const ANSWER_MEDIA = ['application/json', 'application/yaml'];
 const WATCH_MEDIA = 'application/json;stream=watch';
 
@@ -125,7 +120,7 @@ export function pathsOf(definition: ResourceDefinition, root: string, schemas: P
   // kubectl looks at PATCH to learn whether a server validates fields itself: a kind that is only answered would not be created at all.
   add(`${base}/{name}`, definition.respond ? [PATCH] : served(ITEM, verbs), ['name', ...scope]);
   for (const { name, verbs: own } of definition.subresources) {
-    const suffix = `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
+    const suffix = capitalized(name);
     add(`${base}/{name}/${name}`, served(ITEM, own), ['name', ...scope], suffix);
   }
   if (isNamespaced) {
@@ -168,10 +163,14 @@ function idOf(
   suffix: string,
 ): string {
   const groupWords = group === '' ? ['core'] : group.replace(/\.k8s\.io$/, '').split('.');
-  const words = [...groupWords, version].map((part) => `${part.slice(0, 1).toUpperCase()}${part.slice(1)}`);
+  const words = [...groupWords, version].map(capitalized);
   const many = verb === 'deletecollection' ? 'Collection' : '';
   const where = isNamespaced && suffix !== 'ForAllNamespaces' ? 'Namespaced' : '';
   return `${word}${words.join('')}${many}${where}${kind}${suffix}`;
+}
+
+function capitalized(word: string): string {
+  return `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;
 }
 
 function pathParameter(name: string): JsonObject {
