@@ -1,26 +1,26 @@
-# Node runs the TypeScript sources as they are, so the image holds sources and production dependencies, no build output.
-FROM node:26-bookworm-slim AS dependencies
-WORKDIR /app
+# The image holds Node.js, the built program and its production dependencies; no shell and no package manager. `scripts/check-image.sh` runs the
+# same steps without a container engine.
+FROM node:26.10.0-bookworm-slim AS build
+WORKDIR /src
 COPY package.json package-lock.json ./
-# isolated-vm ships prebuilt binaries; no install script has to run.
-RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
+# No script has to run: isolated-vm ships prebuilt binaries.
+RUN npm ci --ignore-scripts
+COPY . .
+RUN scripts/image-app.sh /app
+ENV NODE_COMPILE_CACHE=/app/compiled
+# Compiled code belongs to the user and the program that will use it.
+RUN setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js run --help > /dev/null \
+  && setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js eval '"the sandbox works"'
 
-FROM node:26-bookworm-slim
-ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/.compile-cache
-WORKDIR /app
-COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json ./
-COPY src ./src
-COPY config ./config
-# Compiled code belongs to a user and to V8's flags: filled as the user, and by the program, that will use it.
-RUN install --directory --owner=65532 --group=65532 "$NODE_COMPILE_CACHE"
+FROM gcr.io/distroless/cc-debian12:nonroot
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+COPY --from=build /app /app
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled
 USER 65532:65532
-RUN node src/main.ts run --help > /dev/null && node src/main.ts eval '"the sandbox works"' && node src/main.ts version
 STOPSIGNAL SIGTERM
-# 8080: health and metrics of `run`; 8443: the key and token API.
-EXPOSE 8080 8443
-# Of `run`. A container that only serves the key and token API (`api`) answers /readyz on its own port, with TLS: --no-healthcheck there.
+# 8080: health and metrics of `run`; 9443: the key and token API, as the Helm chart configures it.
+EXPOSE 8080 9443
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8080/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "src/main.ts"]
+  CMD ["/usr/local/bin/node", "/app/dist/cli/healthcheck.js"]
+ENTRYPOINT ["/usr/local/bin/node", "/app/dist/main.js"]
 CMD ["run", "--config", "/etc/endpoint-syncer/config.yaml"]

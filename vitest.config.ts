@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/e2e/**', 'node_modules/**'],
+    exclude: ['test/e2e/**', 'test/browser/**', 'node_modules/**'],
     pool: 'forks',
     isolate: false,
     execArgv: ['--no-node-snapshot'],

@@ -1,6 +1,6 @@
 /** The API benchmark's numbers as JSON and as a table, each beside what it has to reach. */
 
-import type { JsonValue } from '../src/lib/json.ts';
+import type { JsonValue } from '../src/base/json.ts';
 import type { SubjectName } from './api-servers.ts';
 import type { Machine } from './machine.ts';
 

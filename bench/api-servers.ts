@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../src/lib/json.ts';
+import type { JsonObject } from '../src/base/json.ts';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian, killGroup } from '../test/e2e/guardian.ts';
 import { freePorts } from '../test/scenarios/free-ports.ts';

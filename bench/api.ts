@@ -10,7 +10,7 @@
  */
 
 import { fork, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -26,8 +26,8 @@ import {
 } from './api-servers.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
+import type { WriteResult } from './results.ts';
 
-const RESULTS = join(import.meta.dirname, 'results', 'api.json');
 /** Bytes of one object's JSON, as GET answers it. */
 const OBJECT_BYTES = 1024;
 
@@ -44,7 +44,7 @@ export interface ApiPlan {
   readonly subjects: readonly SubjectName[];
 }
 
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const plan = planOf(args);
   const machine = thisMachine();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
@@ -60,8 +60,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
   process.stdout.write(`${result.table}\n`);
   if (plan.subjects.length < 2) return;
-  mkdirSync(join(RESULTS, '..'), { recursive: true });
-  writeFileSync(RESULTS, `${JSON.stringify(result.json, undefined, 2)}\n`);
+  writeResult(result.json);
 }
 
 async function measureRound(

@@ -1,14 +1,20 @@
-/** `npm run bench -- NAME [options]`: tables on standard output, JSON in `bench/results/`. Without a name: what there is. */
+/** `npm run bench -- NAME [--record] [options]`: tables on standard output, JSON as `results.ts` says. Without a name: what there is. */
+
+import { resultWriter, type WriteResult } from './results.ts';
 
 interface Benchmark {
   readonly summary: string;
-  load(): Promise<{ run(args: readonly string[]): Promise<void> }>;
+  load(): Promise<{ run(args: readonly string[], writeResult: WriteResult): Promise<void> }>;
 }
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   api: {
     summary: 'the key and token API beside a kube-apiserver: GET, list, durable create, watch, memory',
     load: () => import('./api.ts'),
+  },
+  neighbours: {
+    summary: "what one tenant's hostile objects cost the patches of the others",
+    load: () => import('./neighbours.ts'),
   },
   patch: {
     summary: 'patches, object in, object out, beside goja, isolated-vm and a plain function',
@@ -24,7 +30,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   },
 };
 
-const [name = '', ...args] = process.argv.slice(2);
+const [name = '', ...options] = process.argv.slice(2);
+const args = options.filter((option) => option !== '--record');
 const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
 if (benchmark === undefined) {
   const list = Object.entries(BENCHMARKS).map(([known, { summary }]) => `  ${known.padEnd(12)}${summary}\n`);
@@ -32,5 +39,5 @@ if (benchmark === undefined) {
   process.exitCode = name === '' ? 0 : 2;
 } else {
   const loaded = await benchmark.load();
-  await loaded.run(args);
+  await loaded.run(args, resultWriter(name, args.length < options.length));
 }

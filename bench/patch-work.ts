@@ -1,6 +1,6 @@
 /** The work of the patch benchmark, the same for everybody: one expression on every hostname of an Endpoints object. */
 
-import type { JsonObject } from '../src/lib/json.ts';
+import type { JsonObject } from '../src/base/json.ts';
 
 export const VCLUSTER_NAME = 'my-vcluster';
 export const PATH = 'subsets[*].addresses[*].hostname';

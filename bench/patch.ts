@@ -5,24 +5,22 @@
  *   npm run bench -- patch [--millis 300] [--rounds 5] [--shapes 1,10,100,1000]
  */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { SandboxLimits } from '../src/config/types.ts';
-import { systemClock } from '../src/lib/clock.ts';
-import { silentLogger } from '../src/observe/logger.ts';
-import { compilePatches } from '../src/patch/compile.ts';
-import { createPatchPipeline } from '../src/patch/pipeline.ts';
-import type { PatchContext, PatchPipeline } from '../src/patch/types.ts';
-import { createSandbox, type Sandbox } from '../src/sandbox/sandbox.ts';
-import { createLabelTranslator } from '../src/translate/labels.ts';
-import { createNameTranslator } from '../src/translate/name-translator.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { silentLogger } from '../src/base/logger.ts';
+import { compilePatches } from '../src/syncer/patch/compile.ts';
+import { createPatchPipeline } from '../src/syncer/patch/pipeline.ts';
+import type { PatchContext, PatchPipeline } from '../src/syncer/patch/types.ts';
+import { createSandbox, type Sandbox } from '../src/syncer/sandbox/sandbox.ts';
+import { createLabelTranslator } from '../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../src/syncer/translate/name-translator.ts';
 import { startPeers, type PeerName, type Peers } from './patch-peers.ts';
 import { report, type Row } from './patch-report.ts';
 import { checkPatched, EXPRESSION, PATH, poolOf, rateOf, VCLUSTER_NAME, type Rate } from './patch-work.ts';
+import type { WriteResult } from './results.ts';
 
-const RESULTS = join(import.meta.dirname, 'results', 'patch.json');
 const LIMITS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * 1024 * 1024 };
 const MEMO_BYTES = 64 * 1024 * 1024;
 /** So many matches are waiting for the sandbox where its queue is full, in at most so many objects. */
@@ -34,7 +32,7 @@ interface Settings {
   readonly shapes: readonly number[];
 }
 
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const settings = settingsOf(args);
   using peers = startPeers();
   const rows: Row[] = [];
@@ -58,8 +56,7 @@ export async function run(args: readonly string[]): Promise<void> {
     missing: peers.missing,
     rows,
   };
-  mkdirSync(join(RESULTS, '..'), { recursive: true });
-  writeFileSync(RESULTS, `${JSON.stringify(result, undefined, 2)}\n`);
+  writeResult(result);
   process.stdout.write(`${report(rows, peers.missing)}\n`);
 }
 

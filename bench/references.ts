@@ -5,12 +5,12 @@
  *   npm run bench -- references [--endpoints 1000] [--secrets 200]
  */
 
-import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '../src/kube/object.ts';
-import type { JsonObject } from '../src/lib/json.ts';
+import type { JsonObject } from '../src/base/json.ts';
 import { startRealClusters, type RealClusters } from '../test/e2e/clusters.ts';
 import { Guardian, killGroup } from '../test/e2e/guardian.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
@@ -18,9 +18,9 @@ import { freePorts } from '../test/scenarios/free-ports.ts';
 import { CopyWatch } from './copy-watch.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
+import type { WriteResult } from './results.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const RESULTS = join(import.meta.dirname, 'results', 'references.json');
 const NOTE = 'example.com/secret';
 const LANES = 10;
 
@@ -58,7 +58,7 @@ interface Measured {
 
 type Subject = 'with references' | 'without';
 
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -78,11 +78,7 @@ export async function run(args: readonly string[]): Promise<void> {
   };
   const perReference = costPerReference(measured, plan);
   const date = new Date().toISOString().slice(0, 10);
-  mkdirSync(join(RESULTS, '..'), { recursive: true });
-  writeFileSync(
-    RESULTS,
-    `${JSON.stringify({ date, machine, plan, measured, perReference }, undefined, 2)}\n`,
-  );
+  writeResult({ date, machine, plan, measured, perReference });
   process.stdout.write(tableOf(measured, perReference));
   rmSync(directory, { recursive: true, force: true });
 }

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../src/kube/object.ts';
-import type { JsonValue } from '../src/lib/json.ts';
+import type { JsonValue } from '../src/base/json.ts';
 import type { RealClusters } from '../test/e2e/clusters.ts';
 import { killGroup, type Guardian } from '../test/e2e/guardian.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';

@@ -1,6 +1,6 @@
 /** The sync benchmark's numbers as JSON and as a table, each beside what it has to reach. */
 
-import type { JsonValue } from '../src/lib/json.ts';
+import type { JsonValue } from '../src/base/json.ts';
 import type { Machine } from './machine.ts';
 import type { Measured, Plan, Subject } from './sync-measure.ts';
 

@@ -5,7 +5,7 @@
  *   npm run bench -- sync [--objects 1000] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,10 +14,9 @@ import { Guardian } from '../test/e2e/guardian.ts';
 import { thisMachine } from './machine.ts';
 import { measure, type Measured, type Plan, type Subject } from './sync-measure.ts';
 import { report } from './sync-report.ts';
+import type { WriteResult } from './results.ts';
 
-const RESULTS = join(import.meta.dirname, 'results', 'sync.json');
-
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const plan = planOf(args);
   const machine = thisMachine();
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
@@ -31,8 +30,7 @@ export async function run(args: readonly string[]): Promise<void> {
     }
   }
   const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
-  mkdirSync(join(RESULTS, '..'), { recursive: true });
-  writeFileSync(RESULTS, `${JSON.stringify(result.json, undefined, 2)}\n`);
+  writeResult(result.json);
   process.stdout.write(`${result.table}\n`);
   rmSync(directory, { recursive: true, force: true });
 }

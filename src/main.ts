@@ -8,10 +8,16 @@ import { runProgram } from './cli/program.ts';
 setFlagsFromString('--semi-space-growth-factor=1');
 setFlagsFromString('--heap-growing-percent=20');
 
+// The reader of a pipe has read enough (`| head`).
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(1);
+});
+
 try {
   process.exitCode = await runProgram(process.argv.slice(2));
 } catch (error) {
-  // Nobody below knew better: an error of ours, so the stack helps.
+  // Every error that a user can act on is handled by the command: this is a defect, so the stack helps.
   process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   process.exitCode = 1;
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { JsonObject, JsonValue } from '../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../src/base/json.ts';
 
 export interface WorkedCase {
   readonly id: string;
@@ -14,6 +14,8 @@ export interface WorkedCase {
   readonly input: JsonObject;
   readonly expected: JsonValue;
   readonly note: string;
+  /** Where this program differs on purpose, and why. */
+  readonly ours?: { readonly why: string };
 }
 
 /** All cases of one file (`names`, `sync`, …) in its order. */
@@ -21,6 +23,11 @@ export function loadCases(file: string): readonly WorkedCase[] {
   const text = readFileSync(join(import.meta.dirname, 'cases', `${file}.yaml`), 'utf8');
   const { cases } = parse(text) as { cases: WorkedCase[] }; // our own file
   return cases;
+}
+
+/** This program differs from the case on purpose. */
+export function isOverruled({ ours }: WorkedCase): boolean {
+  return ours !== undefined;
 }
 
 /** A member that is text; anything else is empty text. */

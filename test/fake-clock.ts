@@ -1,6 +1,6 @@
-/** A clock that stands still until a test moves it. */
+/** A clock that a test advances. */
 
-import type { Clock, Timer } from '../src/lib/clock.ts';
+import type { Clock, Timer } from '../src/base/clock.ts';
 
 interface Pending {
   readonly dueMs: number;

@@ -5,7 +5,7 @@
 
 import { createInterface } from 'node:readline';
 import ivm from 'isolated-vm';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { checkPatched, EXPRESSION, poolOf, VCLUSTER_NAME } from '../patch-work.ts';
 
 interface Request {

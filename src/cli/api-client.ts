@@ -1,16 +1,16 @@
-/** Requests of the `keys` commands to the key and token API: one at a time, JSON in and out, warnings and refusals in words. */
+/** Requests of the `keys` commands to the key and token API: one at a time, JSON in and out. */
 
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
-import { responseError } from '../cluster/response-error.ts';
-import { TerminalError } from '../kube/errors.ts';
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { responseError } from '../kube/client/response-error.ts';
+import { TerminalError } from '../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
 
 /** How the server proves who it is. */
 export type ServerTrust =
-  /** By a certificate from these authorities, PEM; undefined: those that this machine trusts. */
-  | { readonly kind: 'authorities'; readonly ca: string | undefined }
+  /** By a certificate from these authorities, PEM; undefined: those that this machine trusts. `serverName`: for another name than the URL's. */
+  | { readonly kind: 'authorities'; readonly ca: string | undefined; readonly serverName?: string }
   /** By this very certificate, PEM, whatever names are in it: it lies on the same machine. */
   | { readonly kind: 'certificate'; readonly certificate: string };
 
@@ -18,8 +18,8 @@ export interface ApiConnection {
   /** `https://host:port`, perhaps with a path before that of the API. */
   readonly server: string;
   readonly trust: ServerTrust;
-  /** Asked for each request: it may be good for a minute only. */
-  token(): string;
+  /** Called for each request: it may expire within a minute. */
+  token(): string | Promise<string>;
 }
 
 export interface ApiCall {
@@ -34,7 +34,7 @@ export interface ApiCall {
 const TIMEOUT_MS = 30_000;
 const ROOT = '/apis/management.platform.sh/v1/';
 
-/** Nobody listens at the address of the server. */
+/** The connection to the server was refused. */
 export class NoServerError extends TerminalError {}
 
 export class ApiClient implements AsyncDisposable {
@@ -63,7 +63,7 @@ export class ApiClient implements AsyncDisposable {
       method,
       headers: {
         accept,
-        authorization: `Bearer ${this.#connection.token()}`,
+        authorization: `Bearer ${await this.#connection.token()}`,
         ...(body === undefined ? {} : { 'content-type': contentType }),
         'user-agent': 'endpoint-syncer-keys',
       },
@@ -105,7 +105,13 @@ export class ApiClient implements AsyncDisposable {
 }
 
 function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
-  if (trust.kind === 'authorities') return trust.ca === undefined ? {} : { ca: trust.ca };
+  if (trust.kind === 'authorities') {
+    const { ca, serverName } = trust;
+    return {
+      ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+    };
+  }
   const { certificate } = trust;
   const { fingerprint256 } = new X509Certificate(certificate);
   return {
@@ -124,12 +130,12 @@ function unreachable(server: string, error: unknown): TerminalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const why = error instanceof Error ? error.message || code : String(error);
   if (REFUSED.has(code)) {
-    const message = `nobody answers at ${server} (${code}): is the API running? Name another address with --server`;
+    const message = `cannot connect to ${server} (${code}): start the API, or name another address with --server`;
     return new NoServerError(message, { cause: error });
   }
   const isTls = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/u.test(code);
   const advice = isTls ? '; name its authority with --certificate-authority (dataDir/ca.crt of the API)' : '';
-  return new TerminalError(`${server} cannot be asked: ${why}${advice}`, { cause: error });
+  return new TerminalError(`cannot connect to ${server}: ${why}${advice}`, { cause: error });
 }
 
 /** `299 - "text"`, one header each or several in one. */

@@ -3,11 +3,14 @@
 import { flushCompileCache } from 'node:module';
 import type { Command } from 'commander';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
-import { TerminalError } from '../kube/errors.ts';
-import { systemClock } from '../lib/clock.ts';
-import { systemRandom } from '../lib/random.ts';
-import { startManagementApi, type ManagementApi } from '../management/management-api.ts';
-import { createLogger, type Logger } from '../observe/logger.ts';
+import { TerminalError } from '../base/errors.ts';
+import { systemClock } from '../base/clock.ts';
+import { startHealthServer, type CheckResult } from '../base/health.ts';
+import { processSeries } from '../base/metrics/process-series.ts';
+import { SeriesRegistry } from '../base/metrics/series.ts';
+import { systemRandom } from '../base/random.ts';
+import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
+import { createLogger, type Logger } from '../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { keepAlive, stopSignals } from './process-life.ts';
@@ -31,9 +34,14 @@ async function api(command: Command): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals();
   using _alive = keepAlive();
-  const running = await start(loaded, logger, stop.signal);
+  const metrics = new SeriesRegistry();
+  processSeries(metrics, packageVersion());
+  const readiness: { check: CheckResult } = { check: { isOk: false, detail: 'not started yet' } };
+  await using _health = await serveHealth({ loaded, logger, metrics, readiness });
+  const running = await start(loaded, { logger, metrics }, stop.signal);
   if (typeof running === 'number') return running;
-  announce(running);
+  readiness.check = { isOk: true };
+  announce(running, loaded);
   flushCompileCache(); // for the next start, even if this process is killed one day
   await stop.requested;
   logger.info({}, 'stopping');
@@ -41,9 +49,36 @@ async function api(command: Command): Promise<number> {
   return 0;
 }
 
+interface HealthOptions {
+  readonly loaded: LoadedConfig;
+  readonly logger: Logger;
+  readonly metrics: SeriesRegistry;
+  readonly readiness: { readonly check: CheckResult };
+}
+
+/** An address that is in use, such as by `run` on the same machine, stops no keys from being served. */
+async function serveHealth(options: HealthOptions): Promise<AsyncDisposable | null> {
+  const { loaded, logger, metrics, readiness } = options;
+  try {
+    const health = await startHealthServer({
+      bindAddress: loaded.config.httpBindAddress,
+      healthChecks: { ping: () => ({ isOk: true }) },
+      readyChecks: () => ({ 'management-api': () => readiness.check }),
+      metrics,
+      logger,
+    });
+    logger.info({ http: health.url }, 'serving health and metrics');
+    return health;
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    logger.warn({ reason: error.message }, 'health and metrics are not served');
+    return null;
+  }
+}
+
 async function start(
   { config }: LoadedConfig,
-  logger: Logger,
+  { logger, metrics }: { logger: Logger; metrics: SeriesRegistry },
   signal: AbortSignal,
 ): Promise<ManagementApi | number> {
   try {
@@ -53,6 +88,7 @@ async function start(
       random: systemRandom,
       logger,
       version: packageVersion(),
+      metrics,
       signal,
     });
   } catch (error) {
@@ -64,8 +100,13 @@ async function start(
   }
 }
 
-/** Data for scripts on standard output: where it listens, and whom to trust. */
-function announce({ url, caFile }: ManagementApi): void {
-  process.stdout.write(`server: ${url}\n`);
-  if (caFile !== '') process.stdout.write(`certificate-authority: ${caFile}\n`);
+/** For scripts and for the person at the terminal: the address, the authority to trust, and the next command. */
+function announce({ url, caFile, hasKeys }: ManagementApi, { file }: LoadedConfig): void {
+  const config = file === undefined ? '' : ` --config ${file}`;
+  const lines = [
+    `server: ${url}`,
+    ...(caFile === '' ? [] : [`certificate-authority: ${caFile}`]),
+    `next: endpoint-syncer keys ${hasKeys ? 'list' : 'bootstrap'}${config}`,
+  ];
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''));
 }

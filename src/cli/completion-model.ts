@@ -31,7 +31,7 @@ export function describeCommand(command: Command): CompletionCommand {
   const help: CompletionOption = { long: '--help', short: '-h', help: 'show help', value: { kind: 'none' } };
   return {
     name: command.name(),
-    summary: command.description(),
+    summary: command.summary() || command.description(),
     options: [...uniqueOptions(own).map(describeOption), help],
     words: parts.length > 0 ? parts.map((part) => part.name()) : wordsOf(command.registeredArguments[0]),
   };

@@ -15,7 +15,7 @@ export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
 /** Those that the key and token API reads. */
 export const API_FIELDS: readonly string[] = [
   ...flagFields('managementApi'),
-  ...flagFields('endpointSyncer').filter((field) => /^(host|log)\./u.test(field)),
+  ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
 ];
 
 /** Adds `--config` and the flags of these fields (`name`, `host.namespace`); by default, all that are about syncing. */

@@ -1,7 +1,7 @@
 /** How a command says that its configuration is wrong. */
 
 import { formatProblems } from '../config/report.ts';
-import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 
 /** Writes what `validate` writes, to standard error, and returns the exit code 2. Any other error is thrown again. */
 export function reportConfigError(error: unknown): number {

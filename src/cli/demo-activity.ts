@@ -1,7 +1,7 @@
 /** The demo's view of the daemon: one line a sync for people, and how long each object's last sync took. */
 
 import { objectKey, type KubeObject } from '../kube/object.ts';
-import type { LogFields, Logger } from '../observe/logger.ts';
+import type { LogFields, Logger } from '../base/logger.ts';
 import type { DemoSample } from './demo-samples.ts';
 
 export interface Activity {
@@ -16,14 +16,28 @@ const SIDES: Readonly<Record<string, string>> = {
   deleted: 'host      deleted',
 };
 
+/** One sync, or one problem, of one object. */
+export interface ActivityEntry {
+  /** `namespace/name` of the virtual object; a reference has its kind before it. */
+  readonly key: string;
+  readonly what: string;
+  /** Undefined for a problem. */
+  readonly latencyMs: number | undefined;
+  readonly problem: boolean;
+}
+
 /** A logger that shows syncs as lines for people, and everything that is wrong as it is. */
 export class ActivityLogger implements Logger, Activity {
   readonly #show: ((line: string) => void) | undefined;
-  readonly #latencies: Map<string, number>;
+  readonly #record: (entry: ActivityEntry) => void;
+  readonly #latencies = new Map<string, number>();
 
-  constructor(show: ((line: string) => void) | undefined, latencies = new Map<string, number>()) {
+  constructor(
+    show: ((line: string) => void) | undefined,
+    record: (entry: ActivityEntry) => void = () => undefined,
+  ) {
     this.#show = show;
-    this.#latencies = latencies;
+    this.#record = record;
   }
 
   latencyMs(key: string): number | undefined {
@@ -43,6 +57,7 @@ export class ActivityLogger implements Logger, Activity {
     const what = didFlowBack
       ? 'virtual   updated'
       : (SIDES[String(fields['outcome'])] ?? String(fields['outcome']));
+    this.#record({ key, what: what.replace(/ +/, ' '), latencyMs, problem: false });
     this.#show?.(`${time()}  ${key.padEnd(30)}  ${what.padEnd(20)}  ${latencyMs.toFixed(1).padStart(6)} ms`);
   }
 
@@ -59,8 +74,14 @@ export class ActivityLogger implements Logger, Activity {
   }
 
   #problem(fields: LogFields, message: string): void {
-    const { err, key } = fields;
-    const why = err instanceof Error ? `: ${err.message}` : '';
+    const { err, key, error, reason, paths } = fields;
+    const why = [err instanceof Error ? err.message : err, error, reason, paths]
+      .flat()
+      .filter((part) => typeof part === 'string')
+      .map((part) => `: ${part}`)
+      .join('');
+    if (typeof key === 'string')
+      this.#record({ key, what: `${message}${why}`, latencyMs: undefined, problem: true });
     process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
   }
 }

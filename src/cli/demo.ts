@@ -1,15 +1,16 @@
 /** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
 
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { startEmbeddedCluster, type EmbeddedCluster } from '../api/embedded-cluster.ts';
-import { startDaemon } from '../app.ts';
-import { plainAccess } from '../cluster/access.ts';
-import { createClient } from '../cluster/client.ts';
-import type { ClusterClient, ClusterName } from '../cluster/types.ts';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../embedded-cluster/embedded-cluster.ts';
+import { startDaemon } from '../syncer/daemon.ts';
+import { plainAccess } from '../kube/access.ts';
+import { createClient } from '../kube/client/client.ts';
+import type { ClusterClient, ClusterName, WatchClient } from '../kube/types.ts';
 import { loadConfig, type LoadedConfig } from '../config/load.ts';
 import {
+  asJson,
   ENDPOINTS,
   NAMESPACES,
   objectKey,
@@ -17,9 +18,9 @@ import {
   type KubeObject,
   type Resource,
 } from '../kube/object.ts';
-import { sleep, systemClock } from '../lib/clock.ts';
-import { systemRandom } from '../lib/random.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
+import { sleep, systemClock } from '../base/clock.ts';
+import { systemRandom } from '../base/random.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
 import { CONFIG_CHECKS } from './config-checks.ts';
 import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
 import {
@@ -29,6 +30,9 @@ import {
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-samples.ts';
+import { printObject } from './one-object.ts';
+import { startDemoPage, type DemoPage } from './page/demo-page.ts';
+import { parsePagePort } from './page/page-port.ts';
 import { keepAlive, reloadFrom, stopSignals } from './process-life.ts';
 import { packageVersion } from './version.ts';
 import { watchFile } from './watch-file.ts';
@@ -36,6 +40,7 @@ import { watchFile } from './watch-file.ts';
 interface DemoOptions {
   readonly once?: boolean;
   readonly dir: string;
+  readonly port: string;
 }
 
 const CONFIG_MAPS: Resource = {
@@ -56,10 +61,13 @@ export function define(command: Command, exit: (code: number) => void): void {
       'where the kubeconfigs and the configuration are written',
       '.endpoint-syncer/demo',
     )
+    .option('--port <number>', 'port of the page on 127.0.0.1; 0 takes a free one', '0')
     .action(async (options: DemoOptions) => exit(await demo(options)));
 }
 
-async function demo({ once = false, dir }: DemoOptions): Promise<number> {
+async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
+  const pagePort = parsePagePort(port);
+  if (pagePort === undefined) return 2;
   const stop = stopSignals();
   using _alive = keepAlive();
   await using virtual = await startEmbeddedCluster({ name: 'virtual' });
@@ -73,10 +81,16 @@ async function demo({ once = false, dir }: DemoOptions): Promise<number> {
     metadata: { name: DEMO_HOST_NAMESPACE },
   });
   await createSamples(virtualClient);
-  const activity = new ActivityLogger(once ? undefined : (line) => process.stdout.write(`${line}\n`));
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
-  if (!once) introduce(dir);
+  await using page = once
+    ? undefined
+    : await openPage(pagePort, await load(), { virtual: virtualClient, host: hostClient });
+  const activity = new ActivityLogger(
+    once ? undefined : (line) => process.stdout.write(`${line}\n`),
+    (entry) => page?.feed.record(entry),
+  );
+  if (page !== undefined) introduce(dir, page.url);
   const daemon = await startDaemon({
     config: (await load()).config,
     isDryRun: false,
@@ -87,6 +101,8 @@ async function demo({ once = false, dir }: DemoOptions): Promise<number> {
     signal: stop.signal,
   });
   try {
+    if (!once)
+      process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce(hostClient, activity, stop.signal);
     const watcher = watchFile(files.config, () => reloadFrom(load, daemon, activity));
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
@@ -94,6 +110,8 @@ async function demo({ once = false, dir }: DemoOptions): Promise<number> {
     return 0;
   } finally {
     await daemon.stop();
+    // The API servers end with this process, so nothing could use them any more.
+    await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
   }
 }
 
@@ -110,9 +128,21 @@ async function writeFiles(dir: string, clusters: { virtual: EmbeddedCluster; hos
   return files;
 }
 
-function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): ClusterClient {
+function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
   const metrics = { requested: () => undefined };
   return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
+}
+
+function openPage(
+  port: number,
+  { config }: LoadedConfig,
+  clients: { readonly virtual: WatchClient; readonly host: WatchClient },
+): Promise<DemoPage> {
+  const resources = [SERVICES, ENDPOINTS, CONFIG_MAPS];
+  const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
+  const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
+  const text = sample.map((object) => printObject(asJson(object), 'yaml')).join('---\n');
+  return startDemoPage({ port, config, clients, resources, namespaces, sample: text });
 }
 
 async function createSamples(virtual: ClusterClient): Promise<void> {
@@ -124,7 +154,7 @@ async function createSamples(virtual: ClusterClient): Promise<void> {
   }
 }
 
-function introduce(dir: string): void {
+function introduce(dir: string, pageUrl: string): void {
   process.stdout.write(
     [
       'Two API servers run in this process. Look at both sides, in another terminal:',
@@ -132,7 +162,9 @@ function introduce(dir: string): void {
       `  kubectl --kubeconfig ${join(dir, 'virtual.kubeconfig')} get endpoints -A`,
       `  kubectl --kubeconfig ${join(dir, 'host.kubeconfig')} get endpoints -A`,
       '',
-      `The configuration is ${join(dir, 'config.yaml')}; changes below sync are taken over at once. Ctrl-C ends it.`,
+      `or in a browser: ${pageUrl}`,
+      '',
+      `The configuration is ${join(dir, 'config.yaml')}; changes below sync are applied immediately. Ctrl-C ends it.`,
       '',
       '',
     ].join('\n'),

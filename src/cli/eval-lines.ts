@@ -5,19 +5,25 @@
 
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { readContext, type EvalError, type EvalInput, type EvalOutcome, type EvalRoom } from './eval-room.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../base/json.ts';
+import {
+  readContext,
+  type EvalError,
+  type EvalInput,
+  type EvalOutcome,
+  type EvalSession,
+} from './eval-session.ts';
 
 /** `print` gets each answer without its line end. */
 export async function evaluateLines(
   input: Readable,
-  room: EvalRoom,
+  session: EvalSession,
   print: (line: string) => Promise<void>,
 ): Promise<void> {
   let number = 0;
   for await (const line of linesOf(input)) {
     number += 1;
-    if (line.trim() !== '') await print(await answer(line, number, room));
+    if (line.trim() !== '') await print(await answer(line, number, session));
   }
 }
 
@@ -36,7 +42,7 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
   yield parts.join('') + decoder.end();
 }
 
-async function answer(line: string, number: number, room: EvalRoom): Promise<string> {
+async function answer(line: string, number: number, session: EvalSession): Promise<string> {
   const parsed = parseJson(line);
   if ('error' in parsed) return text(null, malformed(number, parsed.error));
   const request = parsed.value;
@@ -44,11 +50,11 @@ async function answer(line: string, number: number, room: EvalRoom): Promise<str
   const id = ownValue(request, 'id') ?? null;
   const read = readInput(request, undefined);
   if (typeof read === 'string') return text(id, malformed(number, read));
-  const outcome = plain(await room.evaluate(read));
+  const outcome = plain(await session.evaluate(read));
   const then = ownValue(request, 'then');
   if (then === undefined) return text(id, outcome);
   const next = isJsonObject(then) ? readInput(then, read) : '`then` is not an object';
-  const after = typeof next === 'string' ? malformed(number, next) : plain(await room.evaluate(next));
+  const after = typeof next === 'string' ? malformed(number, next) : plain(await session.evaluate(next));
   setOwn(outcome, 'then', after);
   return text(id, outcome);
 }

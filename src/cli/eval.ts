@@ -2,12 +2,15 @@
 
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
-import { ConfigError } from '../kube/errors.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import { ConfigError } from '../base/errors.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
 import { reportConfigError } from './config-report.ts';
 import { evaluateLines } from './eval-lines.ts';
-import { EvalRoom, readContext, type EvalOutcome } from './eval-room.ts';
+import { EvalSession, readContext, type EvalContext, type EvalOutcome } from './eval-session.ts';
 import { readObject } from './one-object.ts';
+
+/** What `context.vcluster.name` is where no context gives one. */
+const DEFAULT_NAME = 'my-vcluster';
 
 interface EvalFlags {
   value?: string;
@@ -39,10 +42,8 @@ export function define(command: Command, exit: (code: number) => void): void {
 }
 
 async function runLines(): Promise<number> {
-  await using room = new EvalRoom();
-  // Whoever reads the answers may have read enough.
-  process.stdout.once('error', () => process.exit(1));
-  await evaluateLines(process.stdin, room, async (line) => {
+  await using session = new EvalSession();
+  await evaluateLines(process.stdin, session, async (line) => {
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   });
   return 0;
@@ -61,9 +62,16 @@ async function runOne(expression: string, flags: EvalFlags): Promise<number> {
     process.stderr.write('error: --value is not JSON; a string needs its quotes: --value \'"text"\'\n');
     return 2;
   }
-  await using room = new EvalRoom();
-  const input = { expression, value: value.value, path: flags.path, context: readContext(context) };
-  return print(await room.evaluate(input));
+  await using session = new EvalSession();
+  const input = { expression, value: value.value, path: flags.path, context: withName(readContext(context)) };
+  return print(await session.evaluate(input));
+}
+
+/** As `patch` does: without a configuration the virtual cluster has the name that the documentation uses. */
+function withName({ vcluster, objects }: EvalContext): EvalContext {
+  if (vcluster.name !== '') return { vcluster, objects };
+  const namespace = vcluster.namespace === '' ? `vcluster-${DEFAULT_NAME}` : vcluster.namespace;
+  return { vcluster: { ...vcluster, name: DEFAULT_NAME, namespace }, objects };
 }
 
 function print(outcome: EvalOutcome): number {

@@ -5,17 +5,18 @@
 
 import type { Command } from 'commander';
 import type { ManagementConfig } from '../config/types.ts';
-import { TerminalError } from '../kube/errors.ts';
+import { TerminalError } from '../base/errors.ts';
 import { isNotFound, StatusError } from '../kube/status-error.ts';
-import { systemClock } from '../lib/clock.ts';
-import { systemRandom } from '../lib/random.ts';
-import { FIRST_KEY_NAME, firstKey } from '../management/bootstrap/first-key.ts';
-import { startManagementApi, type ManagementApi } from '../management/management-api.ts';
-import { createLogger } from '../observe/logger.ts';
+import { systemClock } from '../base/clock.ts';
+import { systemRandom } from '../base/random.ts';
+import { FIRST_KEY_NAME, firstKey } from '../access-keys/bootstrap/first-key.ts';
+import { startManagementApi, type ManagementApi } from '../access-keys/management-api.ts';
+import { createLogger } from '../base/logger.ts';
 import { ApiClient, NoServerError, type ApiConnection } from './api-client.ts';
 import { localConnection, managementConfig } from './keys-connection.ts';
 import { summary } from './keys-create.ts';
 import { newKeyText, type KeyFormat } from './keys-output.ts';
+import { printSecret } from './secret-output.ts';
 import { packageVersion } from './version.ts';
 
 export interface BootstrapOptions {
@@ -101,7 +102,7 @@ async function printFirstKey(
   // Where a port was taken for the moment, the address of everyday life is what a kubeconfig must have.
   const isMomentary = server === undefined && !connection.server.endsWith(portOf(management));
   const lasting = isMomentary ? { ...connection, server: management.issuer } : connection;
-  process.stdout.write(newKeyText(created, output, lasting));
+  printSecret(newKeyText(created, output, lasting));
   process.stderr.write(`${summary(created)}\n`);
   return 0;
 }

@@ -1,67 +1,93 @@
-/** `keys list`: the columns are the server's, as kubectl shows them. */
+/** `keys list`: the keys that the caller may see, selected by the server, by expiry and order selected here. */
 
 import { stringify } from 'yaml';
-import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { endOfKey } from '../access-keys/keys/key-expiry.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
 import type { ApiClient } from './api-client.ts';
 import { memberOf, textIn } from './keys-output.ts';
+import { objectsIn, TABLE_MEDIA, tableText } from './keys-table.ts';
 
 export interface ListOptions {
   readonly output: string;
   readonly selector?: string;
+  readonly fieldSelector?: string;
+  /** Seconds. */
+  readonly expiring?: number;
+  readonly sortBy?: string;
 }
 
-const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
-
-export async function listKeys(client: ApiClient, { output, selector }: ListOptions): Promise<number> {
-  const query = selector === undefined ? '' : `?labelSelector=${encodeURIComponent(selector)}`;
-  const path = `ownedaccesskeys${query}`;
-  if (output === 'table' || output === 'wide') {
-    const table = await client.send({ method: 'GET', path, accept: TABLE });
-    process.stdout.write(tableText(table, output === 'wide'));
-    if (objectsIn(table, 'rows').length === 0) process.stderr.write('no keys\n');
-    return 0;
-  }
-  const list = await client.send({ method: 'GET', path });
-  process.stdout.write(listText(list, output));
+export async function listKeys(client: ApiClient, options: ListOptions): Promise<number> {
+  const { output } = options;
+  const isTable = output === 'table' || output === 'wide';
+  const path = `ownedaccesskeys${queryOf(options, isTable)}`;
+  const list = await client.send({ method: 'GET', path, ...(isTable ? { accept: TABLE_MEDIA } : {}) });
+  const shown = isTable
+    ? selected(list, 'rows', (row) => objectIn(row), options)
+    : selected(list, 'items', (item) => item, options);
+  process.stdout.write(isTable ? tableText(shown, output === 'wide') : listText(shown, output));
+  if (isTable && objectsIn(shown, 'rows').length === 0) process.stderr.write('no keys\n');
   return 0;
+}
+
+function queryOf({ selector, fieldSelector }: ListOptions, isTable: boolean): string {
+  const query = new URLSearchParams({
+    ...(selector === undefined ? {} : { labelSelector: selector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(isTable ? { includeObject: 'Object' } : {}),
+  });
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+function objectIn(row: JsonObject): JsonObject {
+  const { object } = row;
+  return typeof object === 'object' && object !== null && !Array.isArray(object) ? object : {};
+}
+
+/** The list with those of its members that were asked for, in the order that was asked for. */
+function selected(
+  list: JsonObject,
+  field: 'rows' | 'items',
+  keyOf: (member: JsonObject) => JsonObject,
+  { expiring, sortBy }: ListOptions,
+): JsonObject {
+  let members = objectsIn(list, field);
+  if (expiring !== undefined) {
+    const untilMs = Date.now() + expiring * 1000;
+    members = members.filter((member) => (endOfKey(keyOf(member)) ?? Number.POSITIVE_INFINITY) <= untilMs);
+  }
+  if (sortBy !== undefined) {
+    const valueOf = (member: JsonObject): string | number => sortValue(keyOf(member), sortBy);
+    members = members.toSorted((a, b) => compare(valueOf(a), valueOf(b)));
+  }
+  return { ...list, [field]: members };
+}
+
+const SORT_PATHS: Readonly<Record<string, string>> = {
+  name: '.metadata.name',
+  created: '.metadata.creationTimestamp',
+  'last-activity': '.status.lastActivity',
+};
+
+/** `expires` and `subject` are computed; else a field, `.spec.ttl`, or a name for one. */
+function sortValue(key: JsonObject, by: string): string | number {
+  if (by === 'expires') return endOfKey(key) ?? Number.POSITIVE_INFINITY;
+  if (by === 'subject') {
+    return ['user', 'team', 'subject'].map((field) => textIn(key, 'spec', field)).find(Boolean) ?? '';
+  }
+  const path = (SORT_PATHS[by] ?? by).replaceAll(/[{}]/gu, '').split('.').filter(Boolean);
+  const value: JsonValue | undefined = memberOf(key, ...path);
+  if (typeof value === 'number' || typeof value === 'string') return value;
+  return value === undefined ? '' : JSON.stringify(value);
+}
+
+function compare(a: string | number, b: string | number): number {
+  if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a - b;
+  const [left, right] = [String(a), String(b)];
+  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 function listText(list: JsonObject, output: string): string {
   const items = objectsIn(list, 'items');
   if (output === 'name') return items.map((item) => `${textIn(item, 'metadata', 'name')}\n`).join('');
   return output === 'json' ? `${JSON.stringify(list, null, 2)}\n` : stringify(list);
-}
-
-/** A Table of meta.k8s.io as text; columns of a priority are for `wide`. */
-function tableText(table: JsonObject, isWide: boolean): string {
-  const columns = objectsIn(table, 'columnDefinitions');
-  const shown = columns.flatMap((column, index) => (isWide || column['priority'] === 0 ? [index] : []));
-  const rows = objectsIn(table, 'rows').map((row) => {
-    const cells = Array.isArray(row['cells']) ? row['cells'] : [];
-    return shown.map((index) => cellText(cells[index]));
-  });
-  if (rows.length === 0) return '';
-  const heads = shown.map((index) => textIn(columns[index] ?? {}, 'name').toUpperCase());
-  const widths = shown.map((_, at) => Math.max(...[heads, ...rows].map((row) => row[at]?.length ?? 0)));
-  return [heads, ...rows]
-    .map(
-      (row) =>
-        `${row
-          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-          .join('   ')
-          .trimEnd()}\n`,
-    )
-    .join('');
-}
-
-/** One line, whatever it holds: a name for people must not write to the terminal. */
-function cellText(cell: JsonValue | undefined): string {
-  if (cell === undefined || cell === null || cell === '') return '<none>';
-  const text = typeof cell === 'string' ? cell : JSON.stringify(cell);
-  return text.replaceAll(/\p{Cc}/gu, ' ');
-}
-
-function objectsIn(object: JsonObject, field: string): JsonObject[] {
-  const value = memberOf(object, field);
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -3,8 +3,8 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { stringify } from 'yaml';
-import { TerminalError } from '../kube/errors.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { TerminalError } from '../base/errors.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
 
 export const KEY_FORMATS = ['key', 'kubeconfig', 'json', 'yaml'] as const;

@@ -1,32 +1,40 @@
-/** `keys`: the first key, and keys in everyday life. */
+/** `keys`: every command about access keys and the tokens that they issue. */
 
 import { type Command, Option } from 'commander';
 import { StatusError } from '../kube/status-error.ts';
-import { ApiClient } from './api-client.ts';
+import { ApiClient, type ApiConnection } from './api-client.ts';
 import { addConfigOptions, API_FIELDS } from './config-options.ts';
 import { guarded } from './guarded.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
 import { addConnectionOptions, connectionFor, serverOption } from './keys-connection.ts';
 import { addCreateOptions, createKey, namesOneOwner, type CreateOptions } from './keys-create.ts';
+import { getKey } from './keys-get.ts';
 import { listKeys, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
 import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
+import { rotateKey, type RotateOptions } from './keys-rotate.ts';
+import { addTokenOptions, type TokenOptions } from './keys-token-options.ts';
+import { printToken } from './keys-token.ts';
+import { secondsIn } from './seconds-option.ts';
 
 type Exit = (code: number) => void;
 
 export function define(command: Command, exit: Exit): void {
   defineBootstrap(command.command('bootstrap'), exit);
   defineCreate(command.command('create'), exit);
+  defineGet(command.command('get'), exit);
   defineList(command.command('list').alias('ls'), exit);
+  defineRotate(command.command('rotate'), exit);
   defineRevoke(command.command('revoke'), exit);
+  defineToken(command.command('token'), exit);
 }
 
 function defineBootstrap(command: Command, exit: Exit): void {
   command
     .description(
-      "print the first administrator's key, once; on the machine of the API, whether it runs or not",
+      "create the first administrator's key and print it, once; on the machine of the API, running or not",
     )
-    .addOption(serverOption('address of the running API, where the configuration does not tell'))
+    .addOption(serverOption('address of the running API, if it is not that of the configuration'))
     .option('--rotate', 'revoke the first key and print another')
     .addOption(outputOption());
   addConfigOptions(command, API_FIELDS);
@@ -34,7 +42,7 @@ function defineBootstrap(command: Command, exit: Exit): void {
 }
 
 function defineCreate(command: Command, exit: Exit): void {
-  command.description('make a key and print it; it is shown this once').addOption(outputOption());
+  command.description('create a key and print it, once').addOption(outputOption());
   addCreateOptions(command);
   addConnectionOptions(command);
   command.action(async (options: CreateOptions & { readonly output: KeyFormat }) => {
@@ -42,55 +50,101 @@ function defineCreate(command: Command, exit: Exit): void {
       const message = 'error: say whose key it is with exactly one of --user, --team and --subject';
       command.error(message, { exitCode: 2 });
     }
-    exit(
-      await advised(async () => {
-        const connection = await connectionFor(command);
-        await using client = new ApiClient(connection, warn);
-        return await createKey(client, connection, options);
-      }),
-    );
+    exit(await withClient(command, (client, connection) => createKey(client, connection, options)));
   });
+}
+
+function defineGet(command: Command, exit: Exit): void {
+  command
+    .description('show one key; its secret is never shown again')
+    .argument('<name>', 'name of the key')
+    .addOption(formatOption());
+  addConnectionOptions(command);
+  command.action(async (name: string, { output }: { readonly output: string }) =>
+    exit(await withClient(command, (client) => getKey(client, name, output))),
+  );
 }
 
 function defineList(command: Command, exit: Exit): void {
   command
-    .description('show the keys that this key may see')
-    .addOption(
-      new Option('-o, --output <format>', 'table, wide, name, json or yaml')
-        .choices(['table', 'wide', 'name', 'json', 'yaml'])
-        .default('table'),
+    .description('show the keys that the caller may see')
+    .addOption(formatOption())
+    .option('-l, --selector <selector>', 'only keys whose labels match, as in kubectl')
+    .option(
+      '--field-selector <selector>',
+      'only keys whose fields match: metadata.name, spec.user, spec.team',
     )
-    .option('-l, --selector <selector>', 'only those whose labels match, as kubectl takes it');
+    .addOption(
+      new Option('--expiring <duration>', 'only keys that expire within this time, such as 7d').argParser(
+        secondsIn,
+      ),
+    )
+    .option(
+      '--sort-by <field>',
+      'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
+    );
   addConnectionOptions(command);
   command.action(async (options: ListOptions) =>
-    exit(
-      await advised(async () => {
-        await using client = new ApiClient(await connectionFor(command), warn);
-        return await listKeys(client, options);
-      }),
-    ),
+    exit(await withClient(command, (client) => listKeys(client, options))),
+  );
+}
+
+function defineRotate(command: Command, exit: Exit): void {
+  command
+    .description('give a key a new secret and print it, once')
+    .argument('<name>', 'name of the key')
+    .addOption(
+      new Option('--overlap <duration>', 'how long the old secret keeps working, at most 7d, such as 1h')
+        .argParser(secondsIn)
+        .default(0, '0: it ends immediately, with the tokens issued so far'),
+    )
+    .addOption(outputOption());
+  addConnectionOptions(command);
+  command.action(async (name: string, options: RotateOptions) =>
+    exit(await withClient(command, (client, connection) => rotateKey(client, connection, name, options))),
   );
 }
 
 function defineRevoke(command: Command, exit: Exit): void {
   command
-    .description('delete keys: whoever uses one is refused from now on')
+    .description('delete keys; requests that use them fail immediately')
     .argument('<names...>', 'names of keys')
-    .option('--disable', 'keep the key and refuse whoever uses it')
-    .option('--enable', 'take a disabled key again');
+    .option('--disable', 'keep the key, but refuse requests that use it')
+    .option('--enable', 'accept a disabled key again');
   addConnectionOptions(command);
   command.action(async (names: string[], options: RevokeOptions) =>
-    exit(
-      await advised(async () => {
-        await using client = new ApiClient(await connectionFor(command), warn);
-        return await revokeKeys(client, names, options);
-      }),
-    ),
+    exit(await withClient(command, (client) => revokeKeys(client, names, options))),
   );
 }
 
+function defineToken(command: Command, exit: Exit): void {
+  command.description('issue a token for a connected cluster, or a kubeconfig that renews it');
+  addTokenOptions(command);
+  addConnectionOptions(command);
+  command.action(async (options: TokenOptions) =>
+    exit(await advised(async () => printToken(await connectionFor(command), options))),
+  );
+}
+
+function withClient(
+  command: Command,
+  work: (client: ApiClient, connection: ApiConnection) => Promise<number>,
+): Promise<number> {
+  return advised(async () => {
+    const connection = await connectionFor(command);
+    await using client = new ApiClient(connection, warn);
+    return await work(client, connection);
+  });
+}
+
+function formatOption(): Option {
+  return new Option('-o, --output <format>', 'output format')
+    .choices(['table', 'wide', 'name', 'json', 'yaml'])
+    .default('table');
+}
+
 function outputOption(): Option {
-  return new Option('-o, --output <format>', 'key alone, a kubeconfig with it, or the object')
+  return new Option('-o, --output <format>', 'the key alone, a kubeconfig with it, or the object')
     .choices(KEY_FORMATS)
     .default('key');
 }

@@ -60,12 +60,14 @@ export function knownKind(text: string): KnownKind {
   return { kind: text, scope: 'unknown' };
 }
 
-function spellingsOf(kind: string): readonly string[] {
+/** The resource of a kind by the rules of English, which nearly all kinds follow. */
+export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
-  const plural = /(s|x|ch)$/.test(word)
-    ? `${word}es`
-    : word.endsWith('y')
-      ? `${word.slice(0, -1)}ies`
-      : `${word}s`;
-  return [word, plural];
+  if (word === 'endpoints') return word;
+  if (/(s|x|ch)$/.test(word)) return `${word}es`;
+  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
+}
+
+function spellingsOf(kind: string): readonly string[] {
+  return [kind.toLowerCase(), pluralOf(kind)];
 }

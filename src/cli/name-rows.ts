@@ -1,7 +1,7 @@
 /** What `names` answers, without input and output: virtual names to host names and back. */
 
 import { keyOf, type NamespacedName } from '../kube/object.ts';
-import type { NameTranslator } from '../translate/types.ts';
+import type { NameTranslator } from '../syncer/translate/types.ts';
 import type { KnownKind } from './kind-scope.ts';
 
 export interface NameRow {
@@ -42,8 +42,14 @@ export function answerVirtual(text: string, kind: KnownKind, names: NameTranslat
     return { rows: [], miss };
   }
   const row = rowOf(kind, { virtual: parsed, host }, names);
-  if (keyOf(parsed) !== NEVER_SYNCED || !/^(Endpoints|EndpointSlice|Service)$/.test(kind.kind))
-    return { rows: [row] };
+  const isOwnKind = /^(Endpoints|EndpointSlice|Service)$/.test(kind.kind);
+  if (keyOf(parsed) !== NEVER_SYNCED || !isOwnKind) {
+    const reference = isOwnKind || kind.kind === 'Pod' ? undefined : names.referenceToHost(parsed);
+    if (namespace === '' || reference === undefined || keyOf(reference) === keyOf(host))
+      return { rows: [row] };
+    const note = `${text}: a reference patch writes "${reference.name}"; "${host.name}" is the name that another syncer gives to its copy`;
+    return { rows: [row], note };
+  }
   return { rows: [row], note: `${text}: is never synced; this is only what the rule would make of its name` };
 }
 

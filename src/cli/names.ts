@@ -6,8 +6,8 @@ import { stringify } from 'yaml';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
 import { keyOf } from '../kube/object.ts';
-import { createNameTranslator } from '../translate/name-translator.ts';
-import type { NameTranslator } from '../translate/types.ts';
+import { createNameTranslator } from '../syncer/translate/name-translator.ts';
+import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './config-report.ts';
 import { knownKind } from './kind-scope.ts';
@@ -90,7 +90,7 @@ function translatorOf(config: Config): NameTranslator {
     vcluster: config.name,
     hostNamespace: config.host.namespace,
     mode: config.sync.namespaces,
-    referenceNaming: config.referenceNaming,
+    referenceNaming: config.references.naming,
   });
 }
 

@@ -3,12 +3,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { problemAt, problemOf } from '../config/problem.ts';
-import { createSourceFile } from '../config/source-file.ts';
-import { cannotBeRead, displayName, readTextFile } from '../config/text-file.ts';
-import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
+import { problemAt, problemOf } from '../config/source/problem.ts';
+import { createSourceFile } from '../config/source/source-file.ts';
+import { cannotBeRead, displayName, readTextFile } from '../config/source/text-file.ts';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
 import type { KubeObject } from '../kube/object.ts';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 /** YAML aliases may not blow a small file up. */
@@ -54,7 +54,8 @@ async function filesOf(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
+/** Adds to `problems` what is wrong, and gives the objects of the documents that are right. */
+export function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
   const source = createSourceFile(file, text);
   const documents = parseAllDocuments(text, { version: '1.2', prettyErrors: false });
   const found: KubeObject[] = [];
@@ -88,7 +89,8 @@ function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): K
   return [];
 }
 
-function objectProblem(value: JsonObject): string | undefined {
+/** Why this is no Kubernetes object; undefined where it is one. */
+export function objectProblem(value: JsonObject): string | undefined {
   const kind = ownValue(value, 'kind');
   if (typeof kind !== 'string') return 'an object has no kind';
   const metadata = ownValue(value, 'metadata');

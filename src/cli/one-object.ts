@@ -1,11 +1,11 @@
 /** One JSON object of any kind, from a file or standard input, and back to text. */
 
 import { parse, stringify } from 'yaml';
-import { readDocument } from '../config/document.ts';
-import { problemOf, syntaxProblems } from '../config/problem.ts';
-import { displayName, readTextFile } from '../config/text-file.ts';
-import { ConfigError } from '../kube/errors.ts';
-import { jsonEquals, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { readDocument } from '../config/source/document.ts';
+import { problemOf, syntaxProblems } from '../config/source/problem.ts';
+import { displayName, readTextFile } from '../config/source/text-file.ts';
+import { ConfigError } from '../base/errors.ts';
+import { jsonEquals, type JsonObject, type JsonValue } from '../base/json.ts';
 
 /** Far more than an API server stores (1.5 MiB). */
 const BYTES_MAX = 16 * 1024 * 1024;
@@ -20,10 +20,19 @@ export async function readObject(path: string): Promise<JsonObject> {
   return document.value;
 }
 
-/** Text that YAML 1.1 (kubectl) and 1.2 readers take for the same value. */
-export function printObject(object: JsonObject, format: 'yaml' | 'json'): string {
+/** Text that YAML 1.1 (kubectl) and 1.2 readers take for the same value. `isSorted`: keys in alphabetical order, as kubectl prints them. */
+export function printObject(
+  object: JsonObject,
+  format: 'yaml' | 'json',
+  { isSorted = false }: { readonly isSorted?: boolean } = {},
+): string {
   if (format === 'json') return `${JSON.stringify(object, null, 2)}\n`;
-  const settings = { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false } as const;
+  const settings = {
+    version: '1.1',
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+    sortMapEntries: isSorted,
+  } as const;
   const text = stringify(object, settings);
   const isPlain = jsonEquals(parse(text, { logLevel: 'silent' }) as JsonValue, object); // what was just printed
   return isPlain

@@ -3,22 +3,23 @@
 import { type Command, Option } from 'commander';
 import { configFile, loadConfig, parseConfig, readConfigText } from '../config/load.ts';
 import { parsePatchFile } from '../config/patch-file.ts';
-import { problemOf } from '../config/problem.ts';
+import { problemOf } from '../config/source/problem.ts';
 import type { Config } from '../config/types.ts';
-import { ConfigError, PatchError } from '../kube/errors.ts';
-import { systemClock } from '../lib/clock.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../lib/json.ts';
-import { createLogger } from '../observe/logger.ts';
-import { compilePatches } from '../patch/compile.ts';
-import { createPatchPipeline } from '../patch/pipeline.ts';
-import type { Direction, PatchedObject } from '../patch/types.ts';
-import { plainText } from '../sandbox/frame.ts';
-import { createSandbox } from '../sandbox/sandbox.ts';
-import { kindPolicy } from '../sync/reference-kinds.ts';
-import { OBJECT_NAMESPACE } from '../translate/bookkeeping.ts';
-import { createLabelTranslator } from '../translate/labels.ts';
-import { createNameTranslator } from '../translate/name-translator.ts';
-import type { NameTranslator } from '../translate/types.ts';
+import { ConfigError, PatchError } from '../base/errors.ts';
+import { systemClock } from '../base/clock.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../base/json.ts';
+import { createLogger } from '../base/logger.ts';
+import { compilePatches } from '../syncer/patch/compile.ts';
+import { createPatchPipeline } from '../syncer/patch/pipeline.ts';
+import type { Direction, PatchedObject } from '../syncer/patch/types.ts';
+import { validateObject } from '../syncer/patch/validate-endpoints.ts';
+import { plainText } from '../syncer/sandbox/frame.ts';
+import { createSandbox } from '../syncer/sandbox/sandbox.ts';
+import { kindPolicy } from '../syncer/references/reference-kinds.ts';
+import { OBJECT_NAMESPACE } from '../syncer/translate/bookkeeping.ts';
+import { createLabelTranslator } from '../syncer/translate/labels.ts';
+import { createNameTranslator } from '../syncer/translate/name-translator.ts';
+import type { NameTranslator } from '../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError, reportProblems } from './config-report.ts';
 import { printObject, readObject } from './one-object.ts';
@@ -133,7 +134,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
     vcluster: config.name,
     hostNamespace,
     mode,
-    referenceNaming: config.referenceNaming,
+    referenceNaming: config.references.naming,
   });
   await using sandbox = await createSandbox({
     programs: compiled.programs,
@@ -154,6 +155,7 @@ async function apply({ config, flags, object, hostObject, virtualObject }: Job):
       isKindAllowed: (apiVersion, kind) => policy.isAllowed(apiVersion, kind),
       skipPodTargetRefs: false,
     },
+    validate: validateObject,
   });
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';
   const given = { object, virtualObject, names, otherwise: flags.namespace ?? 'default' };

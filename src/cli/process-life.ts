@@ -1,9 +1,9 @@
 /** How a long-running command lives and ends: signals, a process that stays alive without connections, reloads. */
 
-import type { Daemon } from '../app.ts';
+import type { Daemon } from '../syncer/daemon.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import { ConfigError } from '../kube/errors.ts';
-import type { Logger } from '../observe/logger.ts';
+import { ConfigError, TerminalError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 
 export interface StopSignals {
   /** Aborted by the first signal. */
@@ -27,6 +27,14 @@ export function stopSignals(): StopSignals {
   return { signal: controller.signal, requested };
 }
 
+/** Kubernetes kills after 30 s; whatever hangs, the process has ended long before. */
+const END_MAX_MS = 8000;
+
+/** Ends the process with `code` when something still keeps it alive after 8 s. */
+export function endSoon(code: number): void {
+  setTimeout(() => process.exit(code), END_MAX_MS).unref();
+}
+
 /** No timer of the program keeps the process alive, and while no cluster can be reached there is no connection either. */
 export function keepAlive(): Disposable {
   const timer = setInterval(() => undefined, 2 ** 30);
@@ -46,6 +54,11 @@ export async function reloadFrom(
     daemon.reloadFailed();
     const what =
       error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not taken over';
-    logger.error({ err: error }, `${what}, the running configuration stays in force`);
+    const isOurBug = !(error instanceof ConfigError) && !(error instanceof TerminalError);
+    const why = error instanceof Error ? error.message : String(error);
+    logger.error(
+      isOurBug ? { err: error } : { reason: why },
+      `${what}, the running configuration stays in force`,
+    );
   }
 }

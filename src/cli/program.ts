@@ -1,7 +1,8 @@
 /** The command table: each command is loaded only when it is asked for, so `run` does not pay for the others. */
 
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import type { CommandModule } from './command.ts';
+import { EXAMPLES } from './examples.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -31,6 +32,31 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./patch.ts'),
   },
   {
+    name: 'test',
+    summary: 'run test cases of patches, offline',
+    load: () => import('./test/test.ts'),
+  },
+  {
+    name: 'diff',
+    summary: 'show what a sync would change in both clusters',
+    load: () => import('./live/diff.ts'),
+  },
+  {
+    name: 'status',
+    summary: 'list every virtual object with its host name and state',
+    load: () => import('./live/status.ts'),
+  },
+  {
+    name: 'explain',
+    summary: 'say why an object is, or is not, synced',
+    load: () => import('./live/explain.ts'),
+  },
+  {
+    name: 'cleanup',
+    summary: 'delete what the syncer of this virtual cluster created',
+    load: () => import('./live/cleanup.ts'),
+  },
+  {
     name: 'eval',
     summary: 'evaluate expressions in the sandbox',
     load: () => import('./eval.ts'),
@@ -41,9 +67,19 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./validate.ts'),
   },
   {
+    name: 'playground',
+    summary: 'try patches in the browser, without a cluster',
+    load: () => import('./playground.ts'),
+  },
+  {
     name: 'names',
     summary: 'translate names between the virtual cluster and the host',
     load: () => import('./names.ts'),
+  },
+  {
+    name: 'rbac',
+    summary: 'print the roles that a configuration needs',
+    load: () => import('./rbac.ts'),
   },
   {
     name: 'api',
@@ -52,7 +88,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'keys',
-    summary: 'the first administrator key; create, list and revoke keys',
+    summary: 'create, list, rotate and revoke access keys; issue cluster tokens',
     load: () => import('./keys.ts'),
   },
   {
@@ -116,7 +152,37 @@ function rootCommand(): Command {
     .option('--version', 'print the version')
     .showHelpAfterError('(run with --help for the options)')
     .showSuggestionAfterError(true)
+    .configureHelp({
+      visibleOptions: ownOptionsFirst,
+      // Groups come in the order of the visible options, not in that of their definition.
+      groupItems: (_unsorted, visible, groupOf) => new Help().groupItems(visible, visible, groupOf),
+      boxWrap: wrapText,
+      subcommandDescription: (command) => command.summary() || command.description(),
+    })
     .exitOverride();
+}
+
+/** Those of the command itself before those of the configuration file, which are in groups with a heading. */
+function ownOptionsFirst(command: Command): Option[] {
+  const options = new Help().visibleOptions(command);
+  const isOwn = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === undefined;
+  return [...options.filter(isOwn), ...options.filter((option) => !isOwn(option))];
+}
+
+/** Command lines are not wrapped: they are there to be copied. */
+function wrapText(text: string, width: number): string {
+  const help = new Help();
+  return text
+    .split('\n')
+    .map((line) => (line.startsWith('  ') ? line : help.boxWrap(line, width)))
+    .join('\n');
+}
+
+/** What it does, in the words of the list of commands, and two command lines. */
+function describe({ name, summary }: CommandEntry): string {
+  const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+  const lines = (EXAMPLES[name] ?? []).map((line) => `  ${line}`);
+  return `${sentence}\n\nExamples:\n${lines.join('\n')}`;
 }
 
 /** `onExit` false: only its name and summary are needed. */
@@ -125,7 +191,11 @@ async function commandFor(
   entry: CommandEntry,
   onExit: ((code: number) => void) | false,
 ): Promise<Command> {
-  const command = program.createCommand(entry.name).description(entry.summary).copyInheritedSettings(program);
+  const command = program
+    .createCommand(entry.name)
+    .summary(entry.summary)
+    .description(describe(entry))
+    .copyInheritedSettings(program);
   if (onExit !== false) (await entry.load()).define(command, onExit);
   return command;
 }

@@ -3,22 +3,15 @@
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/types.ts';
-import { PatchError } from '../kube/errors.ts';
-import { objectKey, type KubeObject } from '../kube/object.ts';
-import { systemClock } from '../lib/clock.ts';
-import type { JsonObject } from '../lib/json.ts';
-import { silentLogger } from '../observe/logger.ts';
-import { compilePatches } from '../patch/compile.ts';
-import { createSandbox } from '../sandbox/sandbox.ts';
-import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../sync/render.ts';
-import { kindPolicy } from '../sync/reference-kinds.ts';
-import { createOfflineReferences } from '../sync/references/offline-references.ts';
-import { createTranslation, createTranslators } from '../sync/translation.ts';
+import { objectKey } from '../kube/object.ts';
+import type { JsonObject } from '../base/json.ts';
+import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../syncer/render.ts';
 import { addConfigOptions, loaderInput } from './config-options.ts';
 import { reportConfigError } from './config-report.ts';
 import { readObjects } from './object-files.ts';
+import { inNamespace, openOfflineSync } from './offline-sync.ts';
 import { printObject } from './one-object.ts';
-import { describePatchError } from './patch-failure.ts';
+import { describeFailure } from './patch-failure.ts';
 
 interface RenderFlags {
   readonly filename: string[];
@@ -45,12 +38,14 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function render(command: Command, flags: RenderFlags): Promise<number> {
   try {
     const { config } = await loadConfig(loaderInput(command));
-    const [given, host, virtual] = await Promise.all(
+    const [given = [], host = [], virtual = []] = await Promise.all(
       [flags.filename, flags.host, flags.virtual].map(readObjects),
     );
-    if (!given?.some(({ kind }) => kind === 'Endpoints'))
+    const { endpointSlices } = config.sync;
+    const kinds = ['Endpoints', ...(endpointSlices.enabled ? ['EndpointSlice'] : [])];
+    if (!given.some(({ kind }) => kinds.includes(kind ?? '')))
       process.stderr.write(
-        `note: no Endpoints in ${flags.filename.join(', ')}: there is nothing to render\n`,
+        `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}: there is nothing to render\n`,
       );
     const world = flags.reverse
       ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
@@ -64,42 +59,16 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
 }
 
 async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
-  if (!config.sync.endpoints.enabled) {
+  const { endpoints, endpointSlices } = config.sync;
+  if (!endpoints.enabled && !endpointSlices.enabled) {
     process.stderr.write('sync.toHost.endpoints.enabled is false: nothing is synced\n');
     return [];
   }
-  const compiled = compilePatches(config.sync.endpoints.patches);
-  await using sandbox = await createSandbox({
-    programs: compiled.programs,
-    vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
-    namespaces: config.sync.namespaces,
-    limits: config.sandbox,
-    clock: systemClock,
-    logger: silentLogger,
-  });
-  const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
-  const { lookup, imports } = createOfflineReferences(world, {
-    policy: kindPolicy(config.sync),
-    rules: { vcluster: config.name, kubeconfigSecret: config.virtual.secret },
-    forge: { ...createTranslators(config), owner },
-  });
-  const translation = createTranslation({ config, compiled, evaluator: sandbox, lookup });
-  const options = { ...translation, owner, imports, decide: { requireService: config.requireService } };
-  return await (isReverse ? renderToVirtual(world, options) : renderToHost(world, options));
-}
-
-/** Without a cluster the owner's uid is known only where the owner is among the host objects. */
-function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: string }): string {
-  return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
-}
-
-/** Objects without a namespace are in the one that kubectl would use. */
-function inNamespace(objects: readonly KubeObject[] = [], namespace: string): KubeObject[] {
-  return objects.map((object) =>
-    object.metadata.namespace || object.kind === 'Namespace'
-      ? object
-      : { ...object, metadata: { ...object.metadata, namespace } },
-  );
+  await using sync = await openOfflineSync(config);
+  const rendered = sync
+    .optionsForKinds(world)
+    .map((options) => (isReverse ? renderToVirtual(world, options) : renderToHost(world, options)));
+  return (await Promise.all(rendered)).flat();
 }
 
 function print(rendered: readonly Rendered[], output: string): void {
@@ -111,7 +80,7 @@ function print(rendered: readonly Rendered[], output: string): void {
       : json.map((object) => printObject(object, 'yaml')).join('---\n');
   process.stdout.write(text);
   for (const one of rendered) {
-    if (one.kind === 'skipped') process.stderr.write(`skipped Endpoints ${one.key}: ${one.reason}\n`);
+    if (one.kind === 'skipped') process.stderr.write(`skipped ${one.of} ${one.key}: ${one.reason}\n`);
     if (one.kind === 'refused') process.stderr.write(`skipped ${one.what}: ${one.reason}\n`);
     if (one.kind === 'elsewhere') {
       const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
@@ -119,11 +88,7 @@ function print(rendered: readonly Rendered[], output: string): void {
         `note: ${what} is imported into the other cluster, --reverse turns the view round\n`,
       );
     }
-    if (one.kind === 'failed') process.stderr.write(`failed Endpoints ${one.key}: ${describe(one.error)}\n`);
+    if (one.kind === 'failed')
+      process.stderr.write(`failed ${one.of} ${one.key}: ${describeFailure(one.error)}\n`);
   }
-}
-
-function describe(error: unknown): string {
-  if (error instanceof PatchError) return describePatchError(error);
-  return error instanceof Error ? error.message : String(error);
 }

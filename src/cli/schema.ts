@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { configJsonSchema } from '../config/json-schema.ts';
+import { configJsonSchema } from '../config/schema/json-schema.ts';
 
 const SHIPPED = new URL('../../config/schema.json', import.meta.url);
 

@@ -1,12 +1,12 @@
 /** `validate`: every problem of one or more configuration files at once. */
 
 import { type Command, Option } from 'commander';
-import { readDocument } from '../config/document.ts';
-import { configFile, type LoadOptions, parseConfig, readConfigText } from '../config/load.ts';
+import { readDocument } from '../config/source/document.ts';
+import { checkConfig, configFile, type LoadOptions } from '../config/load.ts';
+import type { ConfigText } from '../config/layers.ts';
 import { formatProblems, problemToJson } from '../config/report.ts';
-import { displayName } from '../config/text-file.ts';
-import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
-import { ownValue } from '../lib/json.ts';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
+import { ownValue } from '../base/json.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 
 const OF_A_SYNC = ['endpointSyncer', 'sync'];
@@ -19,9 +19,14 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.addOption(
     new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
   );
+  command.option('--strict', 'warnings count as errors');
   addConfigOptions(command, ALL_FIELDS);
-  command.action(async (files: string[], { output }: { output: string }) => {
-    exit(await validate(filesToCheck(files, command), loaderInput(command), output));
+  command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
+    const code = await validate(filesToCheck(files, command), loaderInput(command), {
+      output,
+      isStrict: strict === true,
+    });
+    exit(code);
   });
 }
 
@@ -33,10 +38,11 @@ function filesToCheck(files: readonly string[], command: Command): readonly (str
 async function validate(
   files: readonly (string | undefined)[],
   options: LoadOptions,
-  output: string,
+  { output, isStrict }: { readonly output: string; readonly isStrict: boolean },
 ): Promise<number> {
-  const problems: ConfigProblem[] = [];
-  for (const file of files) problems.push(...(await problemsOf(file, options)));
+  const found: ConfigProblem[] = [];
+  for (const file of files) found.push(...(await problemsOf(file, options)));
+  const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
   const errors = problems.filter((problem) => problem.severity === 'error').length;
   if (output === 'json') {
     process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
@@ -50,10 +56,7 @@ async function validate(
 
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
-    const text = file === undefined ? '' : await readConfigText(file);
-    const name = displayName(file ?? '');
-    return parseConfig({ text, file: name }, { ...options, isNameOptional: isForApiAlone(name, text) })
-      .problems;
+    return (await checkConfig(file, { ...options, isNameOptional: isForApiAlone })).problems;
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -61,8 +64,8 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
 }
 
 /** What `api` reads has nothing to do with a virtual cluster, which would need a name. */
-function isForApiAlone(name: string, text: string): boolean {
-  const { value } = readDocument(name, text);
+function isForApiAlone({ file, text }: ConfigText): boolean {
+  const { value } = readDocument(file, text);
   return (
     ownValue(value, 'managementApi') !== undefined && !OF_A_SYNC.some((key) => Object.hasOwn(value, key))
   );

@@ -1,9 +1,9 @@
-/** What a reload changes: some of it takes effect at once, the rest with the next start. */
+/** What a reload changes: applied live, or with the next start. */
 
-import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../lib/json.ts';
+import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../base/json.ts';
 import { formatBytes } from './quantity.ts';
 import { formatDuration } from './duration.ts';
-import { type ConfigPath, formatPath } from './path.ts';
+import { type ConfigPath, formatPath } from './source/path.ts';
 import type { Config, ManagementConfig } from './types.ts';
 
 export interface ConfigDiff {
@@ -38,7 +38,7 @@ export function withLiveChanges(old: Config, next: Config): Config {
 
 /** The configuration as one file with every field written out. */
 function effective(config: Config): JsonObject {
-  const { sandbox, owner } = config;
+  const { sandbox, owner, leaderElection } = config;
   return {
     ...config.vclusterConfig,
     endpointSyncer: {
@@ -47,15 +47,23 @@ function effective(config: Config): JsonObject {
       host: { ...config.host },
       owner: owner === undefined ? { apiVersion: '', kind: '', name: '' } : { ...owner },
       workers: config.workers,
+      vclusterConfig: config.vclusterConfigFile,
+      services: config.services,
       requireService: config.requireService,
       onHostDelete: config.onHostDelete,
       createNamespaces: config.createNamespaces,
-      references: { naming: config.referenceNaming },
+      references: { ...config.references, refuseSecrets: [...config.references.refuseSecrets] },
       sandbox: {
         expressionTimeout: formatDuration(sandbox.expressionTimeoutMs),
         batchTimeout: formatDuration(sandbox.batchTimeoutMs),
         memory: formatBytes(sandbox.memoryBytes),
         memoBytes: formatBytes(sandbox.memoBytes),
+      },
+      leaderElection: {
+        enabled: leaderElection.enabled,
+        leaseDuration: formatDuration(leaderElection.leaseDurationMs),
+        renewDeadline: formatDuration(leaderElection.renewDeadlineMs),
+        retryPeriod: formatDuration(leaderElection.retryPeriodMs),
       },
       http: { bindAddress: config.httpBindAddress },
       log: { ...config.log },
@@ -70,7 +78,7 @@ function effectiveManagement({ host: _host, ...config }: ManagementConfig): Json
     bindAddress: config.bindAddress,
     tls: { ...config.tls },
     dataDir: config.dataDir,
-    store: { ...config.store },
+    store: { driver: config.store.driver, namespace: config.store.namespace ?? '' },
     issuer: config.issuer,
     maxTtl: formatDuration(config.maxTtlMs),
     tokenTtl: {

@@ -1,6 +1,6 @@
 /** Something wrong at one place of the configuration, before the place is looked up in the text. */
 
-import type { ConfigPath } from './path.ts';
+import type { ConfigPath } from './source/path.ts';
 
 export interface Finding {
   /** Member or list entry; it need not exist in the file. */
@@ -11,6 +11,8 @@ export interface Finding {
   readonly index?: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
+  /** It is about vCluster's own values file, whatever the configuration file says at this path. */
+  readonly isAboutVcluster?: boolean;
 }
 
 export function errorAtValue(path: ConfigPath, message: string, index?: number): Finding {

@@ -1,8 +1,11 @@
 /** Finds, reads and checks the configuration of one run. */
 
-import { ConfigError, type ConfigProblem } from '../kube/errors.ts';
-import { parseConfig } from './parse.ts';
-import { displayName, readTextFile } from './text-file.ts';
+import { existsSync } from 'node:fs';
+import { ConfigError, type ConfigProblem } from '../base/errors.ts';
+import { folderOf, vclusterFileOf, type ConfigText, type VclusterText } from './layers.ts';
+import { overridesOf } from './overrides.ts';
+import { parseConfig, type ParseResult } from './parse.ts';
+import { displayName, readTextFile } from './source/text-file.ts';
 import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
 
 export { parseConfig } from './parse.ts';
@@ -22,19 +25,56 @@ export interface LoadedConfig {
   readonly warnings: readonly ConfigProblem[];
   /** A file that may be read again; undefined for standard input and when there is none. */
   readonly file: string | undefined;
+  /** Every file that can be read again: that one, and vCluster's own values. */
+  readonly files: readonly string[];
   readonly text: string;
 }
 
 /** A ConfigMap holds no more than this either. */
 export const FILE_BYTES_MAX = 1024 * 1024;
 
-/** Flags over environment over file over defaults. Throws a `ConfigError` with every problem at once. */
+/** Flags over environment over file over vCluster's file over defaults. Throws a `ConfigError` with every problem at once. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const file = configFile(options);
-  const text = file === undefined ? '' : await readConfigText(file);
-  const { config, problems } = parseConfig({ text, file: displayName(file ?? '') }, options);
+  const { config, problems, file, files, text } = await checkConfig(configFile(options), options);
   if (config === undefined) throw new ConfigError(problems);
-  return { config, warnings: problems, file: file === '-' ? undefined : file, text };
+  return { config, warnings: problems, file, files, text };
+}
+
+export interface CheckOptions extends Omit<LoadOptions, 'file' | 'isNameOptional'> {
+  readonly isNameOptional?: boolean | ((source: ConfigText) => boolean);
+}
+
+export type CheckedConfig = ParseResult & Pick<LoadedConfig, 'file' | 'files' | 'text'>;
+
+/** Reads and checks one configuration; `-` is standard input, undefined no file. Throws a `ConfigError` for a file that cannot be read. */
+export async function checkConfig(file: string | undefined, options: CheckOptions): Promise<CheckedConfig> {
+  const text = file === undefined ? '' : await readConfigText(file);
+  const source: ConfigText = { text, file: displayName(file ?? ''), ...folderOf(file ?? '') };
+  const { isNameOptional = false } = options;
+  const vclusterFile = vclusterFileOf(source, overridesOf(options.env, options.flags));
+  const vclusterText = vclusterFile === '' ? undefined : await readVclusterText(vclusterFile);
+  const result = parseConfig(
+    source,
+    {
+      ...options,
+      isNameOptional: typeof isNameOptional === 'boolean' ? isNameOptional : isNameOptional(source),
+      fileExists: existsSync,
+    },
+    vclusterText,
+  );
+  const own = file === '-' ? undefined : file;
+  const files = [own ?? '', vclusterFile].filter((name) => name !== '');
+  return { ...result, file: own, files, text };
+}
+
+/** A file that cannot be read is a finding at the field that names it. */
+async function readVclusterText(file: string): Promise<VclusterText> {
+  try {
+    return { text: await readConfigText(file), file };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { file, failure: error.problems.map(({ message }) => message).join(', ') };
+  }
 }
 
 /** The file that a run would read. */
@@ -43,7 +83,7 @@ export function configFile(options: Pick<LoadOptions, 'file' | 'env'>): string |
   return file === '' ? undefined : file;
 }
 
-/** The whole text of a configuration file, or of standard input for `-`. Throws a `ConfigError` when it cannot be had. */
+/** The whole text of a configuration file, or of standard input for `-`. Throws a `ConfigError` when it cannot be read. */
 export function readConfigText(file: string): Promise<string> {
   return readTextFile(file, FILE_BYTES_MAX);
 }

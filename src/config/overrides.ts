@@ -1,9 +1,9 @@
 /** Settings from the command line and the environment, laid over the file. */
 
-import { InvariantError } from '../kube/errors.ts';
-import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../lib/json.ts';
+import { InvariantError } from '../base/errors.ts';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../base/json.ts';
 import { FLAGS, type FlagDefinition } from './flags.ts';
-import type { ConfigPath } from './path.ts';
+import type { ConfigPath } from './source/path.ts';
 import type { ConfigFlags } from './types.ts';
 
 export interface Override {

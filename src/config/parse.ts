@@ -1,19 +1,16 @@
 /** Text and overrides in, a configuration or every problem out. Pure. */
 
-import type { ConfigProblem } from '../kube/errors.ts';
-import { vclusterConfigOf, vclusterDefaults, withoutEmptyKeys } from './defaults.ts';
-import { type ConfigDocument, readDocument } from './document.ts';
-import { Fields, pathOf } from './fields.ts';
-import type { Finding } from './finding.ts';
-import { applyOverrides, originOf, type Override, overridesOf } from './overrides.ts';
-import { checkPatches, patchesIn } from './patch-rules.ts';
-import { formatPath } from './path.ts';
-import { problemAt, problemOf, syntaxProblems } from './problem.ts';
-import { checkRules } from './rules.ts';
-import { checkSchema } from './schema-check.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import { readLayers, type ConfigText, type VclusterText } from './layers.ts';
+import { overridesOf } from './overrides.ts';
+import { checkPatches, patchesIn } from './rules/patch-rules.ts';
+import { checkRules } from './rules/rules.ts';
+import { configWarnings, vclusterWarnings } from './rules/warnings.ts';
+import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
+import { Fields, pathOf } from './schema/fields.ts';
+import { checkSchema } from './schema/schema-check.ts';
 import { toConfig } from './to-config.ts';
-import type { Config, ConfigChecks, ConfigFlags } from './types.ts';
-import { configWarnings } from './warnings.ts';
+import type { Config, ConfigChecks, ConfigFlags, PatchConfig } from './types.ts';
 
 export interface ParseOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -21,6 +18,8 @@ export interface ParseOptions {
   readonly checks: ConfigChecks;
   /** For commands that have nothing to do with a virtual cluster. */
   readonly isNameOptional?: boolean;
+  /** Whether a path leads to a file. Absent: files that the configuration names are not looked for. */
+  readonly fileExists?: (path: string) => boolean;
 }
 
 export interface ParseResult {
@@ -32,46 +31,39 @@ export interface ParseResult {
 
 const PATCH_LISTS = ['sync.toHost.endpoints.patches', 'sync.toHost.endpointSlices.patches'];
 
-/** Reads one configuration. `file` is its name in messages, '' when there is none. */
+/** Reads one configuration file, on top of vCluster's own values file if there is one. */
 export function parseConfig(
-  source: { readonly text: string; readonly file: string },
+  source: ConfigText,
   options: ParseOptions,
+  vclusterText?: VclusterText,
 ): ParseResult {
-  const document = readDocument(source.file, source.text);
-  const syntax = syntaxProblems(document);
-  if (!document.isReadable) return { problems: syntax };
-  const overrides = overridesOf(options.env, options.flags);
-  const value = applyOverrides(document.value, overrides);
-  const written = withoutEmptyKeys(value);
+  const layers = readLayers(source, overridesOf(options.env, options.flags), vclusterText);
+  if (!layers.isReadable) return { problems: layers.problems };
+  const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();
-  const { config: parsed, findings } = checkSchema(written, options.isNameOptional);
+  const fields = new Fields(merged);
+  const { config: parsed, findings } = checkSchema(merged, options.isNameOptional);
   const all = [
     ...findings,
     ...PATCH_LISTS.flatMap((list) =>
-      checkPatches(new Fields(value).value(list), pathOf(list), options.checks),
+      checkPatches(new Fields(written).value(list), pathOf(list), options.checks),
     ),
-    ...checkRules(written, options.checks),
-    ...configWarnings(written, defaults),
+    ...checkRules({ merged, own }, options.checks),
+    ...configWarnings({ merged, own }, defaults, options.fileExists),
+    ...(vcluster === undefined ? [] : vclusterWarnings(merged, vcluster)),
   ];
-  const located = all.map((finding) => locate(finding, document, overrides));
-  const problems = inFileOrder([...syntax, ...located]);
+  const problems = inFileOrder(
+    [...layers.problems, ...all.map((finding) => layers.locate(finding))],
+    source.file,
+  );
   if (parsed === undefined || problems.some((problem) => problem.severity === 'error')) return { problems };
-  const patches = patchesIn(new Fields(written).value('sync.toHost.endpoints.patches'));
-  return { config: toConfig(parsed, patches, vclusterConfigOf(written, defaults)), problems };
+  const patchesOf = (kind: string): PatchConfig[] => patchesIn(fields.value(`sync.toHost.${kind}.patches`));
+  const patches = { endpoints: patchesOf('endpoints'), endpointSlices: patchesOf('endpointSlices') };
+  return { config: toConfig(parsed, patches, vclusterConfigOf(merged, defaults)), problems };
 }
 
-function locate(finding: Finding, document: ConfigDocument, overrides: readonly Override[]): ConfigProblem {
-  const said = { path: formatPath(finding.path), severity: finding.severity, message: finding.message };
-  const origin = originOf(finding.path, overrides);
-  if (origin !== undefined) return problemOf(origin, said);
-  if (document.source.name === '') return problemOf('', said);
-  const offset =
-    finding.at === 'key'
-      ? document.offsetOfKey(finding.path)
-      : document.offsetOfValue(finding.path, finding.index);
-  return problemAt(document.source, offset, said);
-}
-
-function inFileOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
-  return problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+/** Without a place first, then the configuration file, then vCluster's. */
+function inFileOrder(problems: readonly ConfigProblem[], ownFile: string): ConfigProblem[] {
+  const rank = ({ file, line }: ConfigProblem): number => (line === 0 ? 0 : file === ownFile ? 1 : 2);
+  return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
 }

@@ -1,14 +1,14 @@
 /** A file that holds nothing but patches: a list, or a mapping with `patches`. The same rules as in a configuration file. */
 
-import type { ConfigProblem } from '../kube/errors.ts';
-import { ownValue, type JsonValue } from '../lib/json.ts';
-import { withoutEmptyKeys } from './defaults.ts';
-import { readDocument, type ConfigDocument } from './document.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import { ownValue, type JsonValue } from '../base/json.ts';
+import { withoutEmptyKeys } from './schema/defaults.ts';
+import { readDocument, type ConfigDocument } from './source/document.ts';
 import { errorAtKey, type Finding } from './finding.ts';
-import { checkPatches, patchesIn } from './patch-rules.ts';
-import { formatPath, type ConfigPath } from './path.ts';
-import { problemAt, syntaxProblems } from './problem.ts';
-import { checkSchema } from './schema-check.ts';
+import { checkPatches, patchesIn } from './rules/patch-rules.ts';
+import { formatPath, type ConfigPath } from './source/path.ts';
+import { problemAt, syntaxProblems } from './source/problem.ts';
+import { checkSchema } from './schema/schema-check.ts';
 import type { ConfigChecks, PatchConfig } from './types.ts';
 
 export interface PatchFileResult {

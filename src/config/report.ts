@@ -1,7 +1,7 @@
-/** Problems as text for people and as JSON for scripts. */
+/** Problems as text for terminals and as JSON for scripts. */
 
-import type { ConfigProblem } from '../kube/errors.ts';
-import { printable } from './source-file.ts';
+import type { ConfigProblem } from '../base/errors.ts';
+import { printable } from './source/source-file.ts';
 
 /** `file:line:column: path: message`, then the source line and the caret; parts that a problem does not have are left out. */
 function formatProblem(problem: ConfigProblem): string {
@@ -12,7 +12,7 @@ function formatProblem(problem: ConfigProblem): string {
   return problem.frame === '' ? `${line}\n` : `${line}\n${problem.frame}\n`;
 }
 
-/** What every command prints of a configuration that is wrong; '' for no problems. */
+/** The problems of a configuration, as every command prints them; '' for none. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   return problems.map(formatProblem).join('\n');
 }

@@ -1,16 +1,18 @@
 /** The parsed file as the rest of the program takes it. */
 
-import { type JsonObject, isJsonObject, ownValue } from '../lib/json.ts';
-import { OWNER_API_VERSIONS } from './rules.ts';
-import type { ParsedConfig } from './schema.ts';
+import { type JsonObject, isJsonObject, ownValue } from '../base/json.ts';
+import { OWNER_API_VERSIONS } from './rules/rules.ts';
+import type { ParsedConfig } from './schema/schema.ts';
 import type { Config, ManagementConfig, NamespaceMode, PatchConfig, SyncConfig } from './types.ts';
 
-/** `patches` are the entries of `sync.toHost.endpoints.patches`, `vclusterConfig` the file merged with vCluster's defaults. */
-export function toConfig(
-  parsed: ParsedConfig,
-  patches: readonly PatchConfig[],
-  vclusterConfig: JsonObject,
-): Config {
+/** The patches of each synced kind, as validated. */
+export interface PatchesByKind {
+  readonly endpoints: readonly PatchConfig[];
+  readonly endpointSlices: readonly PatchConfig[];
+}
+
+/** `vclusterConfig` is the file merged with vCluster's defaults. */
+export function toConfig(parsed: ParsedConfig, patches: PatchesByKind, vclusterConfig: JsonObject): Config {
   const { endpointSyncer: own } = parsed;
   const { kind, name } = own.owner;
   const apiVersion = own.owner.apiVersion === '' ? OWNER_API_VERSIONS.get(kind) : own.owner.apiVersion;
@@ -21,15 +23,23 @@ export function toConfig(
     host: own.host,
     owner: kind === '' ? undefined : { apiVersion: apiVersion ?? '', kind, name },
     workers: own.workers,
+    vclusterConfigFile: own.vclusterConfig,
+    services: own.services,
     requireService: own.requireService,
     onHostDelete: own.onHostDelete,
     createNamespaces: own.createNamespaces,
-    referenceNaming: own.references.naming,
+    references: own.references,
     sandbox: {
       expressionTimeoutMs: own.sandbox.expressionTimeout,
       batchTimeoutMs: own.sandbox.batchTimeout,
       memoryBytes: own.sandbox.memory,
       memoBytes: own.sandbox.memoBytes,
+    },
+    leaderElection: {
+      enabled: own.leaderElection.enabled,
+      leaseDurationMs: own.leaderElection.leaseDuration,
+      renewDeadlineMs: own.leaderElection.renewDeadline,
+      retryPeriodMs: own.leaderElection.retryPeriod,
     },
     httpBindAddress: own.http.bindAddress,
     log: own.log,
@@ -56,12 +66,13 @@ function managementConfig({ managementApi: api, endpointSyncer }: ParsedConfig):
 
 function syncConfig(
   { sync, experimental }: ParsedConfig,
-  patches: readonly PatchConfig[],
+  patches: PatchesByKind,
   vclusterConfig: JsonObject,
 ): SyncConfig {
   const merged = memberOf(memberOf(vclusterConfig, 'sync'), 'toHost');
   return {
-    endpoints: { enabled: sync.toHost.endpoints.enabled, patches },
+    endpoints: { enabled: sync.toHost.endpoints.enabled, patches: patches.endpoints },
+    endpointSlices: { enabled: sync.toHost.endpointSlices.enabled, patches: patches.endpointSlices },
     servicesEnabled: sync.toHost.services.enabled,
     namespaces: namespaceMode(sync.toHost.namespaces, experimental.multiNamespaceMode.enabled),
     enabledResources: enabledKeys(merged),

@@ -1,6 +1,6 @@
-/** The configuration as the rest of the program sees it: validated, merged with the defaults, durations in ms, sizes in bytes. */
+/** The configuration as the rest of the program uses it: validated, merged with the defaults, durations in ms, sizes in bytes. */
 
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../base/json.ts';
 
 /** One entry of `patches` as validated by the configuration: exactly one mode is set. */
 export interface PatchConfig {
@@ -37,9 +37,15 @@ export interface ClusterAccess {
   readonly context: string;
 }
 
+export interface SyncedKindConfig {
+  readonly enabled: boolean;
+  readonly patches: readonly PatchConfig[];
+}
+
 /** What may be reloaded while the daemon runs: everything below `sync` and `experimental`. */
 export interface SyncConfig {
-  readonly endpoints: { readonly enabled: boolean; readonly patches: readonly PatchConfig[] };
+  readonly endpoints: SyncedKindConfig;
+  readonly endpointSlices: SyncedKindConfig;
   readonly servicesEnabled: boolean;
   readonly namespaces: NamespaceMode;
   /** Keys of `sync.toHost` whose `enabled` is true, vCluster's names: `secrets`, `configMaps`, … */
@@ -66,10 +72,11 @@ export interface ManagementConfig {
   readonly enabled: boolean;
   /** `host:port`; port 0 takes a free one. */
   readonly bindAddress: string;
-  /** Paths of PEM files, both or none; '' for a certificate of its own making. */
+  /** Paths of PEM files, both or none; '' for a self-signed certificate. */
   readonly tls: { readonly certFile: string; readonly keyFile: string };
   readonly dataDir: string;
-  readonly store: { readonly driver: StoreDriver };
+  /** `namespace`: of the Secrets of the `kubernetes` driver; '' or absent is the host namespace. */
+  readonly store: { readonly driver: StoreDriver; readonly namespace?: string };
   /** `https://…`, as tokens name it. */
   readonly issuer: string;
   /** Longest life of a key; 0: no maximum. */
@@ -82,20 +89,42 @@ export interface ManagementConfig {
   readonly host: ClusterAccess & { readonly namespace: string };
 }
 
+export interface ReferencesConfig {
+  /** Format of the names that `reference` patches write. */
+  readonly naming: 'short' | 'long';
+  /** Patterns (`*` matches any text) of names, types and data keys of host Secrets that are not imported, in addition to the built-in ones. */
+  readonly refuseSecrets: readonly string[];
+  /** Label (`KEY` or `KEY=VALUE`) that a host object needs to be imported; '' for none. */
+  readonly onlyLabelled: string;
+}
+
+export interface LeaderElectionConfig {
+  readonly enabled: boolean;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
 export interface Config {
   readonly sync: SyncConfig;
-  /** '' only where the loader was told that nobody needs it. */
+  /** '' only for commands that do not need it. */
   readonly name: string;
-  readonly virtual: ClusterAccess & { readonly secret: string };
+  /** `server` replaces the URL of the API server in the kubeconfig; '' keeps it. */
+  readonly virtual: ClusterAccess & { readonly secret: string; readonly server: string };
   readonly host: ClusterAccess & { readonly namespace: string };
   /** Undefined: nothing owns what is made. */
   readonly owner: { readonly apiVersion: string; readonly kind: string; readonly name: string } | undefined;
   readonly workers: number;
+  /** vCluster's own values file, which this configuration overlays; '' for none. */
+  readonly vclusterConfigFile: string;
+  /** Which program copies Services to the host. */
+  readonly services: 'vcluster' | 'sync';
   readonly requireService: boolean;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly createNamespaces: boolean;
-  readonly referenceNaming: 'short' | 'long';
+  readonly references: ReferencesConfig;
   readonly sandbox: SandboxLimits;
+  readonly leaderElection: LeaderElectionConfig;
   readonly httpBindAddress: string;
   readonly log: {
     readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -113,15 +142,18 @@ export interface PatchFieldProblem {
   readonly message: string;
   /** Characters (UTF-16 units) from the start of that member's text, for the caret. */
   readonly offset?: number;
+  /** It works, but is most likely not meant; absent: an error. */
+  readonly severity?: 'warning';
 }
 
 /** One step of a parsed patch path; `null` is a wildcard. */
 export type PathSegment = string | number | null;
 
-/** What the configuration asks of rooms that it may not import. All are pure and never throw. */
+/** Checks of modules that the configuration may not import. All are pure and never throw. */
 export interface ConfigChecks {
   /** Path syntax, expression syntax and forbidden words of one entry whose members have the right types. */
-  checkPatch(patch: PatchConfig): readonly PatchFieldProblem[];
+  /** `kind`: what the patch is for, where only one kind can be. */
+  checkPatch(patch: PatchConfig, kind?: 'Endpoints' | 'EndpointSlice'): readonly PatchFieldProblem[];
   /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
   pathSegments(path: string): readonly PathSegment[] | undefined;
   /** Is this annotation or label on a host copy kept by the translation itself, so that no patch may aim at it? */
@@ -131,6 +163,8 @@ export interface ConfigChecks {
     byName: Readonly<Record<string, string>>,
     vcluster: string,
     hostNamespace: string,
+    /** Of the Secrets of the key and token API; empty where it keeps none, or in the host namespace. */
+    storeNamespace: string,
   ): readonly { readonly key: string; readonly message: string }[];
 }
 

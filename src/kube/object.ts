@@ -1,6 +1,6 @@
-/** What a Kubernetes object, a key and a resource are. Objects are raw JSON: a field that nobody here knows is kept. */
+/** Types of Kubernetes objects, keys and resources. Objects are raw JSON: unknown fields are kept. */
 
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../base/json.ts';
 
 export type StringMap = Record<string, string>;
 
@@ -92,6 +92,13 @@ export const ENDPOINTS: Resource = {
   version: 'v1',
   kind: 'Endpoints',
   plural: 'endpoints',
+  isNamespaced: true,
+};
+export const ENDPOINT_SLICES: Resource = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
   isNamespaced: true,
 };
 export const SERVICES: Resource = {

@@ -1,6 +1,7 @@
 /** Kubernetes' own error: the `Status` document that an API server answers with, and the class that carries it. */
 
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../base/json.ts';
+import { TransportError } from './types.ts';
 
 export interface StatusDetails {
   name?: string;
@@ -23,18 +24,17 @@ export interface Status {
   code?: number;
 }
 
-/** A request that an API server refused. `code` is the HTTP status, `reason` Kubernetes' machine-readable word. */
+/** An error response of an API server. `code` is the HTTP status, `reason` Kubernetes' machine-readable word. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
-  /** From `Retry-After` or `details.retryAfterSeconds`, in milliseconds. */
+  /** From `Retry-After` or `details.retryAfterSeconds`, in milliseconds; 0 or more, and not bounded above (see `base/retry.ts`). */
   readonly retryAfterMs: number | undefined;
 
   constructor(status: Status, options?: ErrorOptions & { retryAfterMs?: number | undefined }) {
     super(status.message ?? status.reason ?? 'the API server refused the request', options);
     this.status = status;
-    const seconds = status.details?.retryAfterSeconds;
-    this.retryAfterMs = options?.retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
+    this.retryAfterMs = options?.retryAfterMs ?? asDelayMs(status.details?.retryAfterSeconds);
   }
 
   get code(): number {
@@ -46,11 +46,22 @@ export class StatusError extends Error {
   }
 }
 
+/** What a server sends is not checked: a delay is a number of seconds that is not negative. */
+function asDelayMs(seconds: unknown): number | undefined {
+  return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined;
+}
+
 export function isNotFound(error: unknown): boolean {
   return error instanceof StatusError && error.code === 404;
 }
 
-/** 409 for an update: somebody else wrote in between. */
+/** The server did not answer, or answered that it cannot at the moment: another attempt may succeed. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof StatusError) return error.code === 429 || error.code >= 500;
+  return error instanceof TransportError;
+}
+
+/** 409 for an update: another client wrote in between. */
 export function isConflict(error: unknown): boolean {
   return error instanceof StatusError && error.code === 409 && error.reason === 'Conflict';
 }

@@ -1,9 +1,9 @@
 /** A daemon's part with a sandbox, to be killed by a test: prints the process ids of its children once they are as they shall be. */
 
-import { systemClock } from '../../src/lib/clock.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
-import { compileExpression } from '../../src/sandbox/front-end.ts';
-import { createSandbox } from '../../src/sandbox/sandbox.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { compileExpression } from '../../src/syncer/sandbox/front-end.ts';
+import { createSandbox } from '../../src/syncer/sandbox/sandbox.ts';
 
 const expressions = ['value + 1', '[].indexOf.call({ length: 2 ** 53 - 1 }, value)'];
 const programs = expressions.flatMap((expression, id) => {
@@ -21,6 +21,7 @@ const sandbox = await createSandbox({
 const context = { hostObject: null, virtualObject: null };
 const request = (program: number): Parameters<typeof sandbox.evaluate>[0] => ({
   program,
+  object: { namespace: 'ns', name: 'web' },
   context,
   values: [1],
   paths: undefined,

@@ -1,10 +1,10 @@
 /** What an expression can reach at all: everything that is left of the language, found by walking it from inside. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compileUnchecked } from '../../src/sandbox/front-end.ts';
-import { GLOBAL_NAMES } from '../../src/sandbox/forbidden.ts';
-import { ALLOWED, ALLOWED_HIDDEN } from '../../src/sandbox/guest/allow-list.ts';
-import { Room, type Outcome } from '../sandbox/room.ts';
+import { compileUnchecked } from '../../src/syncer/sandbox/front-end.ts';
+import { GLOBAL_NAMES } from '../../src/syncer/sandbox/forbidden.ts';
+import { ALLOWED, ALLOWED_HIDDEN } from '../../src/syncer/sandbox/guest/allow-list.ts';
+import { Room, type Outcome } from '../syncer/sandbox/room.ts';
 
 let room: Room;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const WALK = String.raw`(() => {
     global: globalOf,
     generator: (function* () {})(), async: (async () => {})(), asyncGenerator: (async function* () {})(),
     generatorFunction: function* () {}, asyncFunction: async () => {}, asyncGeneratorFunction: async function* () {},
-    array: [].values(), string: ""[Symbol.iterator](), map: new Map().keys(), set: new Set().keys(),
+    array: [].values(), date: new Date(0), bytes: new Uint8Array(1), buffer: new ArrayBuffer(1), view: new DataView(new ArrayBuffer(1)), string: ""[Symbol.iterator](), map: new Map().keys(), set: new Set().keys(),
     matches: "a".matchAll(/a/g), helper: [].values().map((x) => x), error: new Error("x"), regexp: /a/, bigint: Object(1n),
     arguments: (function () { return arguments; })(), template: ((strings) => strings)${'`a`'},
     class: class { static #p = 1; }, symbol: Symbol.iterator, match: /(a)/d.exec("a"),
@@ -94,17 +94,12 @@ describe('the realm', () => {
   });
 
   test.each([
-    'Date',
     'Intl',
     'Promise',
     'Proxy',
-    'Reflect',
     'WebAssembly',
     'SharedArrayBuffer',
     'Atomics',
-    'ArrayBuffer',
-    'Uint8Array',
-    'DataView',
     'WeakRef',
     'FinalizationRegistry',
     'Function',
@@ -140,12 +135,14 @@ describe('the realm', () => {
     'Symbol.for',
     'Symbol.keyFor',
     'Error.captureStackTrace',
-    'Error.prepareStackTrace',
     'RegExp.$1',
     'RegExp.lastMatch',
     'JSON.rawJSON',
     'Array.fromAsync',
-    '"".localeCompare',
+    'Date.now',
+    'new Date(0).getHours',
+    'new Date(0).getTimezoneOffset',
+    'new Date(0).getYear',
     '"".toLocaleUpperCase',
     '/a/.compile',
     '({}).__proto__',
@@ -193,5 +190,38 @@ describe('one expression says nothing to the next', () => {
     ];
     await fresh[Symbol.asyncDispose]();
     expect(used).toEqual(unused);
+  });
+});
+
+describe('an error shows where it was made to the host alone', () => {
+  test.each([
+    'new Error("boom").stack',
+    '(() => { try { null.x; } catch (e) { return e.stack; } })()',
+    '(() => { try { btoa("\u20ac"); } catch (e) { return e.stack; } })()',
+    '(() => { try { [1].map(() => { throw new TypeError("deep"); }); } catch (e) { return e.stack; } })()',
+    '(() => { const f = () => f(); try { f(); } catch (e) { return e.stack; } })()',
+    '(() => { try { decodeURIComponent("%"); } catch (e) { return e.stack; } })()',
+    '(() => { try { new RegExp("("); } catch (e) { return e.stack; } })()',
+    'Error.prepareStackTrace(new Error("x"), [{ getFileName: () => "program-1", getLineNumber: () => 1, getColumnNumber: () => 1 }])',
+  ])('%s', async (source) => {
+    const outcome = await room.run(compileInside(source), 'v');
+    expect(outcome).toHaveProperty('value');
+    expect(JSON.stringify(outcome)).not.toMatch(/program|realm|\d+:\d+|\bat \b/);
+    // The number of the program is another one each time.
+    expect(await room.run(compileInside(source), 'v')).toEqual(outcome);
+  });
+
+  test.each([
+    ['is replaced', '(Error.prepareStackTrace = (e, sites) => sites)'],
+    ['is removed', '(delete Error.prepareStackTrace)'],
+    ['is redefined', 'Object.defineProperty(Error, "prepareStackTrace", { value: (e, sites) => sites })'],
+    [
+      'is inherited',
+      '(() => { class E extends Error { static prepareStackTrace(e, sites) { return sites; } } return new E("x").stack; })()',
+    ],
+  ])('also when prepareStackTrace %s', async (_how, source) => {
+    const outcome = await room.run(compileInside(source), 'v');
+    expect('error' in outcome || outcome).toEqual('error' in outcome ? true : { value: 'Error: x' });
+    expect(await room.run(compileInside('new Error("y").stack'), 'v')).toEqual({ value: 'Error: y' });
   });
 });

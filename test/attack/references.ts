@@ -4,6 +4,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { MARKER } from '../scenarios/expected-copy.ts';
 import { endpoints } from '../scenarios/objects.ts';
@@ -17,10 +18,29 @@ import {
   secret,
   short,
 } from '../scenarios/reference-objects.ts';
-import { sharedWorld, type Shared } from '../scenarios/shared-world.ts';
+import { sharedWorld } from '../scenarios/shared-world.ts';
+import { expectRefused } from './expect-refused.ts';
 import { pair, type NewWorld, type World } from '../scenarios/world.ts';
 
 const KUBECONFIG = 'my-kubeconfig';
+
+const CONNECTION = {
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://10.0.0.1' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+};
+const YAML_CONNECTION = stringify(CONNECTION);
+const KUBECONFIGS = [
+  ['as vCluster keeps it', 'config', YAML_CONNECTION],
+  ['as many charts keep it', 'kubeconfig', YAML_CONNECTION],
+  ['as kubeadm keeps it', 'controller-manager.conf', YAML_CONNECTION],
+  ['as Cluster API keeps it', 'value', YAML_CONNECTION],
+  ['in JSON', 'config', JSON.stringify(CONNECTION)],
+  ['in JSON with escapes', 'config', JSON.stringify(CONNECTION).replaceAll('c', '\\u0063')],
+  ['too large to be parsed', 'config', `${YAML_CONNECTION}# ${'x'.repeat(100_000)}`],
+] as const;
 
 export function referenceAttacks(newWorld: NewWorld): void {
   describe('attack: read a Secret of the host by naming it', () => {
@@ -59,6 +79,43 @@ export function referenceAttacks(newWorld: NewWorld): void {
         secret(`${world.hostNamespace}/harmless`, { data: { 'sa.key': 'YQ==', 'sa.pub': 'YQ==' } }),
       );
       expect(note).toContain('keys of a control plane');
+    });
+
+    test('the administrator of a control plane, as kubeadm calls its kubeconfig', async () => {
+      const note = await attack('admin', (world) =>
+        secret(`${world.hostNamespace}/admin`, { data: { 'super-admin.conf': 'YQ==' } }),
+      );
+      expect(note).toContain('keys of a control plane');
+    });
+
+    test.for(KUBECONFIGS)('a kubeconfig, %s', async ([what, key, text]) => {
+      const name = `connect-${what.toLowerCase().replaceAll(/[^a-z]+/g, '-')}`;
+      const data = { [key]: Buffer.from(text).toString('base64') };
+      const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, { data }));
+      expect(note).toContain('it holds a kubeconfig');
+    });
+
+    test('a bootstrap token, by its type and by its name', async () => {
+      const type = 'bootstrap.kubernetes.io/token';
+      for (const [name, content] of [
+        ['join', { type }],
+        ['bootstrap-token-abcdef', {}],
+      ] as const) {
+        const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, content));
+        expect(note).toContain('bootstrap token');
+      }
+    });
+
+    test("keys of a platform, vCluster's and this program's", async () => {
+      const key = `pak_${'a'.repeat(12)}_${'b'.repeat(49)}`;
+      const data = { token: Buffer.from(`key: ${key}`).toString('base64') };
+      for (const [name, content] of [
+        ['vcluster-platform-api-key', {}],
+        ['ci', { data }],
+      ] as const) {
+        const note = await attack(name, (world) => secret(`${world.hostNamespace}/${name}`, content));
+        expect(note).toContain('platform key');
+      }
     });
 
     test('the record of a Helm release, which holds all values', async () => {
@@ -144,6 +201,41 @@ export function referenceAttacks(newWorld: NewWorld): void {
     });
   });
 
+  describe('what an operator refuses', () => {
+    const shared = sharedWorld(newWorld, () => {
+      const references = {
+        refuseSecrets: ['db-*', 'example.com/*', '*.pem'],
+        onlyLabelled: 'example.com/shared=yes',
+      };
+      return { config: { ...referencePatches(), endpointSyncer: { references } } };
+    });
+    const SHARED = { 'example.com/shared': 'yes' };
+
+    test.for([
+      ['db-main', {}],
+      ['typed', { type: 'example.com/credential' }],
+      ['keyed', { data: { 'client.pem': 'YQ==' } }],
+    ] as const)('%s stays on the host, label or not', async ([name, content]) => {
+      const { world } = shared();
+      const original = await world.host.create(
+        'Secret',
+        secret(`${world.hostNamespace}/${name}`, content, SHARED),
+      );
+      expect(await expectRefused(shared(), name, original)).toContain('references.refuseSecrets');
+    });
+
+    test('without the label nothing is imported, with it all else is', async () => {
+      const { world, namespace } = shared();
+      const place = world.hostNamespace;
+      const original = await world.host.create('Secret', secret(`${place}/late`));
+      expect(await expectRefused(shared(), 'late', original)).toContain('references.onlyLabelled');
+      const ns = await namespace();
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'late' }));
+      await world.host.merge('Secret', [place, 'late'], { metadata: { labels: SHARED } });
+      await world.virtual.when('Secret', [ns, 'late'], (found) => found !== undefined);
+    });
+  });
+
   describe('attack: choose the kind that is read', () => {
     const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
 
@@ -216,30 +308,6 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(await world.host.find('Secret', ...short(world, `${ns}/fake`))).toBeUndefined();
     });
   });
-}
-
-/** Names the object from a namespace of the tenant's: an Event, no copy, the name rewritten, and the original untouched. */
-async function expectRefused(
-  { world, daemon, namespace }: Shared,
-  name: string,
-  original: KubeObject,
-): Promise<string> {
-  const ns = await namespace();
-  await world.virtual.create('Endpoints', named(`${ns}/thief`, { secret: name }));
-  const note = await world.whenEvent(`${ns}/thief`, 'ReferenceNotAllowed');
-  await world.whenCopy(
-    `${ns}/thief`,
-    ({ metadata }) => metadata.annotations?.[NOTES.secret] === short(world, `${ns}/${name}`)[1],
-  );
-  await world.settle(daemon);
-  expect(await world.virtual.find('Secret', ns, name)).toBeUndefined();
-  const { namespace: hostNamespace = '', resourceVersion } = original.metadata;
-  const now = await world.host.get('Secret', hostNamespace, name);
-  expect(now.metadata.uid).toBe(original.metadata.uid);
-  // A token is filled in by the host itself.
-  const isToken = now['type'] === 'kubernetes.io/service-account-token';
-  expect(isToken || now.metadata.resourceVersion === resourceVersion).toBe(true);
-  return note;
 }
 
 function serviceAccountToken(key: string): KubeObject {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RawClient } from '../contract/raw-client.ts';
-import { KEYS_PATH } from '../management/composed.ts';
+import { KEYS_PATH } from '../access-keys/composed.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
@@ -62,14 +62,22 @@ describe('api', () => {
       'bindAddress: 127.0.0.1:0',
       `bootstrapKeyFile: ${keyFile}`,
     ]);
-    const api = new Api('--config', file);
+    const api = new Api('--config', file, '--http-bind-address', '127.0.0.1:0');
     const url = await api.printed('server');
     const ca = readFileSync(await api.printed('certificate-authority'), 'utf8');
+    expect(await api.printed('next')).toBe(`endpoint-syncer keys list --config ${file}`);
     const key = readFileSync(keyFile, 'utf8').trim();
     await using client = new RawClient({ url, ca, token: key });
     const { status, json } = await client.send({ method: 'GET', path: KEYS_PATH });
     expect([status, JSON.stringify(json)]).toEqual([200, expect.stringContaining('"bootstrap-admin"')]);
     expect((await client.send({ method: 'GET', path: '/readyz' })).text).toBe('ok');
+    const health = /"http":"(http:[^"]+)"/u.exec(api.err)?.[1] ?? '';
+    expect((await fetch(`${health}/readyz`)).status).toBe(200);
+    const series = await (await fetch(`${health}/metrics`)).text();
+    expect(series).toMatch(/^apiserver_request_total\{verb="LIST",.*code="200"\} 1$/mu);
+    expect(series).toMatch(
+      /^endpoint_syncer_store_request_duration_seconds_count\{operation="list"\} [1-9]/mu,
+    );
     expect([statSync(keyFile).mode & 0o777, statSync(dataDir).mode & 0o777]).toEqual([0o600, 0o700]);
     expect([await api.ended('SIGTERM'), api.out.includes(key), api.err.includes(key)]).toEqual([
       0,

@@ -13,7 +13,7 @@ const run = promisify(execFile);
 test('what an installation compiles is what a start takes', { timeout: 60_000 }, async () => {
   const cache = mkdtempSync(join(tmpdir(), 'endpoint-syncer-compiled-'));
   try {
-    await run('sh', ['-c', postinstall().replace('node_modules/.cache/compile', cache)], { cwd: ROOT });
+    await run('sh', ['-c', prepare().replace('node_modules/.cache/compile', cache)], { cwd: ROOT });
     const before = kept(cache);
     expect(before.size).toBeGreaterThan(100);
     const env = { ...process.env, NODE_COMPILE_CACHE: cache };
@@ -24,11 +24,11 @@ test('what an installation compiles is what a start takes', { timeout: 60_000 },
   }
 });
 
-function postinstall(): string {
+function prepare(): string {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-    scripts: { postinstall: string };
+    scripts: { prepare: string };
   };
-  return scripts.postinstall;
+  return scripts.prepare;
 }
 
 /** Every file, and when it was written last. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { ManagementConfig } from '../../src/config/types.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../management/composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../access-keys/composed.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 const KEY = /^pak_\w{12}_\w{49}\n$/u;
@@ -44,7 +44,7 @@ describe('keys bootstrap', () => {
     expect(first).toEqual({
       code: 0,
       out: expect.stringMatching(KEY) as string,
-      err: 'key bootstrap-admin of user admin, good for ever; it is not shown again\n',
+      err: 'key bootstrap-admin of user admin, never expires; it is not shown again\n',
     });
     const second = await keys('bootstrap', '--config', file);
     expect([second.code, second.out]).toEqual([1, '']);
@@ -108,7 +108,7 @@ describe('keys create, list and revoke', () => {
   test('create: the key on standard output, what it is on standard error', async () => {
     const made = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot', '--ttl', '90d');
     expect([made.code, made.out]).toEqual([0, expect.stringMatching(KEY)]);
-    expect(made.err).toMatch(/^key ci of user ci-bot, good until \d{4}-.*Z; it is not shown again\n$/u);
+    expect(made.err).toMatch(/^key ci of user ci-bot, expires \d{4}-.*Z; it is not shown again\n$/u);
     expect(await statusOf(api, made.out)).toBe(200);
     const again = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot');
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('"ci" already exists')]);
@@ -176,6 +176,29 @@ describe('keys create, list and revoke', () => {
     expect((await keys('ls', ...here(), '-o', 'wide')).out).toContain('LAST ACTIVITY');
   });
 
+  test('rotate: the new secret on standard output, until when the old one works on standard error', async () => {
+    const { text } = await api.key('turning');
+    const now = await keys('rotate', 'turning', ...here(), '--overlap', '1h');
+    expect([now.code, now.out, now.err]).toEqual([
+      0,
+      expect.stringMatching(KEY),
+      expect.stringMatching(
+        /^key turning has a new secret, which is not shown again; the old one works until \d{4}-\S+Z\n$/u,
+      ),
+    ]);
+    expect([await statusOf(api, text), await statusOf(api, now.out)]).toEqual([200, 200]);
+    const next = await keys('rotate', 'turning', ...here());
+    expect([await statusOf(api, text), await statusOf(api, now.out), await statusOf(api, next.out)]).toEqual([
+      401, 401, 200,
+    ]);
+    expect(next.err).toContain('the old one no longer works');
+    expect((await keys('rotate', 'missing', ...here())).code).toBe(1);
+    expect((await keys('rotate', 'turning', ...here(), '--overlap', 'soon')).code).toBe(2);
+    expect((await keys('rotate', 'turning', ...here(), '--overlap', '8d')).err).toContain(
+      'must be from 0 to 604800',
+    );
+  });
+
   test('revoke: at once, one key or several, and what is not there is said', async () => {
     const [one, two] = await Promise.all(['r1', 'r2'].map((name) => api.key(name)));
     const { code, err } = await keys('revoke', ...here(), 'r1', 'nope', 'r2');
@@ -213,7 +236,7 @@ describe('keys create, list and revoke', () => {
   test('a server that is not there, or that nobody vouches for', async () => {
     const token = ['--token', 'x'];
     const away = await keys('list', '--server', 'https://127.0.0.1:1', ...token);
-    expect([away.code, away.err]).toEqual([1, expect.stringContaining('nobody answers')]);
+    expect([away.code, away.err]).toEqual([1, expect.stringContaining('cannot connect to')]);
     const strange = await keys('list', '--server', api.api.url, ...token);
     expect([strange.code, strange.err]).toEqual([1, expect.stringContaining('--certificate-authority')]);
     for (const server of ['127.0.0.1:8443', 'http://127.0.0.1:8443', 'https://']) {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostNameShort } from '../../src/translate/names.ts';
+import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { capturedRun, type CapturedRun } from './captured-run.ts';
 
 let folder = '';
@@ -139,7 +139,16 @@ describe('names', () => {
 
   test('says that default/kubernetes is never synced', async () => {
     expect((await run('default/kubernetes', ...FLAGS)).err).toContain('never synced');
-    expect((await run('default/kubernetes', '--kind', 'Secret', ...FLAGS)).err).toBe('');
+    expect((await run('default/kubernetes', '--kind', 'Secret', ...FLAGS)).err).not.toContain('never synced');
+  });
+
+  test('says which name a reference writes, where it is another one', async () => {
+    const short = hostNameShort('tls', 'shop', 'suffix');
+    expect((await run('shop/tls', '--kind', 'Secret', ...FLAGS)).err).toBe(
+      `note: shop/tls: a reference patch writes "${short}"; "tls-x-shop-x-suffix" is the name that another syncer gives to its copy\n`,
+    );
+    expect((await run('shop/web', ...FLAGS)).err).toBe('');
+    expect((await run('shop/web', '--kind', 'Pod', ...FLAGS)).err).toBe('');
   });
 
   test.each<[string[], string]>([

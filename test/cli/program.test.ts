@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/program.ts';
+import { EXAMPLES } from '../../src/cli/examples.ts';
 import { capturedRun } from './captured-run.ts';
 
 const HINT = '(run with --help for the options)\n';
@@ -44,4 +46,25 @@ describe('what is asked for in two ways answers the same', () => {
     expect(answer).toEqual(await capturedRun(other));
     expect(answer).toMatchObject({ code: 0, err: '' });
   });
+});
+
+describe('--help', () => {
+  test('every command has two examples, which are of that command', () => {
+    expect(Object.keys(EXAMPLES).toSorted()).toEqual(COMMANDS.map(({ name }) => name).toSorted());
+    for (const [name, lines] of Object.entries(EXAMPLES))
+      for (const line of lines) expect(line).toMatch(new RegExp(`(^|[|(] ?)endpoint-syncer ${name}\\b`));
+  });
+
+  test.each(COMMANDS.map(({ name }) => name))(
+    '%s: examples, then its own options, then the configuration',
+    async (name) => {
+      const { code, out } = await capturedRun([name, '--help']);
+      expect(code).toBe(0);
+      for (const line of EXAMPLES[name] ?? []) expect(out).toContain(`  ${line}\n`);
+      const own = out.indexOf('\nOptions:');
+      const configuration = out.indexOf('\nConfiguration (');
+      expect(out.indexOf('\nExamples:')).toBeLessThan(own);
+      expect(configuration === -1 || own < configuration).toBe(true);
+    },
+  );
 });

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readDocument } from '../../src/config/document.ts';
+import { readDocument } from '../../src/config/source/document.ts';
 import {
   caretFrame,
   caretLine,
   createSourceFile,
   positionOf,
   printable,
-} from '../../src/config/source-file.ts';
+} from '../../src/config/source/source-file.ts';
 
 function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
   const { value, problems, source, isReadable } = readDocument('f', text);
@@ -19,7 +19,7 @@ function read(text: string): { value: unknown; problems: string[]; isReadable: b
   return { value, problems: places, isReadable };
 }
 
-describe('what a file may be', () => {
+describe('valid files', () => {
   test.each([
     ['nothing', '', {}],
     ['comments', '# only\n', {}],
@@ -43,8 +43,20 @@ describe('what a file may be', () => {
     ],
     ['a quoted "<<" is a key', '"<<": 1', { '<<': 1 }],
     ['dates stay text', 'a: 2026-01-01', { a: '2026-01-01' }],
-    ['yes stays text', 'a: yes', { a: 'yes' }],
-    ['yes in YAML 1.1', '%YAML 1.1\n---\na: yes', { a: true }],
+    [
+      'switches of YAML 1.1, as for Go',
+      'a: yes\nb: Off\nc: "yes"\nd: [YES, NO, y]\nyes: {on: 1}',
+      { a: true, b: false, c: 'yes', d: [true, false, 'y'], yes: { on: 1 } },
+    ],
+    [
+      'octal numbers of YAML 1.1, as for Go',
+      'a: 0755\nb: 0o17\nc: "0755"\nd: 09',
+      { a: 493, b: 15, c: '0755', d: 9 },
+    ],
+    ['a closing bracket below its key', 'a: [\n  1\n]\nb: {\n  c: 1\n}', { a: [1], b: { c: 1 } }],
+    ['an empty document at the end', 'a: 1\n---\n', { a: 1 }],
+    ['a comment as document at the end', 'a: 1\n---\n# nothing\n', { a: 1 }],
+    ['an alias as key', 'a: &x k\n*x : 1', { a: 'k', k: 1 }],
   ])('%s', (_, text, value) => {
     expect(read(text)).toEqual({ value, problems: [], isReadable: true });
   });
@@ -56,16 +68,22 @@ describe('what a file may be', () => {
   });
 });
 
-describe('what is wrong with a file', () => {
+describe('invalid files', () => {
   test.each([
     ['a list', '- a', ['1:1 the file must be a mapping of keys to values']],
     ['text', 'hello', ['1:1 the file must be a mapping of keys to values']],
     ['a tab', 'a:\n\tb: 1', ['2:1 a tab cannot indent YAML: use spaces']],
     [
-      'two documents',
-      'a: 1\n---\nb: 2',
-      ['3:1 a second document: the file may have only one, remove the "---"'],
+      'content left of its key',
+      's:\n  a: {\n  b: 1,\n  c: [1,\n  2]\n  }\nt: {\nx: 1\n}',
+      ['3:3 flow map in block collection must be sufficiently indented and end with a }'],
     ],
+    [
+      'a quote without an end',
+      'a: "b\nc: 1\nd: [',
+      ['3:5 missing closing "quote: close it, and indent each of its lines more than its key'],
+    ],
+    ['an alias of a list as key', 'a: &x [k]\n*x : 1', ['2:1 a key must be text']],
     [
       'a second colon',
       'a: b: c',
@@ -76,7 +94,6 @@ describe('what is wrong with a file', () => {
       'a: @x',
       ['1:4 plain value cannot start with reserved character @: put it in quotes'],
     ],
-    ['an alias as key', 'a: &x k\n*x : 1', ['2:1 a key must be text']],
     ['a list as key', '[a]: 1', ['1:1 a key must be text']],
     ['an alias without anchor', 'a: *x', ['1:4 the alias *x has no anchor &x before it']],
     ['an anchor after its alias', 'a: *x\nb: &x 1', ['1:4 the alias *x has no anchor &x before it']],
@@ -86,7 +103,7 @@ describe('what is wrong with a file', () => {
     expect(read(text)).toEqual({ value: {}, problems, isReadable: false });
   });
 
-  test('duplicate keys are all named, at every depth, and the file is checked on', () => {
+  test('all duplicate keys are reported, at every depth, and the rest of the file is checked', () => {
     expect(read('a: 1\nb:\n  c: 1\n  c: 2\na: {d: 1, "d": 2}')).toEqual({
       value: { a: { d: 2 }, b: { c: 2 } },
       isReadable: true,
@@ -96,6 +113,15 @@ describe('what is wrong with a file', () => {
         '5:11 the key "d" is already set in line 5: remove one of the two',
       ],
     });
+  });
+
+  test('a second document is a warning, as Go reads the first one alone', () => {
+    const { problems, isReadable, value } = readDocument('f', 'a: 1\n---\nb: 2\n');
+    expect([problems, isReadable, value]).toEqual([
+      [{ offset: 9, severity: 'warning', message: 'a second document: only the first one is read' }],
+      true,
+      { a: 1 },
+    ]);
   });
 
   test('an unknown tag is a warning', () => {
@@ -114,7 +140,7 @@ describe('what is wrong with a file', () => {
   });
 });
 
-describe('hostile files end quickly in an error', () => {
+describe('hostile files are rejected quickly', () => {
   const laughs = Array.from(
     { length: 12 },
     (_, i) => `l${i}: &l${i} [${Array.from({ length: 9 }, () => (i === 0 ? 'x' : `*l${i - 1}`)).join(', ')}]`,
@@ -122,6 +148,7 @@ describe('hostile files end quickly in an error', () => {
   test.each([
     ['a billion laughs', laughs.join('\n'), /more than 200000 values/u],
     ['brackets', '['.repeat(1 << 20), /more than 100 levels/u],
+    ['many errors', 'a: b: c\n'.repeat(50), /a second ": "/u],
     ['braces', '{"a":'.repeat(1 << 17), /more than 100 levels/u],
     ['dashes', `${'- '.repeat(1 << 18)}x`, /more than 100 levels/u],
     [
@@ -146,11 +173,11 @@ describe('hostile files end quickly in an error', () => {
     const started = performance.now();
     const { problems } = readDocument('f', text);
     expect(problems[0]?.message).toMatch(message);
-    expect(problems.length).toBeLessThan(30);
+    expect(problems).toHaveLength(1);
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  test('whatever the text, reading never throws', () => {
+  test('no text makes reading throw', () => {
     const piece = fc.constantFrom(
       'a',
       ':',
@@ -271,7 +298,7 @@ describe('caret lines', () => {
     expect(positionOf(source, 3)).toEqual({ line: 2, column: 1 });
   });
 
-  test('nothing that a terminal obeys comes through', () => {
+  test('control characters are replaced', () => {
     expect(printable('\u001b[31mred\u0007\u202e\u2028\ta')).toBe('␛[31mred␇\u{fffd}\u{fffd}\ta');
   });
 });

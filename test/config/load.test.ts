@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONFIG_CHECKS } from '../../src/cli/config-checks.ts';
 import { FILE_BYTES_MAX, type LoadedConfig, loadConfig, readConfigText } from '../../src/config/load.ts';
-import { ConfigError } from '../../src/kube/errors.ts';
+import { ConfigError } from '../../src/base/errors.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -66,13 +66,13 @@ describe('files that cannot be read', () => {
     ]);
   });
 
-  test('endless input ends', async () => {
+  test('endless input is rejected', async () => {
     expect(await problemsOf(readConfigText('/dev/zero'))).toEqual([
       `/dev/zero:0 is larger than ${FILE_BYTES_MAX} bytes`,
     ]);
   });
 
-  test('a character that is split between chunks is whole', async () => {
+  test('a character that is split between chunks is decoded', async () => {
     const text = `#${'€'.repeat(60_000)}\nendpointSyncer: {name: vc}\n`;
     expect(await readConfigText(file('wide.yaml', text))).toBe(text);
   });

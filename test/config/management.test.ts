@@ -17,7 +17,7 @@ describe('the section', () => {
       bindAddress: '127.0.0.1:8443',
       tls: { certFile: '', keyFile: '' },
       dataDir: './data',
-      store: { driver: 'sqlite' },
+      store: { driver: 'sqlite', namespace: '' },
       issuer: 'https://127.0.0.1:8443',
       maxTtlMs: 0,
       tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
@@ -105,6 +105,11 @@ describe('rules', () => {
       '{store: {driver: memory}}',
       'managementApi.store.driver (warning) every key is lost when the program ends: for trying things out only',
     ],
+    [
+      '{enabled: true, store: {driver: kubernetes}}',
+      "managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what " +
+        'tenants can name: set managementApi.store.namespace to a namespace of its own',
+    ],
   ])('%s', (section, problem) => {
     expect(problemsOf(section)).toEqual([problem]);
   });
@@ -115,6 +120,8 @@ describe('rules', () => {
     '{bindAddress: "0.0.0.0:8443", issuer: "https://keys.example.com"}',
     '{enabled: true, bindAddress: "127.0.0.1:0"}',
     '{bindAddress: "127.0.0.1:8080"}',
+    '{enabled: true, store: {driver: kubernetes, namespace: keys}}',
+    '{store: {driver: kubernetes}}',
   ])('%s is fine', (section) => {
     expect(problemsOf(section)).toEqual([]);
   });

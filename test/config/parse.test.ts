@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { formatPath } from '../../src/config/path.ts';
+import { formatPath } from '../../src/config/source/path.ts';
 import { FLAGS } from '../../src/config/flags.ts';
 import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
@@ -15,25 +15,34 @@ describe('defaults', () => {
     } = validConfig('endpointSyncer: {name: vc}');
     expect(own).toEqual({
       name: 'vc',
-      virtual: { kubeconfig: '', context: '', secret: '' },
+      virtual: { kubeconfig: '', context: '', secret: '', server: '' },
       host: { kubeconfig: '', context: '', namespace: '' },
       owner: undefined,
       workers: 10,
+      vclusterConfigFile: '',
+      services: 'vcluster',
       requireService: false,
       onHostDelete: 'recreate',
       createNamespaces: false,
-      referenceNaming: 'short',
+      references: { naming: 'short', refuseSecrets: [], onlyLabelled: '' },
       sandbox: {
         expressionTimeoutMs: 100,
         batchTimeoutMs: 1_000,
         memoryBytes: 128 * 2 ** 20,
         memoBytes: 64 * 2 ** 20,
       },
+      leaderElection: {
+        enabled: false,
+        leaseDurationMs: 15_000,
+        renewDeadlineMs: 10_000,
+        retryPeriodMs: 2_000,
+      },
       httpBindAddress: '127.0.0.1:8080',
       log: { level: 'info', format: 'auto' },
     });
     expect(sync).toEqual({
       endpoints: { enabled: true, patches: [] },
+      endpointSlices: { enabled: false, patches: [] },
       servicesEnabled: true,
       namespaces: { kind: 'single' },
       enabledResources: new Set([
@@ -152,7 +161,7 @@ describe('single fields', () => {
     ['workers: [1]', '3:12 endpointSyncer.workers must be a whole number, found a list'],
     ['workers: 0', '3:12 endpointSyncer.workers must be at least 1, found 0'],
     [
-      'requireService: on',
+      'requireService: "on"',
       '3:19 endpointSyncer.requireService must be true or false, found "on": write true without quotes',
     ],
     [
@@ -198,6 +207,7 @@ describe('single fields', () => {
       'leaderElection: {leaseDuration: 5s}',
       '3:35 endpointSyncer.leaderElection.leaseDuration renewDeadline (10s) must not be longer than leaseDuration (5s)',
     ],
+    ['services: both', /3:13 endpointSyncer.services must be one of vcluster, sync/u],
     [
       'references: {nameing: long}',
       '3:16 endpointSyncer.references.nameing unknown key "nameing", did you mean "naming"?',
@@ -240,24 +250,20 @@ describe('single fields', () => {
 describe('features that are not there yet', () => {
   test.each([
     [
-      'leader election',
-      withSyncer('leaderElection: {enabled: true}'),
-      /^3:29 endpointSyncer.leaderElection.enabled leader election is not available/u,
-    ],
-    [
-      'EndpointSlices',
-      `${withSyncer('')}sync: {toHost: {endpointSlices: {enabled: true}}}`,
-      /sync.toHost.endpointSlices.enabled syncing EndpointSlices is not available/u,
-    ],
-    [
-      'patches for EndpointSlices',
-      `${withSyncer('')}sync: {toHost: {endpointSlices: {patches: [{path: a, expression: value}]}}}`,
-      /sync.toHost.endpointSlices.patches syncing EndpointSlices is not available/u,
+      'Services',
+      withSyncer('services: sync'),
+      /^3:13 endpointSyncer.services syncing Services is not available/u,
     ],
   ])('%s is refused when it is switched on', (_, text, problem) => {
     const problems = problemsIn(text);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(problem);
+  });
+
+  test('a label that references need is checked', () => {
+    expect(problemsIn(withSyncer('references: {onlyLabelled: "a b"}'))).toContain(
+      '3:30 endpointSyncer.references.onlyLabelled must be a label, KEY or KEY=VALUE such as example.com/import=true, found "a b"',
+    );
   });
 
   test('switched off they are checked in full', () => {
@@ -371,15 +377,16 @@ describe('flags, environment, file, defaults', () => {
     expect(validConfig(text, { env: { VCLUSTER_NAME: 'env' }, flags: { name: 'flag' } }).name).toBe('flag');
   });
 
-  test('a flag replaces what it makes meaningless', () => {
+  test('a flag replaces the fields that it excludes', () => {
     expect(validConfig(text, { flags: { 'virtual.kubeconfig': 'k' } }).virtual).toEqual({
       kubeconfig: 'k',
       context: '',
       secret: '',
+      server: '',
     });
     expect(
       validConfig(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.context': 'd' } }).virtual,
-    ).toEqual({ kubeconfig: 'k', context: 'd', secret: '' });
+    ).toEqual({ kubeconfig: 'k', context: 'd', secret: '', server: '' });
     expect(problemsIn(text, { flags: { 'virtual.kubeconfig': 'k', 'virtual.secret': 's' } })).toEqual([
       expect.stringMatching(/cannot be combined/u),
     ]);
@@ -453,7 +460,7 @@ describe('whatever the file holds', () => {
     ),
   }));
 
-  test('there is a configuration or an error with a place, never an exception', () => {
+  test('gives a configuration or an error with a place, and does not throw', () => {
     fc.assert(
       fc.property(fc.dictionary(key, value, { maxKeys: 5 }), (content) => {
         const { config, problems } = parseText(stringify(content));

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { parseText, problemsIn, validConfig, withPatches } from './setup.ts';
 import { loadCases } from '../cases.ts';
 import { CONFIG_CHECKS } from '../../src/cli/config-checks.ts';
-import { formatPath } from '../../src/config/path.ts';
-import { checkPatches } from '../../src/config/patch-rules.ts';
+import { formatPath } from '../../src/config/source/path.ts';
+import { checkPatches } from '../../src/config/rules/patch-rules.ts';
 
 const BASE = 'sync.toHost.endpoints.patches';
 
@@ -188,10 +188,6 @@ describe('references', () => {
       `5:39 ${BASE}[0].reference.apiVersion must be VERSION or GROUP/VERSION, such as v1 or apps/v1`,
     ],
     ['{apiVersion: v1, kind: "a b"}', `5:49 ${BASE}[0].reference.kind must be a kind, such as Secret`],
-    [
-      '{apiVersion: v1, kind: A, namespacePath: ns}',
-      `5:52 ${BASE}[0].reference.namespacePath namePath is required with namespacePath: say where the name is`,
-    ],
     [
       '{apiVersion: v1, kind: A, kindPath: k}',
       `5:52 ${BASE}[0].reference.kindPath namePath is required with kindPath: say where the name is`,

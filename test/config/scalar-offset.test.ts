@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Document, isMap, isScalar, parseDocument, Scalar, stringify } from 'yaml';
-import { readDocument } from '../../src/config/document.ts';
-import { offsetInScalar } from '../../src/config/scalar-offset.ts';
+import { readDocument } from '../../src/config/source/document.ts';
+import { offsetInScalar } from '../../src/config/source/scalar-offset.ts';
 
 const STYLES = ['PLAIN', 'QUOTE_SINGLE', 'QUOTE_DOUBLE', 'BLOCK_LITERAL', 'BLOCK_FOLDED'] as const;
 

@@ -2,8 +2,14 @@
 
 import { CONFIG_CHECKS } from '../../src/cli/config-checks.ts';
 import { parseConfig, type ParseResult } from '../../src/config/parse.ts';
-import type { Config, ConfigFlags } from '../../src/config/types.ts';
-import type { ConfigProblem } from '../../src/kube/errors.ts';
+import type { Config, ConfigChecks, ConfigFlags } from '../../src/config/types.ts';
+import type { ConfigProblem } from '../../src/base/errors.ts';
+
+/** The real checks for objects of any kind: most tests patch made-up fields, which no Endpoints has. */
+export const ANY_KIND: ConfigChecks = {
+  ...CONFIG_CHECKS,
+  checkPatch: (patch) => CONFIG_CHECKS.checkPatch(patch),
+};
 
 export interface Settings {
   readonly env?: Record<string, string>;
@@ -11,7 +17,7 @@ export interface Settings {
 }
 
 export function parseText(text: string, { env = {}, flags = {} }: Settings = {}): ParseResult {
-  return parseConfig({ text, file: 'f.yaml' }, { env, flags, checks: CONFIG_CHECKS });
+  return parseConfig({ text, file: 'f.yaml' }, { env, flags, checks: ANY_KIND });
 }
 
 /** `line:column path message` of every problem. */

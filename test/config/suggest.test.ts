@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { didYouMean, editDistance, nearestWord } from '../../src/config/suggest.ts';
+import { didYouMean, editDistance, nearestWord } from '../../src/config/rules/suggest.ts';
 
 const WORDS = ['enabled', 'patches', 'workers', 'onHostDelete', 'name', 'debug', 'info'];
 
@@ -21,7 +21,7 @@ describe('nearest word', () => {
     expect(nearestWord(word, WORDS)).toBe(nearest);
   });
 
-  test('says nothing when nothing is near', () => {
+  test('suggests nothing when no word is near', () => {
     expect(didYouMean('zzz', WORDS)).toBe('');
     expect(didYouMean('enbaled', WORDS)).toBe(', did you mean "enabled"?');
   });

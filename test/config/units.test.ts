@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseBindAddress } from '../../src/config/bind-address.ts';
+import { parseBindAddress } from '../../src/base/bind-address.ts';
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../../src/config/duration.ts';
 import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../../src/config/quantity.ts';
 

@@ -1,6 +1,6 @@
 /** What a DELETE may say, in its query and in its body. */
 
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { CM, MERGE_PATCH, configMap, send } from './step.ts';
 import type { Step } from './transcript.ts';
 

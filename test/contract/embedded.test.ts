@@ -1,7 +1,7 @@
 /** The embedded server answers as a kube-apiserver does. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { expectedOf, golden } from './golden.ts';
 import { RawClient } from './raw-client.ts';
 import { STEPS } from './steps.ts';

@@ -3,6 +3,8 @@
 import { APPLY, EP, JSON_PATCH, MERGE_PATCH, STRATEGIC, SUBSETS, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';
 
+const NAMED_OPERATION = 'a cause names the operation and why it cannot be applied';
+
 const PATCH: Step[] = [
   send.PATCH('json-add-annotation', `${EP}/a`, [{ op: 'add', path: '/metadata/annotations/x', value: 'y' }], {
     headers: JSON_PATCH,
@@ -20,11 +22,16 @@ const PATCH: Step[] = [
   ),
   send.PATCH('json-test-fails', `${EP}/a`, [{ op: 'test', path: '/metadata/name', value: 'b' }], {
     headers: JSON_PATCH,
+    differs: NAMED_OPERATION,
   }),
   send.PATCH('json-remove-missing', `${EP}/a`, [{ op: 'remove', path: '/bogus' }], {
     headers: JSON_PATCH,
+    differs: NAMED_OPERATION,
   }),
-  send.PATCH('json-bad-op', `${EP}/a`, [{ op: 'frob', path: '/x', value: 1 }], { headers: JSON_PATCH }),
+  send.PATCH('json-bad-op', `${EP}/a`, [{ op: 'frob', path: '/x', value: 1 }], {
+    headers: JSON_PATCH,
+    differs: NAMED_OPERATION,
+  }),
   send.PATCH('json-no-array', `${EP}/a`, { a: 1 }, { headers: JSON_PATCH }),
   send.PATCH('json-malformed', `${EP}/a`, '[{', { headers: JSON_PATCH }),
   send.PATCH('json-rename', `${EP}/a`, [{ op: 'replace', path: '/metadata/name', value: 'z' }], {
@@ -84,7 +91,15 @@ const PATCH: Step[] = [
     { kind: 'Pod' },
     { headers: MERGE_PATCH, differs: 'we do not print the object' },
   ),
-  send.PATCH('patch-as-json', `${EP}/yaml`, {}, { headers: { 'content-type': 'application/json' } }),
+  send.PATCH(
+    'patch-as-json',
+    `${EP}/yaml`,
+    {},
+    {
+      headers: { 'content-type': 'application/json' },
+      differs: 'the message lists the types of patches that the kind accepts',
+    },
+  ),
   send.PATCH(
     'strategic-labels',
     `${EP}/yaml`,

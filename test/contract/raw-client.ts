@@ -1,7 +1,7 @@
 /** Bare HTTP to an API server: what was sent and what came back, nothing interpreted. */
 
 import { Agent, fetch, type RequestInit, type Response, type Headers } from 'undici';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 
 export interface ServerAddress {
   readonly url: string;

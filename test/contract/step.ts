@@ -1,6 +1,6 @@
 /** How a step of the contract is written. */
 
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import type { Step } from './transcript.ts';
 
 export const EP = '/api/v1/namespaces/{ns}/endpoints';

@@ -1,6 +1,6 @@
 /** Runs the steps of the contract and writes down the answers, without what differs from run to run: names, uids, times, versions. */
 
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import type { RawAnswer, RawClient, RawRequest } from './raw-client.ts';
 
 /** One request. `{ns}` in it stands for the namespace of the run, `{rv:ID}` and `{uid:ID}` for those of an earlier step's answer. */

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import { RawClient, type RawAnswer, type ServerAddress } from './raw-client.ts';
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };

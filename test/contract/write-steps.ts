@@ -1,6 +1,6 @@
 /** Writes with something odd about them: a version that is none, YAML as Kubernetes reads it, managers taken away, patches that say a thing twice. */
 
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { APPLY, CM, JSON_PATCH, MERGE_PATCH, STRATEGIC, configMap, send } from './step.ts';
 import type { Step } from './transcript.ts';
 

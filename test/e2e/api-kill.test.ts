@@ -1,9 +1,9 @@
 /** The crash test of the served API at full length. */
 
 import { expect, test } from 'vitest';
-import { anySeed, seededRandom } from '../store/sqlite/random.ts';
-import { temporaryFolder } from '../store/temporary-folder.ts';
-import { apiKillRounds } from '../management/kill/api-kill-rounds.ts';
+import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
+import { apiKillRounds } from '../access-keys/kill/api-kill-rounds.ts';
 
 const seed = anySeed();
 

@@ -6,11 +6,11 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../src/lib/clock.ts';
-import { isJsonObject } from '../../src/lib/json.ts';
-import { openLocalAdministrator } from '../../src/management/bootstrap/local-administrator.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { isJsonObject } from '../../src/base/json.ts';
+import { openLocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import { RawClient } from '../contract/raw-client.ts';
-import { KEYS_PATH } from '../management/composed.ts';
+import { KEYS_PATH } from '../access-keys/composed.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compile');

@@ -1,7 +1,7 @@
 /** Ten thousand garbage requests, other ones each time: the seed of a failure is in its name. */
 
 import { expect, test } from 'vitest';
-import { fuzzApi } from '../management/serving/fuzz-api.ts';
+import { fuzzApi } from '../access-keys/serving/fuzz-api.ts';
 
 const COUNT = 10_000;
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000_000);

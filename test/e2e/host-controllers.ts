@@ -1,13 +1,83 @@
 /** What only a real host does: its controllers mirror, rebuild and delete what they find, and its API servers go away. */
 
 import { describe, expect, test } from 'vitest';
-import { isJsonObject } from '../../src/lib/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { isJsonObject } from '../../src/base/json.ts';
+import { slice, whenSlice } from '../scenarios/endpoint-slices.ts';
 import { eventually } from '../scenarios/eventually.ts';
 import { endpoints, ipsOf, service, subset } from '../scenarios/objects.ts';
 import { sharedWorld } from '../scenarios/shared-world.ts';
 import { pair, type NewWorld, type World } from '../scenarios/world.ts';
 
+const SLICE_MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+
 export function hostControllerScenarios(newWorld: NewWorld): void {
+  describe('EndpointSlices beside the host’s controllers', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { sync: { toHost: { endpointSlices: { enabled: true } } } },
+    }));
+
+    test('a custom and a mirrored slice of one Service: exactly these, and nobody changes them', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/svc`;
+      await world.virtual.create('Service', service(key));
+      await world.host.create('Service', service(world.hostKey(key).join('/')));
+      await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.9')] }));
+      const operator = { labels: { [SLICE_MANAGED_BY]: 'mariadb-operator.mariadb.com' } };
+      await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc', operator));
+      // What the virtual cluster's own controllers would have made of the Endpoints.
+      const mirrored = { labels: { [SLICE_MANAGED_BY]: MIRRORING } };
+      await world.virtual.create('EndpointSlice', slice(`${ns}/svc-abcde`, 'svc', mirrored));
+      const slices = () =>
+        world.host.list(
+          'EndpointSlice',
+          world.hostNamespace,
+          `?labelSelector=kubernetes.io/service-name%3D${world.hostName(key)}`,
+        );
+      await eventually(slices, (found) => found.length === 2, { what: 'two slices of the Service' });
+      const custom = await whenSlice(world, `${ns}/custom`, () => true);
+      await world.virtual.merge('EndpointSlice', [ns, 'custom'], {
+        endpoints: [{ addresses: ['10.1.0.2'] }],
+      });
+      await whenSlice(world, `${ns}/custom`, (one) => JSON.stringify(one['endpoints']).includes('10.1.0.2'));
+      await world.settle(daemon);
+      const generations = async () =>
+        (await slices()).map(({ metadata: { name, generation } }) => `${name}@${generation}`).sort();
+      const before = await generations();
+      // Two seconds in which a controller that disagrees would have written.
+      const sinceMs = performance.now();
+      await eventually(generations, () => performance.now() - sinceMs > 2000);
+      expect(await generations()).toEqual(before);
+      expect((await slices()).map(managerOf).sort()).toEqual(
+        ['mariadb-operator.mariadb.com', MIRRORING].sort(),
+      );
+      expect((await whenSlice(world, `${ns}/custom`, () => true)).metadata.uid).toBe(custom.metadata.uid);
+    });
+  });
+
+  describe('EndpointSlices alone beside the host’s controllers', () => {
+    test('a mirrored slice is synced under our name, and the mirroring controller leaves it', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({
+        config: { sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: true } } } },
+      });
+      await world.host.create('Service', service(world.hostKey('default/svc').join('/')));
+      const mirrored = { labels: { [SLICE_MANAGED_BY]: MIRRORING } };
+      await world.virtual.create('EndpointSlice', slice('default/svc-abcde', 'svc', mirrored));
+      const copy = await whenSlice(world, 'default/svc-abcde', () => true);
+      expect(managerOf(copy)).toBe('endpoint-syncer');
+      await world.whenIdle(daemon);
+      const sinceMs = performance.now();
+      const now = await eventually(
+        () => whenSlice(world, 'default/svc-abcde', () => true),
+        () => performance.now() - sinceMs > 2000,
+      );
+      expect(now.metadata).toMatchObject({ uid: copy.metadata.uid, generation: copy.metadata.generation });
+    });
+  });
+
   describe('the host’s controllers', () => {
     const shared = sharedWorld(newWorld);
 
@@ -205,6 +275,10 @@ async function whenStable(world: World, keys: readonly string[]): Promise<void> 
     (stableMs) => stableMs > 1000,
     { timeoutMs: 40_000, what: 'stable copies' },
   );
+}
+
+function managerOf({ metadata: { labels } }: KubeObject): string {
+  return labels?.[SLICE_MANAGED_BY] ?? '';
 }
 
 /** As vCluster would carry it over: on the virtual Service and on the host's. */

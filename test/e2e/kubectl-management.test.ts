@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { startComposed, type Composed } from '../management/composed.ts';
+import { startComposed, type Composed } from '../access-keys/composed.ts';
 import { eventually } from '../scenarios/eventually.ts';
 
 let api: Composed;
@@ -283,7 +283,7 @@ describe('write', () => {
       spec: { ttl: 60 },
     });
     expect(await refusal(`patch oak patched --type=strategic -p '{}'`)).toContain(
-      '415: Unsupported Media Type',
+      'accepted media types include: application/json-patch+json, application/merge-patch+json',
     );
     expect(
       await refusal(`patch oak patched --type=json -p '[{"op":"remove","path":"/spec/nope"}]'`),

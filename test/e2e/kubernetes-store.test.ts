@@ -6,15 +6,15 @@ import { writeFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { loadClusterAccess } from '../../src/cluster/kubeconfig.ts';
-import type { WatchClient } from '../../src/cluster/types.ts';
-import { TerminalError } from '../../src/kube/errors.ts';
+import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
+import type { WatchClient } from '../../src/kube/types.ts';
+import { TerminalError } from '../../src/base/errors.ts';
 import { NAMESPACES } from '../../src/kube/object.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { openKubernetesStore } from '../../src/kubernetes-store/open-store.ts';
-import { systemRandom } from '../../src/lib/random.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
-import { StoreError, type Store } from '../../src/store/types.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openKubernetesStore } from '../../src/apiserver/storage/secrets/open-store.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { StoreError, type Store } from '../../src/apiserver/storage/types.ts';
 import {
   expectHonestAnswers,
   expectNoContradiction,
@@ -25,9 +25,9 @@ import {
   stateOf,
   write,
   type Fact,
-} from '../kubernetes-store/crowd.ts';
-import { clientOf, openReplica, type Replica } from '../kubernetes-store/ground.ts';
-import { storeContract } from '../store/store-contract.ts';
+} from '../apiserver/storage/secrets/crowd.ts';
+import { clientOf, openReplica, type Replica } from '../apiserver/storage/secrets/ground.ts';
+import { storeContract } from '../apiserver/storage/store-contract.ts';
 import { realGround } from './real-ground.ts';
 
 const namespace = `store-${randomBytes(4).toString('hex')}`;

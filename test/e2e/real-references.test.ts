@@ -1,5 +1,6 @@
 /** References and what they bring along, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
 
+import { keyStoreAttacks } from '../attack/key-store.ts';
 import { referenceAttacks } from '../attack/references.ts';
 import { referenceFaultScenarios } from '../scenarios/reference-faults.ts';
 import { referenceScenarios } from '../scenarios/references.ts';
@@ -8,3 +9,4 @@ import { newRealWorld } from './real-ground.ts';
 referenceScenarios(newRealWorld);
 referenceFaultScenarios(newRealWorld);
 referenceAttacks(newRealWorld);
+keyStoreAttacks(newRealWorld);

@@ -1,5 +1,7 @@
 /** Every scenario on real kube-apiservers, the host with its own controllers. */
 
+import { dryRunScenarios } from '../scenarios/dry-run.ts';
+import { endpointSliceScenarios } from '../scenarios/endpoint-slices.ts';
 import { faultScenarios } from '../scenarios/faults.ts';
 import { namespaceScenarios } from '../scenarios/namespaces.ts';
 import { operationScenarios } from '../scenarios/operation.ts';
@@ -7,6 +9,7 @@ import { onHostDeleteScenarios } from '../scenarios/ownership.ts';
 import { patchScenarios } from '../scenarios/patches.ts';
 import { plainDaemonScenarios } from '../scenarios/plain-daemon.ts';
 import { raceScenarios } from '../scenarios/races.ts';
+import { recordedBeforeScenarios } from '../scenarios/recorded-before.ts';
 import { restartScenarios } from '../scenarios/restart.ts';
 import { requireServiceScenarios } from '../scenarios/service-gate.ts';
 import { hostControllerScenarios } from './host-controllers.ts';
@@ -18,7 +21,10 @@ requireServiceScenarios(newRealWorld);
 onHostDeleteScenarios(newRealWorld);
 namespaceScenarios(newRealWorld);
 patchScenarios(newRealWorld);
+endpointSliceScenarios(newRealWorld);
 operationScenarios(newRealWorld);
 raceScenarios(newRealWorld);
+recordedBeforeScenarios(newRealWorld);
 faultScenarios(newRealWorld);
 hostControllerScenarios(newRealWorld);
+dryRunScenarios(newRealWorld);

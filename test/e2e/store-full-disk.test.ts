@@ -4,8 +4,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { verifyDatabase } from '../../src/store/sqlite/verify.ts';
-import { temporaryFolder } from '../store/temporary-folder.ts';
+import { verifyDatabase } from '../../src/apiserver/storage/sqlite/verify.ts';
+import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 
 const CHILD = join(import.meta.dirname, 'store-without-space.ts');
 
@@ -27,6 +27,7 @@ test('a write that finds no space is refused, and later ones succeed when there 
   expect(first).toMatchObject(refused);
   expect(String((first as { message: string }).message)).toMatch(/management\.db cannot (be read|grow)/u);
   expect(await ask('fill')).toMatchObject(refused);
+  expect(await ask('check')).toEqual({ isWritable: false });
   const { problems, objects } = verifyDatabase(file);
   expect({ problems, written: objects }).toEqual({
     problems: [],
@@ -34,6 +35,7 @@ test('a write that finds no space is refused, and later ones succeed when there 
   });
 
   execFileSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited']);
+  expect(await ask('check')).toEqual({ isWritable: true });
   const { written, revision } = (await ask('one')) as { written: number; revision: number };
   expect([written, revision]).toEqual([objects + 1, objects + 2]);
   child.stdin.end();

@@ -2,9 +2,9 @@
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { killRounds } from '../store/sqlite/kill-rounds.ts';
-import { anySeed, seededRandom } from '../store/sqlite/random.ts';
-import { temporaryFolder } from '../store/temporary-folder.ts';
+import { killRounds } from '../apiserver/storage/sqlite/kill-rounds.ts';
+import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 
 const seed = anySeed();
 

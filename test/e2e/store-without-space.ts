@@ -2,8 +2,8 @@
 
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { StoreError } from '../../src/store/types.ts';
+import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';
+import { StoreError } from '../../src/apiserver/storage/types.ts';
 
 const [file = ''] = process.argv.slice(2);
 const store = await SqliteStore.open({ file });
@@ -32,6 +32,13 @@ async function fill(): Promise<object> {
 
 for await (const line of createInterface({ input: process.stdin })) {
   if (line === 'fill') writeSync(1, `${JSON.stringify(await fill())}\n`);
+  if (line === 'check') {
+    const isWritable = await store.checkWritable().then(
+      () => true,
+      () => false,
+    );
+    writeSync(1, `${JSON.stringify({ isWritable })}\n`);
+  }
   if (line === 'one') {
     const { revision } = await store.create({ resource: 'things', namespace: '', name: `n${number++}` }, {});
     writeSync(1, `${JSON.stringify({ revision, written: number })}\n`);

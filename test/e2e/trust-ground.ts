@@ -5,11 +5,11 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ManagementConfig } from '../../src/config/types.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { systemRandom } from '../../src/lib/random.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
-import { startManagementApi, type ManagementApi } from '../../src/management/management-api.ts';
-import { silentLogger } from '../../src/observe/logger.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
+import { silentLogger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
 import { startRealClusters, type RealClusters } from './clusters.ts';
@@ -81,6 +81,11 @@ export class Platform implements AsyncDisposable {
     await this.#client?.[Symbol.asyncDispose]();
     await this.#api?.[Symbol.asyncDispose]();
     this.#api = undefined;
+  }
+
+  /** The flags with which `keys` reaches it. */
+  get connection(): readonly string[] {
+    return ['--server', this.#url, '--certificate-authority', join(this.#config.dataDir, 'ca.crt')];
   }
 
   get ca(): string {
@@ -177,20 +182,36 @@ export interface Trust {
   readonly flags: readonly string[];
   /** Blocks that are files in the folder of the page. */
   readonly files: readonly string[];
+  /** The path of this API that is about the cluster, in place of the page's. */
+  readonly target?: string;
+  /** In place of the scope of the page's key for webhooks. */
+  readonly webhookScope?: JsonObject;
+  /** Texts of the page's files that are others here. */
+  readonly replace?: (text: string) => string;
 }
+
+const PAGE_TARGET = '/kubernetes/cluster/cluster-a/';
 
 /** The real cluster `cluster-a`, in which everybody called `alice` may read pods. */
 export class TrustingCluster implements AsyncDisposable {
   readonly #folder: string;
   readonly #clusters: RealClusters;
 
-  static async start(platform: Platform, { flags, files }: Trust): Promise<TrustingCluster> {
+  static async start(platform: Platform, trust: Trust): Promise<TrustingCluster> {
+    const { flags, files, target = PAGE_TARGET, webhookScope, replace = (text) => text } = trust;
     const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-trusting-'));
     writeFileSync(join(folder, 'ca.crt'), platform.ca);
     const webhooks = `webhooks-${folder.slice(-6).toLowerCase()}`;
-    const key = await platform.key('cluster-a-webhooks.yaml', webhooks);
+    const key = await platform.key(
+      'cluster-a-webhooks.yaml',
+      webhooks,
+      webhookScope === undefined ? {} : { scope: webhookScope },
+    );
     writeFileSync(join(folder, 'key'), key, { mode: 0o600 });
-    for (const file of files) writeFileSync(join(folder, file), platform.block(file, folder));
+    for (const file of files) {
+      const text = platform.block(file, folder).replaceAll(PAGE_TARGET, target);
+      writeFileSync(join(folder, file), replace(text));
+    }
     const virtualFlags = flags.flatMap((name) => platform.block(name, folder).trim().split('\n'));
     const clusters = await startRealClusters({ host: false, virtualFlags });
     const cluster = new TrustingCluster(folder, clusters);
@@ -201,6 +222,12 @@ export class TrustingCluster implements AsyncDisposable {
   private constructor(folder: string, clusters: RealClusters) {
     this.#folder = folder;
     this.#clusters = clusters;
+  }
+
+  /** Its address, the file with its authority, and kubectl. */
+  get place(): { readonly url: string; readonly caFile: string; readonly kubectl: string } {
+    const { virtual, kubectl } = this.#clusters;
+    return { url: virtual.url, caFile: virtual.caFile, kubectl };
   }
 
   async #grant(): Promise<void> {
@@ -216,6 +243,11 @@ export class TrustingCluster implements AsyncDisposable {
   /** kubectl with this token and nothing else, as the page shows it. */
   kubectl(token: string, command: string): Promise<Output> {
     return this.#run(token, command);
+  }
+
+  /** The same of a client that knows nothing of the cluster yet. */
+  kubectlWithoutCache(token: string, command: string): Promise<Output> {
+    return this.#run(token, command, mkdtempSync(join(this.#folder, 'cache-')));
   }
 
   /** The lines after `$ ` of a block, one shell for all of them; answers what they print. */
@@ -240,10 +272,10 @@ export class TrustingCluster implements AsyncDisposable {
     return { printed, documented: lines.filter((line) => !line.startsWith('$ ')).join('\n') };
   }
 
-  #run(token: string, command: string): Promise<Output> {
+  #run(token: string, command: string, cache = join(this.#folder, 'cache')): Promise<Output> {
     const { url, caFile } = this.#clusters.virtual;
     const args = [`--server=${url}`, `--certificate-authority=${caFile}`, `--token=${token}`];
-    const env = { ...process.env, KUBECONFIG: '/dev/null', KUBECACHEDIR: join(this.#folder, 'cache') };
+    const env = { ...process.env, KUBECONFIG: '/dev/null', KUBECACHEDIR: cache };
     return new Promise((resolve) => {
       const all = [...args, ...command.split(' ')];
       execFile(this.#clusters.kubectl, all, { env }, (error, out, err) => {

@@ -12,6 +12,11 @@ const FORGOTTEN = { timeoutMs: 40_000 };
 const REACHES_B = { scope: { clusters: [{ cluster: 'cluster-b' }] } };
 
 const SIGNED: Trust = { flags: ['signed-tokens.flags'], files: ['authentication.yaml'] };
+/** What goes with access reviews. */
+const SIGNED_WITH_REVIEWS: Trust = {
+  flags: ['signed-tokens-with-reviews.flags'],
+  files: ['authentication-with-reviews.yaml'],
+};
 const REVIEWED: Trust = { flags: ['token-reviews.flags'], files: ['tokenreviews.kubeconfig'] };
 
 let platform: Platform;
@@ -179,7 +184,7 @@ describe.each<[string, Trust]>([
   ],
   ['flags', { flags: ['access-reviews.flags'], files: ['accessreviews.kubeconfig'] }],
 ])('access reviews by %s', (how, reviews) => {
-  const a = cluster(together(SIGNED, REVIEWED, reviews));
+  const a = cluster(together(SIGNED_WITH_REVIEWS, REVIEWED, reviews));
   const name = (what: string): string => `${how}-${what}`;
 
   test('inside the scope RBAC decides', async () => {

@@ -17,6 +17,8 @@ export interface ProxiedRequest {
   /** POST, PUT, PATCH or DELETE of anything but reviews and Events. */
   readonly isWrite: boolean;
   readonly body: Buffer;
+  /** When it was complete, on the clock of `performance`. */
+  readonly atMs: number;
 }
 
 export type Verdict =
@@ -28,6 +30,8 @@ export type Verdict =
       readonly reason: string;
       readonly retryAfter?: number;
     }
+  /** Answered by the proxy with 200 and this body, never reaches the API server. */
+  | { readonly kind: 'pretend'; readonly body: string }
   /** The connection is cut before the request reaches the API server. */
   | { readonly kind: 'cut' }
   /** The API server does it, the answer never arrives. */
@@ -108,6 +112,8 @@ export class ApiProxy implements AsyncDisposable {
       message.socket.destroy();
     } else if (verdict.kind === 'refuse') {
       refuse(response, verdict);
+    } else if (verdict.kind === 'pretend') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(verdict.body);
     } else if (asked.isWatch) {
       await this.#relayWatch(asked, message, response);
     } else {
@@ -181,7 +187,7 @@ async function read(message: IncomingMessage): Promise<ProxiedRequest> {
   const isWatch = method === 'GET' && /[?&]watch=(true|1)/.test(path);
   const isWrite =
     method !== 'GET' && !/\/(events|selfsubjectaccessreviews|selfsubjectrulesreviews)\b/.test(path);
-  return { method, path, isWatch, isWrite, body: Buffer.concat(chunks) };
+  return { method, path, isWatch, isWrite, body: Buffer.concat(chunks), atMs: performance.now() };
 }
 
 function refuse(response: ServerResponse, verdict: Extract<Verdict, { kind: 'refuse' }>): void {

@@ -1,7 +1,7 @@
 /** Create, update, delete; what of an object goes to the host, and under which names. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
 import type { SharedWorld } from './shared-world.ts';
 import { pair } from './world.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { eventually, type WaitOptions } from './eventually.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
@@ -20,6 +20,11 @@ const KINDS = {
     prefix: '/apis/discovery.k8s.io/v1',
     apiVersion: 'discovery.k8s.io/v1',
     plural: 'endpointslices',
+  },
+  Lease: {
+    prefix: '/apis/coordination.k8s.io/v1',
+    apiVersion: 'coordination.k8s.io/v1',
+    plural: 'leases',
   },
   Gadget: { prefix: '/apis/example.com/v1', apiVersion: 'example.com/v1', plural: 'gadgets' },
   Role: { prefix: `/apis/${RBAC}`, apiVersion: RBAC, plural: 'roles' },

@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AccessRequest, Authorizer } from '../../src/api/authorizer.ts';
-import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/api/embedded-cluster.ts';
+import type { AccessRequest, Authorizer } from '../../src/apiserver/request/authorizer.ts';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { gadgets } from './gadgets.ts';
 import { World, type ClusterName, type Ground, type NewWorld, type Rule } from './world.ts';
 

@@ -1,6 +1,7 @@
 /** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
 import { newEmbeddedWorld } from './embedded-ground.ts';
+import { endpointSliceScenarios } from './endpoint-slices.ts';
 import { namespaceScenarios } from './namespaces.ts';
 import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
@@ -14,3 +15,4 @@ onHostDeleteScenarios(newEmbeddedWorld);
 restartScenarios(newEmbeddedWorld);
 namespaceScenarios(newEmbeddedWorld);
 patchScenarios(newEmbeddedWorld);
+endpointSliceScenarios(newEmbeddedWorld);

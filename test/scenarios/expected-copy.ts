@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { subsetsOf, type Address } from './objects.ts';
 
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';

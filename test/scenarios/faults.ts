@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import type { ApiProxy, ProxiedRequest, ProxyBehaviour, Verdict } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
@@ -53,6 +53,33 @@ export function faultScenarios(newWorld: NewWorld): void {
       host.behaviour = {};
       await world.settle(daemon);
       expect(log.of(world.hostName('default/lost'))).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
+    });
+
+    test('a write that only seems to have been done is done', async () => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
+      await world.virtual.create('Endpoints', endpoints('default/a'));
+      await world.whenCopied('default/a');
+      const [namespace, name] = world.hostKey('default/a');
+      const object = { apiVersion: 'v1', kind: 'Endpoints' };
+      const answers: JsonObject[] = [
+        {},
+        { ...object, metadata: { name, namespace } },
+        { ...object, metadata: { name: 'other', namespace, uid: 'u', resourceVersion: '999999' } },
+        { ...object, kind: 'Service', metadata: { name, namespace, uid: 'u', resourceVersion: '999999' } },
+      ];
+      for (const [index, answer] of answers.entries()) {
+        const body = JSON.stringify(answer);
+        host.behaviour = once(({ isWrite }) => isWrite, { kind: 'pretend', body });
+        await world.virtual.merge('Endpoints', ['default', 'a'], { subsets: [subset(`10.1.1.${index}`)] });
+        await world.whenCopy('default/a', (copy) => ipsOf(copy)[0] === `10.1.1.${index}`);
+      }
+      host.behaviour = once(({ method }) => method === 'DELETE', { kind: 'pretend', body: '{}' });
+      await world.virtual.delete('Endpoints', 'default', 'a');
+      await world.whenNoCopy('default/a');
+      await world.settle(daemon);
+      expect(await world.copies()).toHaveLength(0);
     });
 
     test.for(['host', 'virtual'] as const)('the %s API server gone and back, work goes on', async (side) => {
@@ -125,7 +152,9 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
   await world.virtual.create('Endpoints', endpoints('default/recreated', { labels: { new: '1' } }));
   await world.virtual.create('Service', service('default/taken'));
   await world.virtual.create('Endpoints', endpoints('default/taken'));
-  await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/')));
+  // Left behind by the host's endpoints controller, which is what may be taken over.
+  const labels = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
+  await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/'), { labels }));
   await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
   for (const [name, value] of [
     ['changed-there', 'host'],

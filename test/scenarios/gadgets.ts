@@ -1,11 +1,11 @@
 /** A custom resource for tests: namespaced, with a status of its own. Real clusters get a CustomResourceDefinition, embedded ones serve it. */
 
-import { META_TYPES } from '../../src/api/kinds/meta-types.ts';
-import { defineResource, type ResourceDefinition } from '../../src/api/resource-definition.ts';
-import { TypeTable } from '../../src/api/schema/notation.ts';
-import { subdomainProblem } from '../../src/api/validation/names.ts';
+import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
+import { defineResource, type ResourceDefinition } from '../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../src/apiserver/schema/notation.ts';
+import { subdomainProblem } from '../../src/apiserver/validation/names.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import type { TestCluster } from './cluster-client.ts';
 import { eventually } from './eventually.ts';
 import type { World } from './world.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf } from './objects.ts';
 import type { Shared, SharedWorld } from './shared-world.ts';
@@ -155,6 +155,24 @@ export function metadataScenarios(shared: SharedWorld): void {
         '1',
       ]);
       expect(annotationOf(await world.getCopy(key), LAST_SYNCED)).toBeDefined();
+    });
+
+    test('of bookkeeping never cross, in either direction, and are corrected on the host', async () => {
+      const { world, daemon } = shared();
+      const imported = 'vcluster.loft.sh/object-imported';
+      const key = await synced(shared(), { annotations: { a: '1' } });
+      await touchHost(key, { annotations: { [imported]: 'true', b: '1' } });
+      await world.whenVirtual(key, (o) => annotationOf(o, 'b') === '1');
+      await world.whenCopy(key, (o) => annotationOf(o, imported) === undefined);
+      await touchVirtual(key, { annotations: { [imported]: 'true', a: '2' } });
+      await world.whenCopy(key, (o) => annotationOf(o, 'a') === '2');
+      await world.settle(daemon);
+      expect(annotationOf(await world.getCopy(key), imported)).toBeUndefined();
+      expect((await world.getVirtual(key)).metadata.annotations).toEqual({
+        a: '2',
+        b: '1',
+        [imported]: 'true',
+      });
     });
 
     test('settle after a change in at most two writes of ours, then none', async () => {

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, subset, subsetsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';

@@ -1,7 +1,7 @@
 /** Small builders for the objects that scenarios create. */
 
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 
 export interface Address {
   ip: string;

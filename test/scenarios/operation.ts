@@ -3,10 +3,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { JsonObject } from '../../src/lib/json.ts';
+import type { JsonObject } from '../../src/base/json.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';
+import { configMap, importedTo, named, referencePatches } from './reference-objects.ts';
 import { pair, type NewWorld, type Rule, type World } from './world.ts';
 import type { Daemon } from './daemon.ts';
 
@@ -31,6 +32,7 @@ export function operationScenarios(newWorld: NewWorld): void {
         'rest_client_requests_total',
       ])
         expect(text).toContain(name);
+      expect(await daemon.metric('leader_election_master_status')).toBe(1);
       expect(daemon.stdout).toBe('');
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
@@ -82,32 +84,51 @@ export function operationScenarios(newWorld: NewWorld): void {
       ]);
     });
 
-    test('leaves an object alone that another writer keeps overwriting, and says so', async () => {
+    test('corrects an object that another writer keeps overwriting with growing pauses, and says so', async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       await world.virtual.create('Endpoints', endpoints('default/fought'));
       await world.virtual.create('Endpoints', endpoints('default/peace'));
       await world.whenCopied('default/fought');
-      const path = `/api/v1/namespaces/${world.hostNamespace}/endpoints/${world.hostName('default/fought')}`;
       for (let round = 0; round < 12; round++) {
         if ((await world.eventsOn('default/fought', 'Contested')).length > 0) break;
-        const theirs = { subsets: [subset(`10.66.0.${round + 1}`)] };
-        await world.host.request(
-          'PATCH',
-          `${path}?fieldManager=other-tool`,
-          theirs,
-          'application/merge-patch+json',
-        );
+        await overwrite(world, 'default/fought', `10.66.0.${round + 1}`);
         await world.settle(daemon);
       }
       const note = await world.whenEvent('default/fought', 'Contested');
       expect(note).toContain('other-tool');
-      await world.settle(daemon);
-      expect(ipsOf(await world.getCopy('default/fought'))[0]).toMatch(/^10\.66\./);
       await world.virtual.merge('Endpoints', ['default', 'peace'], {
         metadata: { labels: { still: 'works' } },
       });
       await world.whenCopied('default/peace');
+      expect(ipsOf(await world.whenCopied('default/fought', { timeoutMs: 15_000 }))).toEqual(['10.1.0.1']);
+    });
+
+    test('corrects 30 edits of a copy in a row within 15 s of the last', { timeout: 60_000 }, async () => {
+      await using world = await newWorld();
+      await world.startDaemon();
+      await world.virtual.create('Endpoints', endpoints('default/fought'));
+      await world.whenCopied('default/fought');
+      for (let i = 0; i < 30; i++) await overwrite(world, 'default/fought', `10.66.1.${i + 1}`);
+      expect(ipsOf(await world.whenCopied('default/fought', { timeoutMs: 15_000 }))).toEqual(['10.1.0.1']);
+    });
+
+    test('writes a change of the virtual object at once, contested or not', { timeout: 60_000 }, async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon();
+      const key = 'default/fought';
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+      // Each correction is overwritten once more, so that the next one waits for seconds.
+      for (let round = 0; round < 7; round++) {
+        await overwrite(world, key, `10.66.2.${round + 1}`);
+        await world.whenIdle(daemon);
+        if (round >= 4) await world.whenCopied(key, { timeoutMs: 10_000 });
+      }
+      await overwrite(world, key, '10.66.2.99');
+      await world.whenIdle(daemon);
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+      expect(ipsOf(await world.whenCopied(key, { timeoutMs: 1500 }))).toEqual(['10.1.0.2']);
     });
 
     test('twice at the same time, as two leaders for a moment: they agree and come to rest', async () => {
@@ -132,38 +153,6 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(logs.flatMap((log) => world.writesIn(log))).toEqual([]);
       for (const key of keys) await world.virtual.delete('Endpoints', ...pair(key));
       for (const key of keys) await world.whenNoCopy(key);
-    });
-
-    test('in a dry run writes nothing and logs what it would write', async () => {
-      await using world = await newWorld();
-      const before = await world.startDaemon();
-      for (const name of ['changed', 'deleted', 'same'])
-        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
-      await world.settle(before);
-      await before.terminate();
-      await world.virtual.create('Endpoints', endpoints('default/new'));
-      await world.virtual.delete('Endpoints', 'default', 'deleted');
-      await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });
-      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
-      const daemon = await world.startDaemon({
-        args: ['--dry-run'],
-        kubeconfigs: { host: host.path, virtual: virtual.path },
-      });
-      await world.virtual.create('Endpoints', endpoints('default/while-it-runs'));
-      const lines = await eventually(
-        () => daemon.stderr,
-        (text) =>
-          ['new', 'deleted', 'changed', 'while-it-runs'].every((name) =>
-            text.includes(world.hostName(`default/${name}`)),
-          ),
-        { what: 'the log of the dry run' },
-      );
-      await world.whenIdle(daemon);
-      expect(lines).not.toContain(world.hostName('default/same'));
-      const changing = [...host.requests, ...virtual.requests].filter(
-        ({ method, path }) => method !== 'GET' && !path.includes('selfsubject'),
-      );
-      expect(changing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
     });
   });
 
@@ -217,6 +206,55 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
+    test("overlays vCluster's own values file, and both are reloaded", async () => {
+      await using world = await newWorld();
+      /** vCluster's values: our section in them, or endpoints.enabled: true, would stop vCluster. */
+      const writeValues = (...patches: JsonObject[]): void => {
+        const endpointSlices = { enabled: false };
+        const toHost = { endpoints: { enabled: false, patches }, endpointSlices };
+        world.file(
+          'values.yaml',
+          stringify({ controlPlane: { coredns: { enabled: true } }, sync: { toHost } }),
+        );
+      };
+      writeValues(UPPER);
+      // Relative to the configuration file, which is in the same folder.
+      const daemon = await world.startDaemon({
+        config: { endpointSyncer: { vclusterConfig: 'values.yaml' } },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      writeValues(LOWER);
+      await noteIs('mixed');
+
+      await rewrite(daemon, (config) => ({ ...config, ...patched() }));
+      await noteIs('MiXed');
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+
+    test('a reload says nothing about imports that are intact', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: referencePatches() });
+      await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
+      await world.virtual.create('Endpoints', named('default/web', { config: 'settings' }));
+      await importedTo(world, 'ConfigMap', 'default/settings');
+      await world.settle(daemon);
+      const copy = await importedTo(world, 'ConfigMap', 'default/settings');
+      const earlier = daemon.log.length;
+      const off = { secrets: { enabled: false } };
+      await rewrite(daemon, (config) => ({ ...config, ...referencePatches(off) }));
+      await eventually(
+        () => daemon.stderr,
+        (text) => text.includes('configuration reloaded'),
+      );
+      await world.settle(daemon);
+      expect(daemon.log.slice(earlier).filter(({ level }) => level !== 'info')).toEqual([]);
+      expect(await importedTo(world, 'ConfigMap', 'default/settings')).toEqual(copy);
+    });
+
     test('can switch syncing off and on, and move what is synced to other namespaces', async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
@@ -231,6 +269,11 @@ function reloadScenarios(newWorld: NewWorld): void {
       await eventually(
         () => daemon.stderr,
         (text) => /reloaded/i.test(text),
+      );
+      await eventually(
+        () => daemon.log.find(({ copies }) => copies !== undefined),
+        (line) => line?.['copies'] === 1 && String(line['command']).startsWith('endpoint-syncer cleanup'),
+        { what: 'a line that counts the copies that are left' },
       );
       await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.12')] });
       await rewrite(daemon, (config) => ({ ...config, sync: {} }));
@@ -279,10 +322,9 @@ function badStartScenarios(newWorld: NewWorld): void {
       const host = world.file('few.kubeconfig', await world.ground.userKubeconfig('host', without('delete')));
       const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
       expect(await daemon.exited).toEqual({ code: 1, signal: null });
-      const named = daemon.stderr
-        .split('\n')
-        .filter((line) => !line.startsWith('{') && line.includes('delete'));
+      const named = daemon.stderr.split('\n').filter((line) => line.includes('delete'));
       expect(named).toHaveLength(1);
+      expect(daemon.log.map(({ msg }) => msg)).toEqual(['starting', 'right is missing', 'cannot start']);
       for (const word of ['endpoints', world.hostNamespace, 'host']) expect(named[0]).toContain(word);
       expect(daemon.stderr).not.toMatch(/\bcreate endpoints/);
     });
@@ -339,8 +381,8 @@ function badStartScenarios(newWorld: NewWorld): void {
       );
       const daemon = await world.spawnDaemon({ kubeconfigs: { virtual } });
       expect((await daemon.exited).code).toBe(1);
-      expect(plain(daemon)).toMatch(/\bvirtual\b/);
-      expect(plain(daemon)).toMatch(/401|unauthori[sz]ed|credential/i);
+      expect(cannotStart(daemon)).toMatch(/\bvirtual\b/);
+      expect(cannotStart(daemon)).toMatch(/401|unauthori[sz]ed|credential/i);
       expect(daemon.stderr).not.toContain('wrong-token');
     });
 
@@ -357,6 +399,18 @@ function badStartScenarios(newWorld: NewWorld): void {
   });
 }
 
+/** A write of another field manager on the copy of `key`. */
+async function overwrite(world: World, key: string, ip: string): Promise<void> {
+  const path = `/api/v1/namespaces/${world.hostNamespace}/endpoints/${world.hostName(key)}`;
+  const theirs = { subsets: [subset(ip)] };
+  await world.host.request(
+    'PATCH',
+    `${path}?fieldManager=other-tool`,
+    theirs,
+    'application/merge-patch+json',
+  );
+}
+
 /** What sync.toHost.endpoints needs at least, in the single-namespace mode. */
 export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual', Rule[]> {
   const rule = (namespace: string, group: string, resource: string, ...verbs: string[]): Rule => ({
@@ -368,6 +422,7 @@ export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual'
   return {
     host: [
       rule(hostNamespace, '', 'endpoints', 'get', 'list', 'watch', 'create', 'update', 'patch', 'delete'),
+      rule(hostNamespace, '', 'services', 'get'),
     ],
     virtual: [
       rule('', '', 'endpoints', 'get', 'list', 'watch', 'update', 'patch'),
@@ -389,10 +444,10 @@ function kubeconfig(server: string, token: string): string {
   });
 }
 
-/** What is meant for people: the lines on stderr that are not JSON. */
-function plain(daemon: Daemon): string {
-  return daemon.stderr
-    .split('\n')
-    .filter((line) => !line.startsWith('{'))
-    .join('\n');
+/** Why it did not start, which is said once, in the format of the log. */
+function cannotStart(daemon: Daemon): string {
+  const reasons = daemon.log.filter(({ msg }) => msg === 'cannot start').map(({ reason }) => String(reason));
+  expect(reasons).toHaveLength(1);
+  expect(daemon.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
+  return reasons[0] ?? '';
 }

@@ -10,6 +10,10 @@ import { pair, type NewWorld, type World } from './world.ts';
 
 const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 
+const OBJECT_NAME = 'vcluster.loft.sh/object-name';
+/** What the host's endpoints controller writes since Kubernetes 1.33. */
+const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
+
 export function ownershipScenarios(shared: SharedWorld): void {
   describe('a host object that is not ours', () => {
     test('is never touched; when it goes, the copy is made', async () => {
@@ -67,7 +71,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/left`;
       const left = await putOnHost(world, key, {
-        labels: { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' },
+        labels: BY_CONTROLLER,
         annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': '2026-01-01T00:00:00Z' },
         subsets: [subset('10.9.9.9')],
       });
@@ -79,12 +83,43 @@ export function ownershipScenarios(shared: SharedWorld): void {
       await world.settle(daemon);
       expect(log.of(world.hostName(key))).toEqual(['MODIFIED']);
       expect((await world.getVirtual(key)).metadata.annotations).toBeUndefined();
+      expect(await world.whenEvent(key, 'TakenOver')).toContain(world.hostName(key));
+    });
+
+    test('is foreign without proof that the controller created it, and outlives the virtual object', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/unproven`;
+      const foreign = await putOnHost(world, key, {});
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenEvent(key, 'NotManaged');
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+      await world.virtual.delete('Endpoints', ...pair(key));
+      await world.settle(daemon);
+      expect(await world.getCopy(key)).toEqual(foreign);
+    });
+
+    test('is taken over only when the host Service has lost its selector', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/selected`;
+      const hostService = world.hostKey(key);
+      await world.host.create('Service', service(hostService.join('/'), { app: 'nothing' }));
+      await world.host.when('Endpoints', hostService, (found) => found !== undefined || !isReal(world));
+      const left = (await world.findCopy(key)) ?? (await putOnHost(world, key, { labels: BY_CONTROLLER }));
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.settle(daemon);
+      expect((await world.getCopy(key)).metadata.annotations ?? {}).not.toHaveProperty(OBJECT_NAME);
+      await world.host.merge('Service', hostService, { spec: { selector: null } });
+      const copy = await world.whenCopied(key, { timeoutMs: 20_000 });
+      expect(copy.metadata.uid).toBe(left.metadata.uid);
     });
 
     test('is taken over as soon as the virtual Service appears', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/waits`;
-      await putOnHost(world, key, {});
+      await putOnHost(world, key, { labels: BY_CONTROLLER });
       await world.virtual.create('Endpoints', endpoints(key));
       await world.whenEvent(key, 'NotManaged');
       await refuseOften(world, daemon, key);
@@ -160,6 +195,16 @@ export function ownershipScenarios(shared: SharedWorld): void {
       await world.settle(daemon);
       await world.whenCopied(key);
       expect((await world.getCopy(key)).metadata.uid).toBe(copy.metadata.uid);
+    });
+
+    test('gets a missing marker back', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/unmarked`;
+      await world.virtual.create('Endpoints', endpoints(key));
+      const copy = await world.whenCopied(key);
+      await world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { [MARKER]: null } } });
+      await world.whenCopy(key, ({ metadata }) => metadata.labels?.[MARKER] === world.vcluster);
+      expect((await world.whenCopied(key)).metadata.uid).toBe(copy.metadata.uid);
     });
 
     test('is made again when somebody deletes it', async () => {
@@ -287,6 +332,10 @@ async function refuseOften(world: World, daemon: Daemon, key: string): Promise<v
     await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { round: `${round}` } } });
     await world.settle(daemon);
   }
+}
+
+function isReal({ ground }: World): boolean {
+  return ground.kind === 'real';
 }
 
 /** An object at the place of `key`'s copy that this syncer did not make. */

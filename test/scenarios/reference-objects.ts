@@ -1,8 +1,8 @@
 /** Builders for scenarios about references. */
 
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonObject } from '../../src/lib/json.ts';
-import { hostNameShort } from '../../src/translate/names.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { hostNameShort } from '../../src/syncer/translate/names.ts';
 import { endpoints } from './objects.ts';
 import { pair, type World } from './world.ts';
 

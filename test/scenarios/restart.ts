@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf, subset } from './objects.ts';

@@ -1,7 +1,7 @@
 /** Endpoints of a Service with a selector belong to the host's own controller; all others are synced. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/base/json.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { sharedWorld, type SharedWorld } from './shared-world.ts';
 import { pair, type NewWorld } from './world.ts';

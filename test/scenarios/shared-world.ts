@@ -11,6 +11,9 @@ export interface Shared {
   readonly namespace: () => Promise<string>;
 }
 
+/** Two clusters, and a daemon that may serve the key and token API, on a machine with other work. */
+const START_MAX_MS = 30_000;
+
 /** What `sharedWorld` opened; only while tests run. */
 export type SharedWorld = () => Shared;
 
@@ -29,7 +32,7 @@ export function sharedWorld(
       return name;
     };
     shared = { world, daemon, namespace };
-  });
+  }, START_MAX_MS);
   afterAll(async () => {
     await shared?.world[Symbol.asyncDispose]();
   });

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/lib/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import { Guardian } from '../e2e/guardian.ts';
 import { ApiProxy } from './api-proxy.ts';
 import { TestCluster, type KindName } from './cluster-client.ts';
@@ -300,9 +300,9 @@ export class World implements AsyncDisposable, Placement {
   }
 
   /** Events of events.k8s.io on this object with this reason. */
-  async eventsOn(key: string, reason: string): Promise<KubeObject[]> {
+  async eventsOn(key: string, reason: string, kind: KindName = 'Endpoints'): Promise<KubeObject[]> {
     const [namespace, name] = pair(key);
-    const { metadata } = await this.virtual.get('Endpoints', namespace, name);
+    const { metadata } = await this.virtual.get(kind, namespace, name);
     const all = await this.virtual.list('Event', namespace);
     return all.filter((event) => {
       const regarding = event['regarding'];
@@ -311,9 +311,13 @@ export class World implements AsyncDisposable, Placement {
     });
   }
 
-  async whenEvent(key: string, reason: string, options?: WaitOptions): Promise<string> {
+  async whenEvent(
+    key: string,
+    reason: string,
+    options: WaitOptions & { kind?: KindName } = {},
+  ): Promise<string> {
     const events = await eventually(
-      () => this.eventsOn(key, reason),
+      () => this.eventsOn(key, reason, options.kind),
       (found) => found.length > 0,
       { what: `an Event ${reason} on ${key}`, ...options },
     );
@@ -358,7 +362,7 @@ export class World implements AsyncDisposable, Placement {
 
   /** Kinds that tests refer to; what the cluster keeps for itself stays. */
   async #emptyReferenced(): Promise<void> {
-    for (const kind of ['Secret', 'ConfigMap'] as const) {
+    for (const kind of ['Secret', 'ConfigMap', 'EndpointSlice'] as const) {
       for (const { metadata } of await this.virtual.list(kind, '')) {
         const { namespace = '', name } = metadata;
         if (namespace.startsWith('kube-') || name === 'kube-root-ca.crt') continue;

@@ -1,0 +1,106 @@
+{{/*
+The rules that the configuration needs, as `endpoint-syncer rbac` prints them (a test compares the two): a map with the lists `role`, for the
+release namespace, and `clusterRole`.
+*/}}
+{{- define "endpoint-syncer.rules" -}}
+{{- $config := include "endpoint-syncer.config" . | fromYaml }}
+{{- $syncer := $config.endpointSyncer }}
+{{- $toHost := dig "sync" "toHost" dict $config }}
+{{- $isMapped := dig "namespaces" "enabled" false $toHost }}
+{{- $isLegacy := dig "experimental" "multiNamespaceMode" "enabled" false $config }}
+{{- $all := list "get" "list" "watch" "create" "update" "patch" "delete" }}
+{{- $role := list }}
+{{- $copies := list }}
+{{- $cluster := list }}
+{{- $secrets := list }}
+{{- $syncsEndpoints := dig "endpoints" "enabled" true $toHost }}
+{{- $syncsSlices := dig "endpointSlices" "enabled" false $toHost }}
+{{- $isSynced := or $syncsEndpoints $syncsSlices }}
+{{- if $syncsEndpoints }}
+{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "endpoints") "verbs" $all) }}
+{{- end }}
+{{- if $syncsSlices }}
+{{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" $all) }}
+{{- end }}
+{{- if $isSynced }}
+{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (list "get")) }}
+{{- end }}
+{{- $kinds := dict }}
+{{- if $syncsEndpoints }}
+{{- range (dig "endpoints" "patches" list $toHost) }}
+{{- if .reference }}{{ $_ := set $kinds (printf "%s %s" .reference.apiVersion .reference.kind) .reference }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if $syncsSlices }}
+{{- range (dig "endpointSlices" "patches" list $toHost) }}
+{{- if .reference }}{{ $_ := set $kinds (printf "%s %s" .reference.apiVersion .reference.kind) .reference }}{{ end }}
+{{- end }}
+{{- end }}
+{{- range $id, $kind := $kinds }}
+{{- $rule := include "endpoint-syncer.referenceRule" (dict "kind" $kind "toHost" $toHost) | fromYaml }}
+{{- $copies = append $copies $rule }}
+{{- if has "secrets" $rule.resources }}{{ $secrets = $rule.verbs }}{{ end }}
+{{- end }}
+{{- $api := default dict $config.managementApi }}
+{{- $store := dig "store" "namespace" "" $api }}
+{{- $hasStore := and $api.enabled (eq (dig "store" "driver" "sqlite" $api) "kubernetes") (or (eq $store "") (eq $store .Release.Namespace)) }}
+{{- /* A right on one Secret is part of the right on all of them. */}}
+{{- $readsSecrets := or $hasStore (and $secrets (not $isMapped) (not $isLegacy)) }}
+{{- if and $syncer.virtual.secret (not $readsSecrets) }}
+{{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" (list $syncer.virtual.secret) "verbs" (list "get")) }}
+{{- end }}
+{{- if and $isSynced (dig "leaderElection" "enabled" false $syncer) }}
+{{- $role = append $role (dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") "verbs" (list "get" "create" "update")) }}
+{{- end }}
+{{- if and $isSynced $syncer.createNamespaces }}
+{{- $cluster = append $cluster (dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "create")) }}
+{{- end }}
+{{- with $syncer.owner }}
+{{- if .name }}
+{{- $group := ternary (first (splitList "/" .apiVersion)) "" (contains "/" .apiVersion) }}
+{{- $role = append $role (dict "apiGroups" (list $group) "resources" (list (include "endpoint-syncer.plural" .kind)) "resourceNames" (list .name) "verbs" (list "get")) }}
+{{- end }}
+{{- end }}
+{{- if $hasStore }}
+{{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete")) }}
+{{- end }}
+{{- if $api.enabled }}
+{{- if $api.delegatedAuth }}
+{{- $cluster = append $cluster (dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create")) }}
+{{- $cluster = append $cluster (dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create")) }}
+{{- end }}
+{{- end }}
+{{- if or $isMapped $isLegacy }}
+{{- $cluster = concat $copies $cluster }}
+{{- else }}
+{{- $role = concat $copies $role }}
+{{- end }}
+{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules)) }}
+{{- end }}
+
+{{/* Rights on the host for one kind that a patch names: to write only where its syncing is configured. */}}
+{{- define "endpoint-syncer.referenceRule" -}}
+{{- $group := ternary (first (splitList "/" .kind.apiVersion)) "" (contains "/" .kind.apiVersion) }}
+{{- $plural := include "endpoint-syncer.plural" .kind.kind }}
+{{- $keys := dict "/ConfigMap" "configMaps" "/Secret" "secrets" "networking.k8s.io/Ingress" "ingresses" "networking.k8s.io/NetworkPolicy" "networkPolicies" "/PersistentVolumeClaim" "persistentVolumeClaims" "policy/PodDisruptionBudget" "podDisruptionBudgets" "resource.k8s.io/ResourceClaimTemplate" "resourceClaimTemplates" "resource.k8s.io/ResourceClaim" "resourceClaims" "/ServiceAccount" "serviceAccounts" "discovery.k8s.io/EndpointSlice" "endpointSlices" }}
+{{- $key := get $keys (printf "%s/%s" $group .kind.kind) }}
+{{- $isOn := false }}
+{{- if $key }}
+{{- $isOn = dig $key "enabled" (has $key (list "configMaps" "secrets" "persistentVolumeClaims")) .toHost }}
+{{- else if not (has (printf "%s/%s" $group .kind.kind) (list "/Endpoints" "/Pod" "/Service")) }}
+{{- $isOn = dig "customResources" (printf "%s.%s" $plural $group) "enabled" false .toHost }}
+{{- end }}
+{{- $verbs := list "get" "list" "watch" }}
+{{- if $isOn }}{{ $verbs = concat $verbs (list "create" "update" "delete") }}{{ end }}
+{{- toYaml (dict "apiGroups" (list $group) "resources" (list $plural) "verbs" $verbs) }}
+{{- end }}
+
+{{/* The resource of a kind by the rules of English, which nearly all kinds follow. */}}
+{{- define "endpoint-syncer.plural" -}}
+{{- $word := lower . }}
+{{- if eq $word "endpoints" }}{{ $word }}
+{{- else if regexMatch "(s|x|ch)$" $word }}{{ $word }}es
+{{- else if hasSuffix "y" $word }}{{ trimSuffix "y" $word }}ies
+{{- else }}{{ $word }}s
+{{- end }}
+{{- end }}

@@ -1,0 +1,6 @@
+/** Writes the schema of the chart's values: what the chart adds, around the schema of the configuration file. */
+
+import { writeFileSync } from 'node:fs';
+import { chartSchema, CHART_SCHEMA_FILE } from './chart-values.ts';
+
+writeFileSync(CHART_SCHEMA_FILE, chartSchema());

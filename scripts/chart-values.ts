@@ -1,0 +1,67 @@
+/** The JSON Schema of the Helm chart's values. */
+
+import { join } from 'node:path';
+import type { JsonObject, JsonValue } from '../src/base/json.ts';
+import { configJsonSchema } from '../src/config/schema/json-schema.ts';
+
+export const CHART_SCHEMA_FILE = join(
+  import.meta.dirname,
+  '..',
+  'charts',
+  'endpoint-syncer',
+  'values.schema.json',
+);
+
+const TEXT = { type: 'string' };
+const SWITCH = { type: 'boolean' };
+const OBJECT = { type: 'object' };
+const TEXTS = { type: 'object', additionalProperties: TEXT };
+const LIST = { type: 'array' };
+const OBJECTS = { type: 'array', items: OBJECT };
+
+const VALUES: Readonly<Record<string, JsonObject>> = {
+  sidecar: SWITCH,
+  vclusterConfigSecret: TEXT,
+  replicaCount: { type: 'integer', minimum: 0 },
+  image: section({ repository: TEXT, tag: TEXT, digest: TEXT, pullPolicy: TEXT }),
+  imagePullSecrets: OBJECTS,
+  nameOverride: TEXT,
+  fullnameOverride: TEXT,
+  serviceAccount: section({ create: SWITCH, name: TEXT, annotations: TEXTS }),
+  rbac: section({ create: SWITCH, extraRules: OBJECTS, extraClusterRules: OBJECTS }),
+  extraArgs: { type: 'array', items: TEXT },
+  env: OBJECTS,
+  podAnnotations: TEXTS,
+  podLabels: TEXTS,
+  priorityClassName: TEXT,
+  nodeSelector: TEXTS,
+  tolerations: OBJECTS,
+  affinity: OBJECT,
+  topologySpreadConstraints: OBJECTS,
+  terminationGracePeriodSeconds: { type: 'integer', minimum: 0 },
+  resources: OBJECT,
+  podSecurityContext: OBJECT,
+  securityContext: OBJECT,
+  persistence: section({ enabled: SWITCH, size: TEXT, storageClassName: TEXT, existingClaim: TEXT }),
+  networkPolicy: section({ enabled: SWITCH, metricsFrom: OBJECTS, apiFrom: OBJECTS, egressPorts: LIST }),
+  serviceMonitor: section({ enabled: SWITCH, labels: TEXTS, interval: TEXT }),
+  prometheusRule: section({ enabled: SWITCH, labels: TEXTS }),
+  dashboard: section({ enabled: SWITCH, labels: TEXTS }),
+  global: OBJECT,
+};
+
+/** Text of `values.schema.json`. */
+export function chartSchema(): string {
+  const { $schema, definitions, ...config } = JSON.parse(configJsonSchema()) as JsonObject; // our own
+  const schema = {
+    $schema: $schema ?? null,
+    title: 'Values of the endpoint-syncer chart',
+    ...section({ config: { ...config, required: ['endpointSyncer'] }, ...VALUES }),
+    definitions: definitions ?? {},
+  };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+function section(properties: Readonly<Record<string, JsonValue>>): JsonObject {
+  return { type: 'object', properties: { ...properties }, additionalProperties: false };
+}

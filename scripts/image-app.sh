@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Assembles what the image needs of this project in a folder (first argument): the built program, its production dependencies, and a list of them.
+set -euo pipefail
+out=${1:?folder}
+cd "$(dirname "$0")/.."
+npm run --silent build
+mkdir -p "$out"
+cp -r package.json package-lock.json dist config LICENSE "$out/"
+cd "$out"
+npm ci --omit=dev --ignore-scripts --no-audit --no-fund > /dev/null
+npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json
+# Binaries for other platforms, and what only a compiler or a reader of sources needs.
+node -e '
+const { readdirSync, rmSync } = require("node:fs");
+const { join } = require("node:path");
+const prebuilds = "node_modules/isolated-vm/prebuilds";
+for (const name of readdirSync(prebuilds)) {
+  if (name !== `${process.platform}-${process.arch}`) rmSync(join(prebuilds, name), { recursive: true });
+}
+for (const folder of ["native-example", "src", "vendor"]) rmSync(join("node_modules/isolated-vm", folder), { recursive: true, force: true });
+for (const name of readdirSync("node_modules", { recursive: true })) {
+  if (/\.(d\.[cm]?ts|map|md|tgz)$/.test(name)) rmSync(join("node_modules", name));
+}
+'
+rm -rf package-lock.json
+# Only the user of the container may write here, and only while the image is built.
+install -d -m 0755 compiled && chown 65532:65532 compiled

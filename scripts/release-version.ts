@@ -1,0 +1,28 @@
+/** What `npm version` changes besides package.json: the changelog's heading, the chart's versions, and the manifests made from it. */
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const VERSION = /"version": "([^"]+)"/u.exec(readFileSync(join(ROOT, 'package.json'), 'utf8'))?.[1] ?? '';
+
+edit('CHANGELOG.md', (text) =>
+  text.replace(
+    '## Unreleased\n',
+    `## Unreleased\n\n## ${VERSION} (${new Date().toISOString().slice(0, 10)})\n`,
+  ),
+);
+edit(join('charts', 'endpoint-syncer', 'Chart.yaml'), (text) =>
+  text
+    .replace(/^version: .*$/mu, `version: ${VERSION}`)
+    .replace(/^appVersion: .*$/mu, `appVersion: ${VERSION}`),
+);
+execFileSync(process.execPath, [join(import.meta.dirname, 'write-kustomize.ts')], { stdio: 'inherit' });
+
+function edit(file: string, change: (text: string) => string): void {
+  const path = join(ROOT, file);
+  const [before, after] = [readFileSync(path, 'utf8'), change(readFileSync(path, 'utf8'))];
+  if (before === after) throw new Error(`${file} has no place for version ${VERSION}`);
+  writeFileSync(path, after);
+}

@@ -1,0 +1,50 @@
+/** Who may do what, put together: the authorizer, the rules for writes of keys, the reviews, and callers of the host cluster. */
+
+import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { ClusterClient } from '../../kube/types.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { KeyIndex } from '../types.ts';
+import { ManagementAuthorizer } from './authorizer.ts';
+import { DelegatedAuth } from './delegated-auth.ts';
+import { hostReviews } from './host-reviews.ts';
+import { reviewKinds } from './reviews.ts';
+import type { TokenAuthenticators } from './token-review.ts';
+import { WriteRules } from './write-rules.ts';
+import { Writers } from './writers.ts';
+
+export interface AccessOptions extends TokenAuthenticators {
+  /** Holds `META_TYPES` and `REVIEW_TYPES`. */
+  readonly types: TypeTable;
+  readonly index: KeyIndex;
+  readonly clock: Clock;
+  /** The host cluster, where callers with its tokens are taken. */
+  readonly host: Pick<ClusterClient, 'request'> | undefined;
+}
+
+export interface Access {
+  readonly authorizer: ManagementAuthorizer;
+  /** The reviews, to be served beside keys and tokens. */
+  readonly kinds: readonly ResourceDefinition[];
+  /** Whether the writer may write this key; see `Admission.review`. */
+  reviewAccess(write: ReviewedWrite): Promise<void>;
+  /** Who sent a token of the host cluster; absent: such tokens are not taken. */
+  readonly hostUsers:
+    | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
+    | undefined;
+}
+
+export function createAccess(options: AccessOptions): Access {
+  const { index, clock } = options;
+  const host = options.host && new DelegatedAuth({ host: hostReviews(options.host), clock });
+  const authorizer = new ManagementAuthorizer({ index, clock, host });
+  const rules = new WriteRules({ writers: new Writers(host), index, clock });
+  return {
+    authorizer,
+    kinds: reviewKinds({ ...options, authorizer }),
+    reviewAccess: (write) => rules.review(write),
+    hostUsers: host,
+  };
+}

@@ -1,0 +1,25 @@
+/** The first administrator's key, from which all others come. */
+
+import type { JsonObject } from '../../base/json.ts';
+import { ADMINISTRATORS } from '../identity.ts';
+
+export const FIRST_KEY_NAME = 'bootstrap-admin';
+const FIRST_USER = 'admin';
+
+/** The object to create; `key` makes it have this value. `maxTtlMs` 0: it never expires. */
+export function firstKey(maxTtlMs: number, key?: string): JsonObject {
+  return {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'OwnedAccessKey',
+    metadata: { name: FIRST_KEY_NAME },
+    spec: {
+      displayName: 'First administrator',
+      description: 'Made by keys bootstrap. Make keys of your own with it, then revoke it.',
+      user: FIRST_USER,
+      groups: [ADMINISTRATORS],
+      type: 'User',
+      ttl: Math.floor(maxTtlMs / 1000),
+      ...(key === undefined ? {} : { key }),
+    },
+  };
+}

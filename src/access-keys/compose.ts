@@ -1,0 +1,130 @@
+/** The rooms of the API, each made with what it needs of the others: keys, access, tokens. */
+
+import { randomBytes } from 'node:crypto';
+import type { Answer } from '../apiserver/http/answer.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
+import { META_TYPES } from '../apiserver/schema/meta-types.ts';
+import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/reviews/review-types.ts';
+import { DefinitionTable } from '../apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../apiserver/schema/notation.ts';
+import type { UserInfo } from '../apiserver/request/user.ts';
+import type { ManagementConfig } from '../config/types.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Store } from '../apiserver/storage/types.ts';
+import { createAccess } from './authorization/create-access.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope-types.ts';
+import type { MasterKey } from './credentials/master-key.ts';
+import { createKeys, type Keys } from './keys/create-keys.ts';
+import { KEY_DESCRIPTIONS, KEY_TYPES } from './keys/key-types.ts';
+import type { HostCluster } from './open-store.ts';
+import { createTokens } from './tokens/create-tokens.ts';
+import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-types.ts';
+import type { BearerParts } from './bearer-authenticator.ts';
+
+export interface RoomsOptions {
+  readonly config: ManagementConfig;
+  readonly store: Store;
+  readonly masterKey: MasterKey;
+  readonly host: HostCluster;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface Rooms {
+  readonly table: DefinitionTable;
+  readonly authorizer: Authorizer;
+  readonly keys: Keys;
+  /** Callers with tokens of the host cluster, where they are taken. */
+  readonly hostUsers: BearerParts['host'];
+  /** What anybody may read, by path. */
+  readonly documents: ReadonlyMap<string, () => Promise<Answer>>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** kubectl reads and writes several objects as a `List` of this group version, and takes one only from a server that has it. */
+const OF_LISTS = { group: '', version: 'v1' };
+
+export function createRooms(options: RoomsOptions): Rooms {
+  const { config, store, masterKey, host, clock, random, logger } = options;
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+    ...REVIEW_DESCRIPTIONS,
+    ...SCOPE_DESCRIPTIONS,
+    ...KEY_DESCRIPTIONS,
+    ...TOKEN_DESCRIPTIONS,
+  });
+  const keys = createKeys({
+    store,
+    clock,
+    random,
+    randomBytes,
+    logger,
+    masterKey,
+    types,
+    limits: { maxTtlSeconds: Math.floor(config.maxTtlMs / 1000) },
+    reviewAccess: (write) => access.reviewAccess(write),
+    authorizer: () => access.authorizer,
+  });
+  const tokens = createTokens({
+    store,
+    seal: masterKey.seal,
+    index: keys.index,
+    clock,
+    random,
+    logger,
+    types,
+    issuer: config.issuer,
+    ttls: seconds(config.tokenTtl),
+  });
+  const access = createAccess({
+    types,
+    index: keys.index,
+    clock,
+    host: config.delegatedAuth ? host.connected().client : undefined,
+    authenticateKey: (token) => keys.authenticator.authenticate(token),
+    verifyToken: (token) => tokens.verify(token),
+    used: (user) => keys.used(user),
+  });
+  return {
+    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [OF_LISTS]),
+    authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.used(user)),
+    keys,
+    hostUsers: access.hostUsers,
+    documents: tokens.publicDocuments,
+    start: async () => {
+      await keys.start();
+      await tokens.start();
+    },
+    stop: async () => {
+      await tokens.stop();
+      await keys.stop();
+    },
+  };
+}
+
+function seconds({ defaultMs, maxMs }: ManagementConfig['tokenTtl']): { default: number; max: number } {
+  return { default: Math.floor(defaultMs / 1000), max: Math.floor(maxMs / 1000) };
+}
+
+/** Sees which requests are let through: a request that is refused does not keep a key alive. */
+class CountingAuthorizer implements Authorizer {
+  readonly #inner: Authorizer;
+  readonly #allowed: (user: UserInfo) => void;
+
+  constructor(inner: Authorizer, allowed: (user: UserInfo) => void) {
+    this.#inner = inner;
+    this.#allowed = allowed;
+  }
+
+  async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
+    const decision = await this.#inner.authorize(user, request);
+    if (decision.isAllowed) this.#allowed(user);
+    return decision;
+  }
+
+  visibleTo: NonNullable<Authorizer['visibleTo']> = (user, definition) =>
+    this.#inner.visibleTo?.(user, definition);
+}

@@ -1,0 +1,74 @@
+/** Names of users, groups and extras that mean something to this API. */
+
+import type { UserInfo } from '../apiserver/request/user.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import type { Scope } from './types.ts';
+
+/** Members see and change every key. */
+export const ADMINISTRATORS = 'platform:admins';
+/** Members may ask who a token belongs to and what a user may do, as the webhooks of a cluster must. */
+export const AUTH_DELEGATORS = 'platform:auth-delegators';
+export const AUTHENTICATED = 'system:authenticated';
+
+/** Whom tokens are for: the endpoints of clusters. */
+export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';
+
+/** Keys of `UserInfo.extra`: they travel through a cluster's webhooks from one review to the next. */
+export const EXTRA = {
+  /** UID of the OwnedAccessKey. */
+  keyUid: 'platform.sh/key-uid',
+  keyName: 'platform.sh/key-name',
+  /** Token generation of the key when a token was made. */
+  generation: 'platform.sh/generation',
+  /** Id of the secret that the caller sent, for a key that was rotated. */
+  credentialId: 'platform.sh/credential-id',
+  /** The scope as JSON; absent where there is no restriction. */
+  scope: 'platform.sh/scope',
+} as const;
+
+/** A team is a user of its own, and the group of everybody in it. */
+export function teamGroup(team: string): string {
+  return `platform:team:${team}`;
+}
+
+export interface Subject {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+/** Who a key's `spec` speaks for: its user, its team or its subject, exactly one of which is set in a valid key. */
+export function subjectOf(spec: JsonObject): Subject {
+  const added = Array.isArray(spec['groups'])
+    ? spec['groups'].filter((group) => typeof group === 'string')
+    : [];
+  const { user, team, subject } = spec;
+  if (typeof team === 'string' && team !== '') {
+    return { name: teamGroup(team), groups: [teamGroup(team), ...added] };
+  }
+  const name = typeof user === 'string' && user !== '' ? user : typeof subject === 'string' ? subject : '';
+  return { name, groups: added };
+}
+
+/** The key belongs to this user, or to a team of this user. */
+export function isOwnedBy(spec: JsonObject, user: UserInfo): boolean {
+  const { name } = subjectOf(spec);
+  const { team } = spec;
+  const isTeam = typeof team === 'string' && team !== '';
+  return name !== '' && (name === user.name || (isTeam && user.groups.includes(name)));
+}
+
+export function isAdministrator(user: UserInfo): boolean {
+  return user.groups.includes(ADMINISTRATORS);
+}
+
+/** The scope among the extras; undefined: no restriction. Text that is no scope restricts to nothing. */
+export function scopeOf({ extra }: UserInfo): Scope | undefined {
+  const texts = extra[EXTRA.scope];
+  if (texts === undefined) return undefined;
+  try {
+    const scope: unknown = texts.length === 1 ? JSON.parse(texts[0] ?? '') : undefined;
+    return isJsonObject(scope) ? scope : {};
+  } catch {
+    return {};
+  }
+}

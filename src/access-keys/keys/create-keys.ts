@@ -1,0 +1,111 @@
+/** Everything about OwnedAccessKey, put together: the kind, who a key belongs to, when it was used, and what the server does by itself. */
+
+import type { Admission, ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import type { Authorizer } from '../../apiserver/request/authorizer.ts';
+import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
+import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import type { UserInfo } from '../../apiserver/request/user.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Store } from '../../apiserver/storage/types.ts';
+import type { RandomBytes } from '../credentials/base62.ts';
+import { KeyDigests } from '../credentials/key-digests.ts';
+import type { MasterKey } from '../credentials/master-key.ts';
+import { EXTRA } from '../identity.ts';
+import { ActivityOverlay, KeyActivity } from './key-activity.ts';
+import { KeyAdmission } from './key-admission.ts';
+import { KeyAuthenticator } from './key-authenticator.ts';
+import { KeyCollector } from './key-collector.ts';
+import { KeyIndex } from './key-index.ts';
+import { ownedAccessKeys } from './key-kind.ts';
+import { KeyRemoval } from './key-removal.ts';
+import type { KeyLimits } from './key-validation.ts';
+import { rotateSubresource } from './key-rotation.ts';
+import { StoredKeys } from './stored-key.ts';
+
+/** Where the store notes the last use of keys. */
+const ACTIVITY_NOTES = 'activity';
+
+export interface CreateKeysOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** `node:crypto`'s. */
+  readonly randomBytes: RandomBytes;
+  readonly logger: Logger;
+  readonly masterKey: MasterKey;
+  /** Holds `META_TYPES`, `SCOPE_TYPES` and `KEY_TYPES`. */
+  readonly types: TypeTable;
+  readonly limits: KeyLimits;
+  /** See {@link KeyAdmission}. */
+  reviewAccess(write: ReviewedWrite): Promise<void>;
+  /** Asked when the first owner is reviewed, so it may be made with the index of these keys. */
+  authorizer(): Authorizer;
+}
+
+export interface Keys {
+  readonly definition: ResourceDefinition;
+  readonly index: KeyIndex;
+  readonly authenticator: Pick<KeyAuthenticator, 'authenticate'>;
+  readonly admission: Admission;
+  /** A caller's request was let through: counts as the last use of the key that it came with, if it came with one. */
+  used(user: UserInfo): void;
+  /** Before the first request. Rejects with `StoreError`. */
+  start(): Promise<void>;
+  /** After the last request, before the store closes. */
+  stop(): Promise<void>;
+}
+
+export function createKeys(options: CreateKeysOptions): Keys {
+  const { store, clock, random, randomBytes, logger, masterKey, types, limits } = options;
+  const digests = new KeyDigests(masterKey.pepper);
+  const activity = new KeyActivity({ notes: store.notes(ACTIVITY_NOTES), clock, logger });
+  const index = new KeyIndex({ store, clock, logger, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
+  const overlay = new ActivityOverlay(activity);
+  const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay });
+  const rotate = rotateSubresource({ types, digests, randomBytes, clock });
+  const definition = ownedAccessKeys({ types, clock, limits, forms, rotate });
+  const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
+  const admission = new KeyAdmission({
+    store,
+    index,
+    digests,
+    clock,
+    reviewAccess: (write) => options.reviewAccess(write),
+    authorizer: () => options.authorizer(),
+  });
+  const registry = new ObjectRegistry({ store, clock, random, admission });
+  const deleter = new ObjectDeleter(registry);
+  const removal = new KeyRemoval({ store, registry, deleter, definition, logger });
+  const collector = new KeyCollector({ index, activity, removal, clock, logger });
+  return {
+    definition,
+    index,
+    authenticator,
+    admission,
+    used: (user) => {
+      const key = index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
+      if (key) activity.used(key);
+    },
+    start: async () => {
+      index.onChange(({ now, before }) => {
+        if (before && before.uid !== now?.uid) activity.forget(before.uid);
+      });
+      // Notes first: a key that is noted but not listed afterwards has gone in between or before.
+      await activity.read();
+      await index.start();
+      for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
+      collector.start();
+    },
+    stop: async () => {
+      authenticator.stop();
+      await collector.stop();
+      await index.stop();
+      deleter.close();
+      await activity.stop();
+    },
+  };
+}

@@ -1,0 +1,210 @@
+/** The key and token API: makes every part, hands each its ports, and ends them in order. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { ListenOptions } from '../apiserver/http/http-server.ts';
+import { startServer, type RunningServer } from '../apiserver/http/start-server.ts';
+import { parseBindAddress } from '../base/bind-address.ts';
+import type { ManagementConfig } from '../config/types.ts';
+import { TerminalError } from '../base/errors.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger } from '../base/logger.ts';
+import type { SeriesRegistry } from '../base/metrics/series.ts';
+import { apiServerSeries } from '../apiserver/metrics.ts';
+import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
+import { StoreError, type Store } from '../apiserver/storage/types.ts';
+import { splitPath } from './authorization/target.ts';
+import { BearerAuthenticator } from './bearer-authenticator.ts';
+import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';
+import { LocalAdministrator } from './bootstrap/local-administrator.ts';
+import { openMasterKey } from './credentials/master-key.ts';
+import { HostCluster, openStore } from './open-store.ts';
+import { KEY_STORAGE } from './keys/key-kind.ts';
+import { WatchEnds } from './keys/watch-ends.ts';
+import { createRooms, type Rooms } from './compose.ts';
+import { AuditLog } from './serving/audit-log.ts';
+import { openServingCertificate } from './serving/certificates.ts';
+import { openDocuments } from './serving/open-documents.ts';
+import { RequestLimits } from './serving/request-limits.ts';
+import { serverVersion } from './serving/server-version.ts';
+import { SIGNING_KEYS } from './tokens/signing-key.ts';
+
+export interface ManagementApiOptions {
+  readonly config: ManagementConfig;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Of this program. */
+  readonly version: string;
+  /** Where its series are registered; absent: nothing is measured. */
+  readonly metrics?: SeriesRegistry | undefined;
+  /** Aborts a start that waits for a cluster. */
+  readonly signal: AbortSignal;
+}
+
+export interface ManagementApi extends AsyncDisposable {
+  /** `https://127.0.0.1:8443`, as bound. */
+  readonly url: string;
+  /** Path of the authority that clients must trust; '' where the certificate was given. */
+  readonly caFile: string;
+  /** False until the first key is created, by `keys bootstrap` for example. */
+  readonly hasKeys: boolean;
+  /** Keeps the store, and resets every open connection, as a network would. */
+  disconnect(): void;
+}
+
+/** Listens when it resolves. Rejects with a `TerminalError` where only a person can help: an address that is taken, a file that is wrong. */
+export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
+  try {
+    return await start(options);
+  } catch (error) {
+    // Nobody is served yet who could be asked to try again.
+    throw error instanceof StoreError ? new TerminalError(error.message, { cause: error }) : error;
+  }
+}
+
+async function start(options: ManagementApiOptions): Promise<ManagementApi> {
+  await using undo = new AsyncDisposableStack();
+  const { config, logger, clock } = options;
+  await makeDataDir(config.dataDir, logger);
+  const host = undo.use(new HostCluster(options));
+  const opened = undo.use(await openStore(options, host));
+  const store = options.metrics ? new MeasuredStore(opened, clock, options.metrics) : opened;
+  const madeWith = [KEY_STORAGE, SIGNING_KEYS];
+  const masterKey = await openMasterKey({ dataDir: config.dataDir, store, madeWith, randomBytes, logger });
+  const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
+  const rooms = createRooms({ ...options, store, masterKey, host });
+  undo.defer(() => rooms.stop());
+  await rooms.start();
+  const local = new LocalAdministrator(masterKey.localAdministrator, clock);
+  const server = undo.use(await serve({ ...options, store, audit, rooms, local }));
+  logger.info({ url: server.url, store: config.store.driver }, 'the key and token API is served');
+  const parts = undo.move();
+  return {
+    ...server,
+    get hasKeys() {
+      return server.hasKeys;
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+const ANYBODY_WRITES = 0o002;
+
+/** For its owner alone: keys, database and audit log lie in it. */
+async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    if (((await stat(dataDir)).mode & ANYBODY_WRITES) !== 0) {
+      const what = 'anybody on this machine may put files of their own into the data directory';
+      logger.warn({ dataDir }, `${what}, a master key too: chmod 700`);
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be made: ${why}`, { cause: error });
+  }
+}
+
+interface ServeOptions extends ManagementApiOptions {
+  readonly store: Store;
+  readonly audit: AuditLog;
+  readonly rooms: Rooms;
+  readonly local: LocalAdministrator;
+}
+
+async function serve(options: ServeOptions): Promise<ManagementApi> {
+  await using undo = new AsyncDisposableStack();
+  const { config, clock, logger } = options;
+  const { host, port } = parseBindAddress(config.bindAddress) ?? { host: '127.0.0.1', port: 0 };
+  const certificate = undo.use(
+    await openServingCertificate({
+      ...config.tls,
+      dataDir: config.dataDir,
+      host,
+      names: namesOf(config),
+      clock,
+      logger,
+    }),
+  );
+  const server = undo.use(await listen(options, { host, port, tls: certificate.pair, drainMs: DRAIN_MS }));
+  certificate.follow((pair) => server.renewTls(pair));
+  const ends = undo.use(
+    new WatchEnds({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
+  );
+  options.rooms.keys.index.onChange((change) => ends.changed(change));
+  const parts = undo.move();
+  return {
+    url: `https://${server.address}`,
+    caFile: certificate.authority === undefined ? '' : resolve(config.dataDir, 'ca.crt'),
+    get hasKeys() {
+      return options.rooms.keys.index.size > 0;
+    },
+    disconnect: () => server.disconnect(),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+/** What is under way when the API ends may be finished: a write is acknowledged, a list is whole. */
+const DRAIN_MS = 5_000;
+
+/** Clients reach the API by the host of its issuer too. */
+function namesOf({ issuer }: ManagementConfig): string[] {
+  const name = URL.parse(issuer)?.hostname.replaceAll(/[[\]]/gu, '') ?? '';
+  return name === '' ? [] : [name];
+}
+
+async function listen(
+  { config, clock, random, logger, version, metrics, store, audit, rooms, local }: ServeOptions,
+  address: ListenOptions,
+): Promise<RunningServer> {
+  const { keys, authorizer, table } = rooms;
+  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: rooms.hostUsers });
+  const gitVersion = serverVersion(version);
+  try {
+    return await startServer({
+      table,
+      store,
+      clock,
+      random,
+      logger,
+      authorizer,
+      authenticate: (credentials) => authenticator.authenticate(credentials),
+      splitPath,
+      publicDocuments: openDocuments({ table, version: gitVersion, store, documents: rooms.documents }),
+      version: gitVersion,
+      admission: () => keys.admission,
+      bootstrap: async (registry) => {
+        if (config.bootstrapKeyFile === '') return;
+        await ensureFirstKeyFile({
+          file: config.bootstrapKeyFile,
+          maxTtlMs: config.maxTtlMs,
+          definition: keys.definition,
+          registry,
+          authenticate: (key) => keys.authenticator.authenticate(key),
+          logger,
+        });
+      },
+      throttle: new RequestLimits(clock),
+      audit: (event) => audit.record(event),
+      ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),
+      listen: address,
+    });
+  } catch (error) {
+    throw asListenError(error, config.bindAddress);
+  }
+}
+
+const LISTEN_PROBLEMS: ReadonlySet<string> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']);
+
+function asListenError(error: unknown, bindAddress: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (!(error instanceof Error) || !LISTEN_PROBLEMS.has(code)) return error;
+  const advice =
+    code === 'EADDRINUSE' ? 'does it run already? Choose a free address' : 'choose another address';
+  return new TerminalError(
+    `cannot listen on managementApi.bindAddress ${bindAddress}: ${error.message}; ${advice}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,118 @@
+/** The store that the configuration names, open. */
+
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createClient } from '../kube/client/client.ts';
+import { loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
+import type { WatchClient } from '../kube/types.ts';
+import type { ManagementConfig } from '../config/types.ts';
+import { TerminalError } from '../base/errors.ts';
+import { MASTER_KEY_FILE } from './credentials/master-key.ts';
+import { openKubernetesStore } from '../apiserver/storage/secrets/open-store.ts';
+import { verifySecrets } from '../apiserver/storage/secrets/verify.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger } from '../base/logger.ts';
+import { MemoryStore } from '../apiserver/storage/memory-store.ts';
+import { databaseFile } from '../apiserver/storage/sqlite/database-file.ts';
+import { SqliteStore } from '../apiserver/storage/sqlite/sqlite-store.ts';
+import type { Store, StoreVerdict } from '../apiserver/storage/types.ts';
+
+export interface OpenStoreOptions {
+  readonly config: ManagementConfig;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Aborts the wait for a host cluster that does not answer. */
+  readonly signal: AbortSignal;
+  readonly version: string;
+}
+
+/** Every replica of the API in a namespace shares one store. */
+const SHARED_STORE = 'management';
+
+/** Rejects with a `TerminalError` where only a person can help. */
+export async function openStore(options: OpenStoreOptions, host: HostCluster): Promise<Store> {
+  const { config, clock, random, logger, signal } = options;
+  switch (config.store.driver) {
+    case 'memory':
+      return new MemoryStore();
+    case 'sqlite':
+      await refuseEmptied(config.dataDir);
+      return SqliteStore.open({ file: databaseFile(config.dataDir), clock, logger });
+    case 'kubernetes':
+      return openKubernetesStore({ ...secretsOf(host), clock, random, logger }, signal);
+  }
+}
+
+/** A database without a byte beside a master key has lost its keys: serving without them would hide that. */
+async function refuseEmptied(dataDir: string): Promise<void> {
+  const [database, masterKey] = [databaseFile(dataDir), join(dataDir, MASTER_KEY_FILE)];
+  if ((await sizeOf(database)) !== 0 || (await sizeOf(masterKey)) === undefined) return;
+  throw new TerminalError(
+    `${database} is empty (0 bytes), but ${masterKey} shows that there was a store: put ${database} back from a backup, ` +
+      'or remove it to begin with an empty store',
+  );
+}
+
+/** Bytes; undefined where there is no such file. */
+async function sizeOf(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new TerminalError(`${file} cannot be read: ${String(error)}`, { cause: error });
+  }
+}
+
+/** See {@link verifySecrets}. Throws a `TerminalError` where no cluster or no namespace is named. */
+export function verifySharedStore(
+  { clock, random }: OpenStoreOptions,
+  host: HostCluster,
+): Promise<StoreVerdict> {
+  return verifySecrets({ ...secretsOf(host), clock, random });
+}
+
+function secretsOf(host: HostCluster): { client: WatchClient; namespace: string; name: string } {
+  const { client, storeNamespace: namespace } = host.connected();
+  if (namespace !== '') return { client, namespace, name: SHARED_STORE };
+  throw new TerminalError(
+    'managementApi.store: the kubernetes driver needs a namespace for its Secrets: set managementApi.store.namespace',
+  );
+}
+
+interface HostConnection {
+  readonly client: WatchClient;
+  /** Where the `kubernetes` driver keeps its Secrets. */
+  readonly storeNamespace: string;
+}
+
+/** The host cluster for those parts that need one; nothing is read or opened before one of them asks. */
+export class HostCluster implements AsyncDisposable {
+  readonly #options: OpenStoreOptions;
+  #connection: HostConnection | undefined;
+
+  constructor(options: OpenStoreOptions) {
+    this.#options = options;
+  }
+
+  /** Throws a `TerminalError` when no cluster is named, or its kubeconfig is unusable. */
+  connected(): HostConnection {
+    this.#connection ??= this.#connect();
+    return this.#connection;
+  }
+
+  #connect(): HostConnection {
+    const { config, clock, version } = this.#options;
+    const access = loadClusterAccess(config.host, { clock });
+    const metrics = { requested: () => undefined };
+    const userAgent = `endpoint-syncer/${version}`;
+    const client = createClient({ cluster: 'host', access, clock, metrics, userAgent });
+    const namespace = config.host.namespace || access.namespace;
+    return { client, storeNamespace: config.store.namespace || namespace };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection?.client[Symbol.asyncDispose]();
+  }
+}

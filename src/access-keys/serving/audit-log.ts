@@ -1,0 +1,155 @@
+/** The audit log: a JSON line a request in a file that is turned over by size. It never makes a request wait, and a full disk stops nothing. */
+
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { EXTRA } from '../identity.ts';
+
+export interface AuditLogOptions {
+  /** Older files are `PATH.1`, `PATH.2`, … */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Default 100 MiB. */
+  readonly fileBytesMax?: number;
+  /** Older files that are kept; default 3. */
+  readonly filesKept?: number;
+  /** Default 16 MiB. */
+  readonly queueBytesMax?: number;
+}
+
+/** What a crash can lose at most. */
+const FLUSH_AFTER_MS = 200;
+const FLUSH_AT_BYTES = 64 * 1024;
+const FILE_BYTES_MAX = 100 * 1024 * 1024;
+const FILES_KEPT = 3;
+/** Lines that wait for the disk; more are dropped and counted. */
+const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
+
+export class AuditLog implements AsyncDisposable {
+  readonly #options: AuditLogOptions;
+  #lines: string[] = [];
+  /** Characters in `#lines`. */
+  #size = 0;
+  #dropped = 0;
+  #isFailing = false;
+  #isClosed = false;
+  #timer: Timer | undefined;
+  #writing: Promise<void> | undefined;
+  #file: FileHandle | undefined;
+  #fileBytes = 0;
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+  }
+
+  /** Lines that no file has, since the start. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Returns at once; never throws. */
+  record(event: AuditEvent): void {
+    if (this.#isClosed || this.#size > (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX)) {
+      this.#dropped++;
+      return;
+    }
+    const line = `${JSON.stringify({ ...event, user: withoutScope(event.user) })}\n`;
+    this.#lines.push(line);
+    this.#size += line.length;
+    if (this.#size >= FLUSH_AT_BYTES) this.#flush();
+    else this.#timer ??= this.#options.clock.schedule(FLUSH_AFTER_MS, () => this.#flush());
+  }
+
+  /** Resolves when every line so far is written, or given up. */
+  async flushed(): Promise<void> {
+    while (this.#writing || this.#lines.length > 0) {
+      this.#flush();
+      await this.#writing;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.flushed();
+    await this.#closeFile();
+  }
+
+  #flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#writing || this.#lines.length === 0) return;
+    const text = this.#lines.join('');
+    const count = this.#lines.length;
+    this.#lines = [];
+    this.#size = 0;
+    this.#writing = this.#write(Buffer.from(text), count).finally(() => {
+      this.#writing = undefined;
+      // What came in the meantime has waited long enough.
+      if (this.#lines.length > 0 && !this.#isClosed) this.#flush();
+    });
+  }
+
+  async #write(bytes: Buffer, count: number): Promise<void> {
+    const { logger, path } = this.#options;
+    try {
+      const file = await this.#openFile(bytes.length);
+      await file.appendFile(bytes);
+      this.#fileBytes += bytes.length;
+      if (this.#isFailing) logger.info({ path, dropped: this.#dropped }, 'the audit log is written again');
+      this.#isFailing = false;
+    } catch (error) {
+      this.#dropped += count;
+      if (!this.#isFailing)
+        logger.error({ err: error, path }, 'the audit log cannot be written: requests go on without it');
+      this.#isFailing = true;
+      await this.#closeFile();
+    }
+  }
+
+  /** The file to write `more` bytes to, turned over when it would become too large. */
+  async #openFile(more: number): Promise<FileHandle> {
+    const { path, fileBytesMax = FILE_BYTES_MAX } = this.#options;
+    this.#file ??= await this.#open();
+    if (this.#fileBytes === 0 || this.#fileBytes + more <= fileBytesMax) return this.#file;
+    await this.#closeFile();
+    await turnOver(path, this.#options.filesKept ?? FILES_KEPT);
+    this.#file = await this.#open();
+    return this.#file;
+  }
+
+  async #open(): Promise<FileHandle> {
+    const file = await open(this.#options.path, 'a', 0o600);
+    this.#fileBytes = (await file.stat()).size;
+    return file;
+  }
+
+  async #closeFile(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close().catch(() => undefined);
+  }
+}
+
+async function turnOver(path: string, kept: number): Promise<void> {
+  await rm(`${path}.${kept}`, { force: true });
+  for (let number = kept - 1; number >= 1; number--)
+    await moveIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+  await (kept > 0 ? moveIfThere(path, `${path}.1`) : rm(path, { force: true }));
+}
+
+async function moveIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+}
+
+/** The scope is long, and the key that has it is named. */
+function withoutScope(user: AuditUser): AuditUser {
+  if (!user.extra || !(EXTRA.scope in user.extra)) return user;
+  const { [EXTRA.scope]: _scope, ...extra } = user.extra;
+  return { ...user, extra };
+}

@@ -1,0 +1,52 @@
+/** What anybody may read without a credential: what verifies tokens, and what a stock cluster tells everybody. */
+
+import { textAnswer, type Answer } from '../../apiserver/http/answer.ts';
+import { MetaHandler, type ServerVersion } from '../../apiserver/request/meta-handler.ts';
+import type { DefinitionTable } from '../../apiserver/objects/resource-definition.ts';
+import { noSuchResource } from '../../apiserver/status.ts';
+import type { Store } from '../../apiserver/storage/types.ts';
+
+export interface OpenDocumentsOptions {
+  readonly table: DefinitionTable;
+  readonly version: ServerVersion;
+  readonly store: Store;
+  /** By path. */
+  readonly documents: ReadonlyMap<string, () => Promise<Answer>>;
+}
+
+type Document = () => Promise<Answer>;
+
+export function openDocuments({
+  table,
+  version,
+  store,
+  documents,
+}: OpenDocumentsOptions): ReadonlyMap<string, Document> {
+  const meta = new MetaHandler(table, version);
+  const served =
+    (path: string): Document =>
+    async () => {
+      const query = new URLSearchParams();
+      const answer = meta.handle({ method: 'GET', path, query, accept: undefined, ifNoneMatch: undefined });
+      if (!answer) throw noSuchResource();
+      return answer;
+    };
+  return new Map([
+    ...documents,
+    ['/version', served('/version')],
+    ['/livez', served('/livez')],
+    ['/healthz', () => readiness(store)],
+    ['/readyz', () => readiness(store)],
+  ]);
+}
+
+/** Ready: the store can be read and written. */
+async function readiness(store: Store): Promise<Answer> {
+  try {
+    await store.revision();
+    await store.checkWritable();
+    return textAnswer(200, 'ok');
+  } catch {
+    return textAnswer(503, 'the store cannot be used\n');
+  }
+}

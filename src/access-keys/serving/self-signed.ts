@@ -1,0 +1,135 @@
+/** A certificate for a server that was given none: signed by an authority of our own, which stays, so that clients can go on trusting it. */
+
+import { X509Certificate } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type { TlsPair } from '../../apiserver/http/http-server.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { checkPair } from './check-pair.ts';
+import { makeAuthority, makeServerCertificate } from './make-certificate.ts';
+
+export interface SelfSigned {
+  readonly pair: TlsPair;
+  /** The authority's certificate, which clients need; it is the file `ca.crt` too. */
+  readonly authority: string;
+}
+
+/** Made anew this long before the end. */
+const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
+
+/** The certificate in `dataDir`, made where there is none, or none for these names, or it ends soon. Throws {@link TerminalError}. */
+export async function selfSigned(
+  dataDir: string,
+  names: readonly string[],
+  nowMs: number,
+): Promise<SelfSigned> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const authority = await openAuthority(dataDir, nowMs);
+  const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
+  const kept = await readPair(files);
+  if (kept && isGood(kept, authority, { names, nowMs })) return { pair: kept, authority: authority.cert };
+  const pair = await makeServerCertificate(authority, names, nowMs);
+  await writePair(files, pair);
+  return { pair, authority: authority.cert };
+}
+
+/** Every name by which this machine can be reached when it listens on `host`; `''` is every address. */
+export function servingNames(host: string, more: readonly string[] = []): string[] {
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostname().toLowerCase()]);
+  if (['', '0.0.0.0', '::'].includes(host)) {
+    for (const addresses of Object.values(networkInterfaces())) {
+      // A link-local address means nothing without the name of the link.
+      for (const { address } of addresses ?? []) if (!address.startsWith('fe80:')) names.add(address);
+    }
+  } else {
+    names.add(host.toLowerCase());
+  }
+  for (const name of more) names.add(name.toLowerCase());
+  return [...names]
+    .filter((name) => isIP(name) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name))
+    .sort();
+}
+
+interface PairFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
+  const files = { cert: join(dataDir, 'ca.crt'), key: join(dataDir, 'ca.key') };
+  const [cert, key] = await Promise.all([readText(files.cert), readText(files.key)]);
+  if (cert === undefined && key === undefined) {
+    const authority = await makeAuthority(nowMs);
+    await writePair(files, authority);
+    return authority;
+  }
+  const remedy = `restore both files from a backup, or remove both to have a new authority made, which every client must then be told`;
+  if (cert === undefined || key === undefined) {
+    const missing = cert === undefined ? files.cert : files.key;
+    throw new TerminalError(
+      `${missing} is missing while the other half of the authority is there: ${remedy}`,
+    );
+  }
+  const problem = checkPair({ cert, key });
+  if (problem !== undefined) throw new TerminalError(`${files.cert}, ${files.key}: ${problem}: ${remedy}`);
+  if (Date.parse(new X509Certificate(cert).validTo) <= nowMs) {
+    throw new TerminalError(`${files.cert}: the authority has expired: ${remedy}`);
+  }
+  return { cert, key };
+}
+
+function isGood(
+  pair: TlsPair,
+  authority: TlsPair,
+  { names, nowMs }: { readonly names: readonly string[]; readonly nowMs: number },
+): boolean {
+  if (checkPair(pair) !== undefined) return false;
+  const certificate = new X509Certificate(pair.cert);
+  const isFor = (name: string): boolean =>
+    (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  return (
+    Date.parse(certificate.validTo) - RENEW_BEFORE_MS > nowMs &&
+    certificate.verify(new X509Certificate(authority.cert).publicKey) &&
+    names.every(isFor)
+  );
+}
+
+async function readPair({ cert, key }: PairFiles): Promise<TlsPair | undefined> {
+  const texts = await Promise.all([readText(cert), readText(key)]);
+  return texts[0] === undefined || texts[1] === undefined ? undefined : { cert: texts[0], key: texts[1] };
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new TerminalError(`${path} cannot be read: make it readable for this user`, { cause: error });
+  }
+}
+
+/** The key first: a certificate without its key is worse than a key without a certificate. */
+async function writePair(files: PairFiles, pair: TlsPair): Promise<void> {
+  try {
+    await replaceFile(files.key, pair.key, 0o600);
+    await replaceFile(files.cert, pair.cert, 0o644);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'unknown error';
+    throw new TerminalError(
+      `${files.cert} cannot be written (${why}): managementApi.dataDir must be writable`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Whole or not at all, whoever reads at this moment. */
+async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+  const next = `${path}.next`;
+  await writeFile(next, text, { mode });
+  await chmod(next, mode);
+  await rename(next, path);
+}

@@ -1,0 +1,55 @@
+/** What a handler answers, before it becomes HTTP. */
+
+import { stringify } from 'yaml';
+import type { StatusError } from '../../kube/status-error.ts';
+import type { JsonValue } from '../../base/json.ts';
+import { WARNING_BYTES_MAX } from '../limits.ts';
+import type { AnswerForm } from './negotiate.ts';
+
+export interface Answer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string;
+}
+
+export function jsonAnswer(code: number, body: JsonValue | string, form?: AnswerForm): Answer {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  if (form?.format === 'yaml') {
+    return {
+      code,
+      headers: { 'content-type': 'application/yaml' },
+      body: stringify(JSON.parse(text), { sortMapEntries: true, version: '1.1' }),
+    };
+  }
+  return { code, headers: { 'content-type': 'application/json' }, body: text };
+}
+
+export function textAnswer(code: number, body: string): Answer {
+  return { code, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
+}
+
+export function statusAnswer(error: StatusError): Answer {
+  const answer = jsonAnswer(error.code, JSON.stringify(error.status));
+  if (error.retryAfterMs === undefined) return answer;
+  const retryAfter = String(Math.ceil(error.retryAfterMs / 1000));
+  return { ...answer, headers: { ...answer.headers, 'retry-after': retryAfter } };
+}
+
+/** `Warning` headers, which kubectl prints. */
+export function withWarnings(answer: Answer, warnings: readonly string[]): Answer {
+  if (warnings.length === 0) return answer;
+  const lines: string[] = [];
+  let bytes = 0;
+  for (const text of warnings) {
+    const line = `299 - ${JSON.stringify(printable(text))}`;
+    bytes += line.length;
+    if (bytes > WARNING_BYTES_MAX) break;
+    lines.push(line);
+  }
+  return { ...answer, headers: { ...answer.headers, warning: lines } };
+}
+
+/** A header holds no line breaks and no other characters than ASCII. */
+function printable(text: string): string {
+  return text.slice(0, 1000).replaceAll(/[^\x20-\x7e]/g, '?');
+}

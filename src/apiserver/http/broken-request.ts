@@ -1,0 +1,74 @@
+/** What is answered, on the bare socket, where there is no request that could be answered. */
+
+import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { StatusError } from '../../kube/status-error.ts';
+import { statusAnswer } from './answer.ts';
+import { HEADER_BYTES_MAX, URL_BYTES_MAX } from '../limits.ts';
+import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from '../status.ts';
+
+/** The client has ended before its request did; named as Node's parser does. */
+export class EndOfRequest extends Error {
+  readonly code = 'HPE_INVALID_EOF_STATE';
+}
+
+/** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
+export function answerBrokenRequest(error: Error, socket: Duplex): void {
+  const code = 'code' in error ? String(error.code) : '';
+  // After the first bytes of an answer, a second one would be read as part of it.
+  const isAnswering = hasUnfinishedAnswer(socket);
+  if (code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy(error);
+  else endWith(socket, brokenRequest(code, error), packetOf(error).startsWith('HEAD '));
+}
+
+/** Node hangs the answer that is being written on its socket. */
+function hasUnfinishedAnswer(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+  return socket._httpMessage?.headersSent === true;
+}
+
+function brokenRequest(code: string, error: Error): StatusError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return isLongUrl(error) ? urlTooLong(URL_BYTES_MAX) : headersTooLarge(`${HEADER_BYTES_MAX} bytes`);
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimeout();
+    case 'HPE_INVALID_EOF_STATE':
+      return badRequest('the request ended before it was whole');
+    case 'HPE_INVALID_METHOD':
+      return isOtherMethod(error) ? methodNotAllowed() : badRequest('the request is not HTTP/1.1');
+    default:
+      return badRequest('the request is not HTTP/1.1');
+  }
+}
+
+/** The text of the packet in which the parser gave up. */
+function packetOf(error: Error): string {
+  const packet = 'rawPacket' in error ? error.rawPacket : undefined;
+  return Buffer.isBuffer(packet) ? packet.toString('latin1', 0, 2 * HEADER_BYTES_MAX) : '';
+}
+
+function isLongUrl(error: Error): boolean {
+  const text = packetOf(error);
+  const end = text.indexOf('\n');
+  return /^[A-Z]+ \//.test(text) && (end < 0 || end > URL_BYTES_MAX);
+}
+
+function isOtherMethod(error: Error): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} \/[^\n]* HTTP\/1\.[01]\r?\n/.test(packetOf(error));
+}
+
+/** Time for a client to read why it is sent away: closed at once, with bytes unread, it would only see a reset. */
+const LINGER_MS = 1000;
+
+/** Writes a whole answer past Node's, which has no request to answer. */
+export function endWith(socket: Duplex, error: StatusError, isHead = false): void {
+  const { code, body } = statusAnswer(error);
+  socket.end(
+    `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${isHead ? '' : body}`,
+  );
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,236 @@
+/** The sockets: HTTP/1.1 with or without TLS, with bounds on all that a client can send or leave unread. */
+
+import {
+  createServer,
+  type IncomingMessage,
+  type Server as HttpMachine,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createPlainServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
+import type { StatusError } from '../../kube/status-error.ts';
+import { statusAnswer, type Answer } from './answer.ts';
+import { answerBrokenRequest, endWith } from './broken-request.ts';
+import { FrontSocket } from './front-socket.ts';
+import {
+  CLIENT_TIMEOUTS,
+  CONNECTIONS_MAX,
+  HEADER_BYTES_MAX,
+  HEADERS_MAX,
+  URL_BYTES_MAX,
+  type ClientTimeouts,
+} from '../limits.ts';
+import { badRequest, expectationFailed, headersTooLarge, methodNotAllowed, urlTooLong } from '../status.ts';
+
+/** A certificate chain and its key, as PEM. */
+export interface TlsPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ListenOptions {
+  /** Default 127.0.0.1; `''` is every address. */
+  readonly host?: string;
+  /** Default 0: any free one. */
+  readonly port?: number;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsPair;
+  readonly timeouts?: Partial<ClientTimeouts>;
+  /** How long `close` waits for requests under way; default 0: it ends them. */
+  readonly drainMs?: number;
+  /** Default {@link CONNECTIONS_MAX}. */
+  readonly connectionsMax?: number;
+}
+
+export interface HttpServer {
+  /** `127.0.0.1:40123` */
+  readonly address: string;
+  /** Open ones, now. */
+  readonly connections: number;
+  /** New connections get this certificate; the open ones stay as they are. */
+  renewTls(pair: TlsPair): void;
+  /** Resets every open connection, as a crash or a network would; the server goes on. */
+  disconnect(): void;
+  /** Ends every connection: those that are idle at once, the others within `drainMs`. */
+  close(): Promise<void>;
+}
+
+/** Gets every request whose head can be read and is within bounds. Must not throw. */
+export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Rejects when the address cannot be had, or when certificate and key do not belong together. */
+export async function openHttpServer(
+  onRequest: RequestListener,
+  options: ListenOptions = {},
+): Promise<HttpServer> {
+  const timeouts = { ...CLIENT_TIMEOUTS, ...options.timeouts };
+  const http = makeHttpMachine(onRequest, timeouts);
+  const server = makeServer(http, timeouts, options.tls);
+  server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await listening(server, options);
+  return {
+    address: addressOf(server),
+    get connections() {
+      return sockets.size;
+    },
+    renewTls: (pair) => {
+      if ('setSecureContext' in server) server.setSecureContext({ ...pair, ...TLS_SETTINGS });
+    },
+    disconnect: () => {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
+    close: () => closed({ server, http, sockets }, options.drainMs ?? 0),
+  };
+}
+
+/** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
+function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): HttpMachine {
+  const listener: RequestListener = (request, response) => {
+    FrontSocket.expect(response);
+    const refusal = refusalOf(request);
+    if (refusal) refuse(response, refusal);
+    else onRequest(request, response);
+  };
+  const settings = {
+    // Above the bound that is checked here, so that the answer can say what is too long.
+    maxHeaderSize: HEADER_BYTES_MAX + URL_BYTES_MAX,
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    // Checked here: Node answers without a document.
+    requireHostHeader: false,
+  };
+  const http = createServer(settings, listener);
+  // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
+  http.maxHeadersCount = 0;
+  http.on('clientError', answerBrokenRequest);
+  http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    FrontSocket.expect(response);
+    refuse(response, expectationFailed());
+  });
+  // There is nothing to tunnel to.
+  http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
+  // It looks after the time that clients take from this event on.
+  http.emit('listening');
+  return http;
+}
+
+/** TLS 1.3, and of TLS 1.2 only suites with forward secrecy and authenticated encryption: none with CBC. */
+const TLS_SETTINGS = {
+  minVersion: 'TLSv1.2',
+  ciphers: [
+    'TLS_AES_128_GCM_SHA256',
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+  ].join(':'),
+} as const;
+
+function makeServer(
+  http: HttpMachine,
+  { headersMs }: ClientTimeouts,
+  tls: TlsPair | undefined,
+): Server | TlsServer {
+  const serve = (socket: Socket): void => void http.emit('connection', new FrontSocket(socket));
+  const connection = { noDelay: true, allowHalfOpen: true } as const;
+  if (!tls) return createPlainServer(connection, serve);
+  const secure = { ...tls, ...TLS_SETTINGS, handshakeTimeout: headersMs } as const;
+  const server = createTlsServer({ ...connection, ...secure, ALPNProtocols: ['http/1.1'] }, serve);
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
+}
+
+function listening(server: Server, { host = '127.0.0.1', port = 0 }: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(host === '' ? { port } : { host, port }, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}
+
+function addressOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo; // it listens on TCP
+  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** How often a server that is closing looks for connections whose last answer has gone out. */
+const DRAIN_LOOK_MS = 10;
+
+interface Running {
+  readonly server: Server;
+  readonly http: HttpMachine;
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+/** No new connections; those that have a request under way may finish it, until `drainMs` have passed. */
+function closed({ server, http, sockets }: Running, drainMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const endAll = (): void => {
+      for (const socket of sockets) socket.destroy();
+    };
+    const looking = setInterval(() => http.closeIdleConnections(), DRAIN_LOOK_MS);
+    const ending = setTimeout(endAll, drainMs);
+    server.close(() => {
+      clearInterval(looking);
+      clearTimeout(ending);
+      http.close();
+      resolve();
+    });
+    if (drainMs === 0) endAll();
+    else http.closeIdleConnections();
+  });
+}
+
+/** What is wrong with a head that could be read. */
+function refusalOf({
+  url = '',
+  rawHeaders,
+  headers,
+  httpVersionMinor,
+}: IncomingMessage): StatusError | undefined {
+  if (url.length > URL_BYTES_MAX) return urlTooLong(URL_BYTES_MAX);
+  if (rawHeaders.length > 2 * HEADERS_MAX) return headersTooLarge(`${HEADERS_MAX} headers`);
+  let bytes = url.length;
+  for (const text of rawHeaders) bytes += text.length;
+  if (bytes > HEADER_BYTES_MAX) return headersTooLarge(`${HEADER_BYTES_MAX} bytes`);
+  if (headers.host === undefined && httpVersionMinor > 0) return badRequest('the request has no Host header');
+  const repeated = SINGLE_HEADERS.find((name) => countOf(rawHeaders, name) > 1);
+  return repeated === undefined ? undefined : badRequest(`the request has more than one ${repeated} header`);
+}
+
+/** A proxy in front may have read the other one of two. */
+const SINGLE_HEADERS = ['Host', 'Authorization'];
+
+/** `rawHeaders`: names and values in turn. */
+function countOf(rawHeaders: readonly string[], name: string): number {
+  const wanted = name.toLowerCase();
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === wanted).length;
+}
+
+/** Answers, and closes the connection: what else stands on it may not be what it seems. */
+export function refuse(response: ServerResponse, error: StatusError): void {
+  const { code, headers, body } = statusAnswer(error);
+  response.writeHead(code, { ...plainHeaders(headers), ...FINAL, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
+
+/** Headers of an answer as Node takes them. */
+export function plainHeaders(headers: Answer['headers']): Record<string, string> {
+  return headers as Record<string, string>; // Node takes lists too
+}

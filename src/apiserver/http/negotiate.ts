@@ -1,0 +1,86 @@
+/** What form of answer a client asks for with `Accept`. */
+
+import { notAcceptable } from '../status.ts';
+
+export interface AnswerForm {
+  readonly format: 'json' | 'yaml';
+  /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`, or `''` for the object itself. */
+  readonly as: string;
+  readonly version: string;
+  readonly group: string;
+}
+
+/** A transformation that a handler offers. */
+export interface OfferedForm {
+  readonly as: string;
+  readonly group: string;
+  readonly versions: readonly string[];
+}
+
+const PLAIN: AnswerForm = { format: 'json', as: '', version: '', group: '' };
+
+const ACCEPTED = ['application/json', 'application/yaml'];
+
+/** A watch is lines of JSON. Throws 406 where the client takes something else only. */
+export function negotiateWatch(accept: string | undefined, offered: readonly OfferedForm[]): AnswerForm {
+  const form = negotiate(accept, offered);
+  if (form.format !== 'json') throw notAcceptable(['application/json;stream=watch']);
+  return form;
+}
+
+/** `meta.k8s.io/v1`: the apiVersion of a form that is not the object itself. */
+export function metaVersion({ group, version }: AnswerForm): string {
+  return `${group}/${version}`;
+}
+
+/** The best liked form in the header that is offered; throws 406 when there is none. No header: JSON. */
+export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): AnswerForm {
+  if (accept === undefined || accept.trim() === '') return PLAIN;
+  for (const { type, wanted } of clausesOf(accept)) {
+    const format = formatOf(type);
+    if (!format) continue;
+    const as = wanted['as'] ?? '';
+    const form = { format, as, version: wanted['v'] ?? '', group: wanted['g'] ?? '' };
+    if (as === '') return form;
+    const isOffered = offered.some(
+      (offer) => offer.as === as && offer.group === form.group && offer.versions.includes(form.version),
+    );
+    if (isOffered) return form;
+  }
+  throw notAcceptable(ACCEPTED);
+}
+
+interface Clause {
+  readonly type: string;
+  readonly wanted: Readonly<Record<string, string>>;
+}
+
+/** The clauses of a header, those with a greater `q` first. */
+function clausesOf(accept: string): Clause[] {
+  const clauses = accept.split(',').map((clause): Clause => {
+    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    return {
+      type,
+      wanted: Object.fromEntries(parameters.map((part) => part.split('=', 2) as [string, string])),
+    }; // two parts
+  });
+  return clauses.sort((a, b) => weightOf(b) - weightOf(a));
+}
+
+function weightOf({ wanted }: Clause): number {
+  const weight = Number(wanted['q'] ?? 1);
+  return Number.isNaN(weight) ? 1 : weight;
+}
+
+function formatOf(type: string): 'json' | 'yaml' | undefined {
+  switch (type) {
+    case 'application/json':
+    case 'application/*':
+    case '*/*':
+      return 'json';
+    case 'application/yaml':
+      return 'yaml';
+    default:
+      return undefined;
+  }
+}

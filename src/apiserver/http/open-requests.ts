@@ -1,0 +1,62 @@
+/** The requests under way: not too many at once, and none whose client never takes the answer. */
+
+import type { ServerResponse } from 'node:http';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { REQUESTS_IN_FLIGHT_MAX } from '../limits.ts';
+
+export class OpenRequests {
+  readonly #clock: Clock;
+  readonly #answerMs: number;
+  readonly #requestsMax: number;
+  /** The response → when it was all written, monotonic; undefined: not yet. */
+  readonly #open = new Map<ServerResponse, number | undefined>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, answerMs: number, requestsMax = REQUESTS_IN_FLIGHT_MAX) {
+    this.#clock = clock;
+    this.#answerMs = answerMs;
+    this.#requestsMax = requestsMax;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** False when there are too many already. */
+  begin(response: ServerResponse): boolean {
+    if (this.#open.size >= this.#requestsMax) return false;
+    this.#open.set(response, undefined);
+    response.once('close', () => this.#open.delete(response));
+    return true;
+  }
+
+  /** The answer is written; from now on it is the client's turn. */
+  answered(response: ServerResponse): void {
+    if (response.writableFinished || !this.#open.has(response)) return;
+    this.#open.set(response, this.#clock.monotonicMs());
+    this.#timer ??= this.#clock.schedule(this.#answerMs, () => this.#endSlow());
+  }
+
+  /** It has become a watch, which is counted elsewhere. */
+  leave(response: ServerResponse): void {
+    this.#open.delete(response);
+  }
+
+  #endSlow(): void {
+    this.#timer = undefined;
+    const oldestMs = this.#clock.monotonicMs() - this.#answerMs;
+    let nextMs: number | undefined;
+    for (const [response, sinceMs] of this.#open) {
+      if (sinceMs === undefined) continue;
+      if (sinceMs <= oldestMs) response.destroy();
+      else nextMs = Math.min(nextMs ?? sinceMs, sinceMs);
+    }
+    if (nextMs === undefined) return;
+    this.#timer = this.#clock.schedule(nextMs - oldestMs, () => this.#endSlow());
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}

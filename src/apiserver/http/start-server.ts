@@ -1,0 +1,124 @@
+/** Puts the parts of an API server together: any kinds over any store. */
+
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Store } from '../storage/types.ts';
+import type { Admission } from '../objects/admission.ts';
+import { listen, type Throttle } from './api-server.ts';
+import type { AuditEvent } from '../request/audit-event.ts';
+import type { Answer } from './answer.ts';
+import type { Authorizer } from '../request/authorizer.ts';
+import type { ListenOptions, RequestListener, TlsPair } from './http-server.ts';
+import type { ApiServerSeries } from '../metrics.ts';
+import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
+import { ObjectDeleter } from '../objects/object-deletion.ts';
+import { ObjectRegistry } from '../objects/object-registry.ts';
+import { ObjectViews } from '../objects/object-view.ts';
+import type { DefinitionTable } from '../objects/resource-definition.ts';
+import { ResourceHandler } from '../request/resource-handler.ts';
+import type { ServerPath } from '../request/request-info.ts';
+import type { Credentials, UserInfo } from '../request/user.ts';
+import { YamlParser } from '../request/yaml/yaml-parser.ts';
+import { WatchStreams } from '../watch/watch-streams.ts';
+
+export interface StartOptions {
+  readonly table: DefinitionTable;
+  /** Stays the caller's: closing the server does not close it. */
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly authorizer: Authorizer;
+  /** Who sent a request; undefined: 401. Throws a `StatusError` to refuse in other words. */
+  authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
+  /** Splits the path of a URL for a server that answers below prefixes; default: there are none. Undefined: 404. */
+  splitPath?(path: string): ServerPath | undefined;
+  /** Documents that anybody may read, by path. */
+  readonly publicDocuments?: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly version: ServerVersion;
+  /** Made around the deleter, through which it removes what belongs together. */
+  admission(deleter: () => ObjectDeleter): Admission;
+  /** Writes what a new store holds, before anybody can ask. */
+  bootstrap?(registry: ObjectRegistry): Promise<void>;
+  /** Default: nobody is held back. */
+  readonly throttle?: Throttle;
+  /** Gets every request when it is answered; a watch when it ends. Must not throw. */
+  audit?(event: AuditEvent): void;
+  readonly metrics?: ApiServerSeries;
+  /** Puts something in front of the server, such as the faults of a test double. */
+  wrapListener?(serve: RequestListener): RequestListener;
+  /** Default 1 minute. */
+  readonly bookmarkIntervalMs?: number;
+  /** Default: the ones in `limits.ts`. */
+  readonly watchesMax?: number;
+  readonly watchesPerUserMax?: number;
+  readonly answersUnreadBytesMax?: number;
+  readonly listen?: ListenOptions;
+}
+
+export interface RunningServer {
+  /** `127.0.0.1:40123` */
+  readonly address: string;
+  /** Open ones, now. */
+  readonly connections: number;
+  /** From now on new connections get this certificate. */
+  renewTls(pair: TlsPair): void;
+  /** Ends the open watches of these users: their rights have changed. */
+  endWatches(isConcerned: (user: UserInfo) => boolean): void;
+  /** Resets every open connection; the server goes on. */
+  disconnect(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { table, store, clock, random, logger, authorizer, bookmarkIntervalMs } = options;
+  const admission = options.admission(() => deleter);
+  const registry = new ObjectRegistry({ store, clock, random, admission });
+  const deleter = new ObjectDeleter(registry);
+  await options.bootstrap?.(registry);
+  const views = new ObjectViews();
+  const yaml = new YamlParser(clock);
+  const meta = new MetaHandler(table, options.version);
+  const { watchesMax, watchesPerUserMax } = options;
+  const limits = {
+    ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
+    ...(watchesMax === undefined ? {} : { watchesMax }),
+    ...(watchesPerUserMax === undefined ? {} : { watchesPerUserMax }),
+  };
+  const watches = new WatchStreams({ store, clock, random, views, ...limits });
+  const server = await listen(
+    {
+      meta,
+      resources: new ResourceHandler({ table, registry, deleter, authorizer, clock, views, yaml }),
+      watches,
+      authenticate: (credentials) => options.authenticate(credentials),
+      authorizer,
+      splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
+      publicDocuments: options.publicDocuments ?? new Map(),
+      throttle: options.throttle,
+      answersUnreadBytesMax: options.answersUnreadBytesMax,
+      metrics: options.metrics,
+      audit: options.audit && ((event) => options.audit?.(event)),
+      wrapListener: options.wrapListener && ((serve) => options.wrapListener?.(serve) ?? serve),
+      clock,
+      logger,
+    },
+    options.listen,
+  );
+  meta.address = server.address;
+  return {
+    address: server.address,
+    get connections() {
+      return server.connections;
+    },
+    renewTls: (pair) => server.renewTls(pair),
+    endWatches: (isConcerned) => watches.closeOf(isConcerned),
+    disconnect: () => server.disconnect(),
+    [Symbol.asyncDispose]: async () => {
+      deleter.close();
+      await server.close();
+      await yaml[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/** The series of an API server, under the names and labels that a kube-apiserver gives them. All exist from the start. */
+
+import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
+import type { DefinitionTable, Verb } from './objects/resource-definition.ts';
+import type { ResourcePath } from './request/request-info.ts';
+
+export type AuthenticationResult = 'success' | 'failure' | 'error';
+
+export interface ServedRequest {
+  /** Undefined for a non-resource request. */
+  readonly verb: Verb | undefined;
+  readonly path: ResourcePath | undefined;
+  readonly method: string;
+  readonly isDryRun: boolean;
+  readonly code: number;
+  readonly seconds: number;
+}
+
+/** What a server reports. */
+export interface ApiServerSeries {
+  began(method: string): void;
+  ended(method: string): void;
+  /** A watch when it ends. */
+  served(request: ServedRequest): void;
+  authenticated(result: AuthenticationResult): void;
+}
+
+const LABELS = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'dry_run', 'component'];
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function apiServerSeries(registry: SeriesRegistry, table: DefinitionTable): ApiServerSeries {
+  const requests = new RequestSeries(registry, table);
+  const inFlight = { mutating: 0, readOnly: 0 };
+  const gauge = registry.refreshedGauge(
+    {
+      name: 'apiserver_current_inflight_requests',
+      help: 'Requests being served, by request kind; watches do not count.',
+      labels: ['request_kind'],
+    },
+    () => {
+      setMutating(inFlight.mutating);
+      setReadOnly(inFlight.readOnly);
+    },
+  );
+  const setMutating = gauge.of({ request_kind: 'mutating' });
+  const setReadOnly = gauge.of({ request_kind: 'readOnly' });
+  const attempts = registry.counter({
+    name: 'authentication_attempts',
+    help: 'Authentication attempts by result.',
+    labels: ['result'],
+  });
+  const results: Record<AuthenticationResult, Count> = {
+    success: attempts.of({ result: 'success' }),
+    failure: attempts.of({ result: 'failure' }),
+    error: attempts.of({ result: 'error' }),
+  };
+  return {
+    began: (method) => void inFlight[requestKind(method)]++,
+    ended: (method) => void inFlight[requestKind(method)]--,
+    served: (request) => requests.served(request),
+    authenticated: (result) => results[result](),
+  };
+}
+
+function requestKind(method: string): 'mutating' | 'readOnly' {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'readOnly' : 'mutating';
+}
+
+/** One pair of series for each combination of labels. */
+class RequestSeries {
+  readonly #table: DefinitionTable;
+  readonly #total: ReturnType<SeriesRegistry['counter']>;
+  readonly #duration: ReturnType<SeriesRegistry['histogram']>;
+  readonly #counts = new Map<string, Count>();
+  readonly #durations = new Map<string, Observe>();
+
+  constructor(registry: SeriesRegistry, table: DefinitionTable) {
+    this.#table = table;
+    this.#total = registry.counter({
+      name: 'apiserver_request_total',
+      help: 'Requests by verb, resource, scope, dry run and HTTP status.',
+      labels: [...LABELS, 'code'],
+    });
+    this.#duration = registry.histogram({
+      name: 'apiserver_request_duration_seconds',
+      help: 'Response latency by verb, resource, scope and dry run; the duration of watches is not included.',
+      labels: LABELS,
+      buckets: BUCKETS,
+    });
+    for (const { group, version, plural, verbs, isNamespaced } of table.all) {
+      for (const verb of verbs) {
+        const name = SINGLE.has(verb) ? 'name' : '';
+        const namespace = isNamespaced ? 'namespace' : '';
+        const path = { group, version, resource: plural, namespace, name, subresource: '' };
+        const labels = labelsOf({ verb, path, method: '', isDryRun: false });
+        this.#of(labels, verb === 'create' ? 201 : 200);
+      }
+    }
+  }
+
+  served(request: ServedRequest): void {
+    const { path, verb, code, seconds } = request;
+    // A client chooses what stands in a URL: only what is served becomes a label.
+    const isServed = path && this.#table.find(path.group, path.version, path.resource) !== undefined;
+    const labels = labelsOf(isServed ? request : { ...request, path: undefined, verb: undefined });
+    const { count, observe } = this.#of(labels, code);
+    count();
+    if (verb !== 'watch') observe(seconds);
+  }
+
+  #of(labels: Record<string, string>, code: number): { count: Count; observe: Observe } {
+    const key = Object.values(labels).join(' ');
+    const codeKey = `${key} ${code}`;
+    let count = this.#counts.get(codeKey);
+    if (!count) {
+      count = this.#total.of({ ...labels, code: String(code) });
+      this.#counts.set(codeKey, count);
+    }
+    let observe = this.#durations.get(key);
+    if (!observe) {
+      observe = this.#duration.of(labels);
+      this.#durations.set(key, observe);
+    }
+    return { count, observe };
+  }
+}
+
+/** Verbs that are about one object. */
+const SINGLE: ReadonlySet<Verb> = new Set(['get', 'update', 'patch', 'delete']);
+
+/** A kube-apiserver counts HTTP methods where a verb has one of its own. */
+const VERBS: Readonly<Record<Verb, string>> = {
+  get: 'GET',
+  list: 'LIST',
+  watch: 'WATCH',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  deletecollection: 'DELETECOLLECTION',
+};
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+function labelsOf({
+  verb,
+  path,
+  method,
+  isDryRun,
+}: Pick<ServedRequest, 'verb' | 'path' | 'method' | 'isDryRun'>): Record<string, string> {
+  return {
+    verb: verb ? VERBS[verb] : METHODS.has(method) ? method : 'other',
+    group: path?.group ?? '',
+    version: path?.version ?? '',
+    resource: path?.resource ?? '',
+    subresource: path?.subresource ?? '',
+    scope: scopeOf(path),
+    dry_run: isDryRun ? 'All' : '',
+    component: 'apiserver',
+  };
+}
+
+function scopeOf(path: ResourcePath | undefined): string {
+  if (!path) return '';
+  if (path.name !== '') return 'resource';
+  return path.namespace === '' ? 'cluster' : 'namespace';
+}

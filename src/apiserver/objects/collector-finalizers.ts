@@ -1,0 +1,20 @@
+/** The finalizers by which a deletion waits for the garbage collector: what it is to do about dependents. An object has one at the most. */
+
+import type { JsonArray, JsonValue } from '../../base/json.ts';
+
+/** Dependents stay, and lose their reference to the object. */
+export const ORPHAN = 'orphan';
+/** Dependents go first. */
+export const FOREGROUND = 'foregroundDeletion';
+
+export function hasCollectorFinalizer(finalizers: readonly JsonValue[]): boolean {
+  return finalizers.some(isOfCollector);
+}
+
+export function withoutCollectorFinalizers(finalizers: readonly JsonValue[]): JsonArray {
+  return finalizers.filter((name) => !isOfCollector(name));
+}
+
+function isOfCollector(name: JsonValue): boolean {
+  return name === ORPHAN || name === FOREGROUND;
+}

@@ -1,0 +1,69 @@
+/** LIST: one page of the objects that match, as they are now or were at a revision. */
+
+import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/types.ts';
+import { decodeContinue, encodeContinue } from './continue-token.ts';
+import type { ListQuery } from '../request/list-query.ts';
+import { expired, tooLargeResourceVersion } from '../status.ts';
+import { StatusError } from '../../kube/status-error.ts';
+
+export interface ObjectPage {
+  readonly entries: readonly StoredEntry[];
+  readonly revision: number;
+  /** `''`: this was the last page. */
+  readonly continueToken: string;
+  /** Unknown (undefined) with a selector, or on the last page. */
+  readonly remaining: number | undefined;
+}
+
+/** Throws 400, 410 when the history no longer reaches back, 504 for a revision that has not happened. */
+export async function listObjects(store: Store, query: ListQuery): Promise<ObjectPage> {
+  const start = query.continueToken === '' ? undefined : decodeContinue(query.continueToken);
+  const atRevision = await revisionOf(store, query, start?.revision);
+  const page = {
+    ...(atRevision === undefined ? {} : { atRevision }),
+    ...(start ? { after: start.after } : {}),
+    // A selector decides only after reading: then the store gives all, and the page is cut here.
+    ...(query.hasSelector ? {} : { limit: query.limit }),
+  };
+  const result = await store.list(query.range, page).catch((error: unknown) => {
+    throw translated(error, start?.after);
+  });
+  const matching = query.hasSelector
+    ? result.entries.filter((entry) => query.matches(entry))
+    : result.entries;
+  const entries = query.hasSelector && query.limit > 0 ? matching.slice(0, query.limit) : matching;
+  const last = entries.at(-1);
+  const hasMore = query.hasSelector ? entries.length < matching.length : result.remaining > 0;
+  const continueToken =
+    hasMore && last ? encodeContinue({ revision: result.revision, after: orderedKey(last.key) }) : '';
+  const remaining = hasMore && !query.hasSelector ? result.remaining : undefined;
+  return { entries, revision: result.revision, continueToken, remaining };
+}
+
+/** The revision to show; undefined is the present. */
+async function revisionOf(
+  store: Store,
+  query: ListQuery,
+  continued: number | undefined,
+): Promise<number | undefined> {
+  if (continued !== undefined) return continued < 0 ? undefined : continued;
+  const asked = Number(query.resourceVersion || 0);
+  if (asked === 0) return undefined;
+  const current = await store.revision();
+  if (asked > current) throw tooLargeResourceVersion(asked, current);
+  return query.isExact ? asked : undefined;
+}
+
+function translated(error: unknown, after: string | undefined): unknown {
+  // A token of a store that has been put back from a backup since, or of nobody: that list cannot go on either.
+  const lost = after === undefined ? ['compacted'] : ['compacted', 'future'];
+  if (!(error instanceof StoreError) || !lost.includes(error.code)) return error;
+  if (after === undefined) return expired('The resourceVersion for the provided list is too old.');
+  const { status } = expired(
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue ' +
+      'parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided ' +
+      'token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was ' +
+      'returned and now may show up in the list.',
+  );
+  return new StatusError({ ...status, metadata: { continue: encodeContinue({ revision: -1, after }) } });
+}

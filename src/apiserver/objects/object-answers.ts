@@ -1,0 +1,101 @@
+/** Objects and lists in the form that a client asked for. */
+
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { apiVersionOf } from '../../kube/object.ts';
+import type { StoredEntry } from '../storage/types.ts';
+import { jsonAnswer, type Answer } from '../http/answer.ts';
+import type { ObjectPage } from './list-objects.ts';
+import { metaVersion, type AnswerForm, type OfferedForm } from '../http/negotiate.ts';
+import { overlaid, presented, type ObjectViews } from './object-view.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { includeObject, partialMetadata, tableOf, type TableOptions } from './table.ts';
+
+/** What to show, and how. */
+export interface Presentation {
+  readonly definition: ResourceDefinition;
+  readonly form: AnswerForm;
+  readonly query: URLSearchParams;
+}
+
+const META = 'meta.k8s.io';
+const VERSIONS = ['v1', 'v1beta1'];
+const TABLE: OfferedForm = { as: 'Table', group: META, versions: VERSIONS };
+
+/** Forms of one object, a watch's events included. */
+export const OBJECT_FORMS: readonly OfferedForm[] = [
+  TABLE,
+  { as: 'PartialObjectMetadata', group: META, versions: VERSIONS },
+];
+export const LIST_FORMS: readonly OfferedForm[] = [
+  TABLE,
+  { as: 'PartialObjectMetadataList', group: META, versions: VERSIONS },
+];
+
+export class ObjectAnswers {
+  readonly #views: ObjectViews;
+  readonly #clock: Clock;
+
+  constructor(views: ObjectViews, clock: Clock) {
+    this.#views = views;
+    this.#clock = clock;
+  }
+
+  /** A stored object. */
+  entry(how: Presentation, entry: StoredEntry): Answer {
+    if (how.form.as === '') return jsonAnswer(200, this.#views.text(how.definition, entry), how.form);
+    const object = this.#views.object(how.definition, entry);
+    return this.#shown(how, 200, object);
+  }
+
+  /** An object in the shape of its kind. `resourceVersion` `''`: it was not stored. */
+  object(
+    how: Presentation,
+    code: number,
+    { object, resourceVersion }: { object: JsonObject; resourceVersion: string },
+  ): Answer {
+    const value = overlaid(how.definition, object);
+    return this.#shown(how, code, presented(how.definition, value, resourceVersion));
+  }
+
+  #shown(how: Presentation, code: number, object: ReturnType<typeof presented>): Answer {
+    switch (how.form.as) {
+      case 'Table': {
+        const options = this.#tableOptions(how, { resourceVersion: object.metadata.resourceVersion ?? '' });
+        return jsonAnswer(code, tableOf(how.definition, [object], options), how.form);
+      }
+      case 'PartialObjectMetadata':
+        return jsonAnswer(code, partialMetadata(object, metaVersion(how.form)), how.form);
+      default:
+        return jsonAnswer(code, JSON.stringify(object), how.form);
+    }
+  }
+
+  list(how: Presentation, page: ObjectPage): Answer {
+    const { definition, form } = how;
+    const metadata: JsonObject = { resourceVersion: String(page.revision) };
+    if (page.continueToken !== '') metadata['continue'] = page.continueToken;
+    if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
+    if (form.as === 'Table') {
+      const objects = page.entries.map((entry) => this.#views.object(definition, entry));
+      return jsonAnswer(200, tableOf(definition, objects, this.#tableOptions(how, metadata)), form);
+    }
+    if (form.as === 'PartialObjectMetadataList') {
+      const apiVersion = metaVersion(form);
+      const items = page.entries.map((entry) =>
+        partialMetadata(this.#views.object(definition, entry), apiVersion),
+      );
+      const list = { kind: 'PartialObjectMetadataList', apiVersion, metadata, items };
+      return jsonAnswer(200, list, form);
+    }
+    const head = { kind: `${definition.kind}List`, apiVersion: apiVersionOf(definition), metadata };
+    const items = page.entries.map((entry) => this.#views.itemText(definition, entry)).join(',');
+    return jsonAnswer(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
+  }
+
+  #tableOptions({ query, form }: Presentation, metadata: JsonObject): TableOptions {
+    const nowMs = this.#clock.now();
+    const apiVersion = metaVersion(form);
+    return { includeObject: includeObject(query), nowMs, metadata, hasColumns: true, apiVersion };
+  }
+}

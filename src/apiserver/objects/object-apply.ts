@@ -1,0 +1,161 @@
+/** Server-side apply on top of the registry: who owns what decides what changes. */
+
+import { apiVersionOf, gvkString } from '../../kube/object.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  ownValue,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
+import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/types.ts';
+import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
+import { createdMetadata } from './object-metadata.ts';
+import type { ObjectRegistry, Written } from './object-registry.ts';
+import { decodeBody, type ParsedBody, type Warn } from '../request/read-body.ts';
+import { emptyObject } from '../schema/decode.ts';
+import { timeText } from '../schema/scalars.ts';
+import { memberSchema, type Schema } from '../schema/schema.ts';
+import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
+import { checkName, currentForm, groupName, refuseOtherNamespace, type Target } from '../request/target.ts';
+import type { UserInfo } from '../request/user.ts';
+import { metadataOf, text } from '../validation/metadata.ts';
+import type { WriteOptions } from '../request/write-options.ts';
+import { askedVersion } from './write-rules.ts';
+
+/** A request that patches, whatever the type of its patch. */
+export interface PatchingRequest {
+  readonly options: WriteOptions;
+  /** Who writes: the field manager, or what stands for it. */
+  readonly manager: string;
+  readonly user: UserInfo;
+  readonly warn: Warn;
+}
+
+export interface ApplyRequest extends PatchingRequest {
+  /** The configuration as the client sent it. */
+  readonly sent: ParsedBody;
+}
+
+/** Makes the object what the configuration says, as far as the manager owns it; creates it where there is none. */
+export async function applyObject(
+  registry: ObjectRegistry,
+  target: Target,
+  request: ApplyRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const { sent } = request;
+  const body = isJsonObject(sent.value) ? sent.value : {};
+  checkApplied(target, body);
+  const config = decodeBody(definition, sent, request.options.fieldValidation, request.warn);
+  const applied = asSent(definition.schema, config, body);
+  for (let attempt = 1; ; attempt++) {
+    const entry = await registry.find(target);
+    try {
+      if (!entry && target.subresource) throw notFound(groupName(definition), name);
+      if (!entry) return await applyNew(registry, target, applied, request);
+      return await applyExisting(registry, target, { entry, applied }, request);
+    } catch (error) {
+      if (!(error instanceof StoreError) || !RACES.has(error.code)) throw error;
+      if (attempt < APPLY_ATTEMPTS) continue;
+      throw error.code === 'exists'
+        ? alreadyExists(groupName(definition), name)
+        : conflict(groupName(definition), name, MODIFIED);
+    }
+  }
+}
+
+const APPLY_ATTEMPTS = 5;
+/** Somebody else was faster: looking again helps. */
+const RACES: ReadonlySet<StoreErrorCode> = new Set(['exists', 'missing', 'conflict']);
+
+function checkApplied(target: Target, body: JsonObject): void {
+  const { definition } = target;
+  const [apiVersion, kind] = [text(body, 'apiVersion'), text(body, 'kind')];
+  if (apiVersion !== apiVersionOf(definition) || kind !== definition.kind) {
+    const [group = '', version = ''] = apiVersion.includes('/') ? apiVersion.split('/', 2) : ['', apiVersion];
+    throw badRequest(`invalid object type: ${gvkString({ group, version, kind })}`);
+  }
+  const { managedFields, name } = metadataOf(body);
+  if (managedFields !== undefined && managedFields !== null) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  refuseOtherNamespace(target, body);
+  // The URL says it, too.
+  checkName(target, name === undefined ? { metadata: { ...metadataOf(body), name: target.name } } : body);
+}
+
+async function applyNew(
+  registry: ObjectRegistry,
+  target: Target,
+  config: JsonObject,
+  { manager, user, options }: PatchingRequest,
+): Promise<Written> {
+  const { definition, namespace, name } = target;
+  const uid = text(metadataOf(config), 'uid');
+  if (uid !== '') {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(groupName(definition), name, why);
+  }
+  await registry.admission.beforeCreate(definition, namespace, name);
+  const writer = registry.writer(definition, 'Apply', manager);
+  const live = emptyObject(definition.schema);
+  const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);
+  const now = timeText(registry.clock.now());
+  const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
+  definition.applyDefaults(created);
+  return registry.insertPrepared(target, withManagedFields(created, managedFields), {
+    user,
+    manager,
+    isDryRun: options.isDryRun,
+  });
+}
+
+async function applyExisting(
+  registry: ObjectRegistry,
+  target: Target,
+  { entry, applied }: { entry: StoredEntry; applied: JsonObject },
+  { manager, user, options }: PatchingRequest,
+): Promise<Written> {
+  const { definition, name } = target;
+  const asked = askedVersion(applied);
+  if (asked !== '' && asked !== String(entry.revision)) {
+    throw conflict(groupName(definition), name, MODIFIED);
+  }
+  const live = currentForm(definition, entry);
+  const writer = registry.writer(definition, 'Apply', manager, target.subresource);
+  const result = applyFields(definition, { live, config: applied, isForced: options.isForced }, writer);
+  const object = cloneJson(result.object);
+  definition.applyDefaults(object);
+  return registry.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
+    user,
+    manager,
+    isDryRun: options.isDryRun,
+  });
+}
+
+/** `decoded` with exactly the members that `sent` has: what decoding adds was applied by nobody, what it leaves out by somebody. */
+function asSent(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonObject {
+  const result = sentValue(schema, decoded, sent);
+  return isJsonObject(result) ? result : {};
+}
+
+function sentValue(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonValue {
+  if (schema.type === 'scalar') return decoded ?? sent;
+  if (schema.type === 'list') {
+    const items = Array.isArray(decoded) ? decoded : [];
+    return Array.isArray(sent)
+      ? sent.map((item, index) => sentValue(schema.items, items[index], item))
+      : sent;
+  }
+  if (!isJsonObject(sent)) return decoded ?? sent;
+  const values = isJsonObject(decoded) ? decoded : {};
+  const result: JsonObject = {};
+  for (const key of Object.keys(sent)) {
+    const inner = memberSchema(schema, key);
+    const value = sent[key] ?? null;
+    if (inner && value !== null) setOwn(result, key, sentValue(inner, ownValue(values, key), value));
+  }
+  return result;
+}

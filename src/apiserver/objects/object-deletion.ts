@@ -1,0 +1,174 @@
+/** Deleting objects: preconditions, finalizers, grace, and the end of objects whose grace is over. */
+
+import type { Timer } from '../../base/clock.ts';
+import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
+import { StoreError, type StoredEntry } from '../storage/types.ts';
+import type { DeleteOptions, PropagationPolicy } from '../request/write-options.ts';
+import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
+import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
+import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
+import { isFinished } from './write-rules.ts';
+import { storedForm } from './object-view.ts';
+import { timeText } from '../schema/scalars.ts';
+import { conflict, notFound } from '../status.ts';
+import { listField, metadataOf, text } from '../validation/metadata.ts';
+
+export interface Deletion {
+  /** The object after the request, in the shape of its kind. */
+  readonly object: JsonObject;
+  readonly resourceVersion: string;
+  readonly uid: string;
+  /** It is gone, or for a dry run would be; else it waits for finalizers or its grace period. */
+  readonly isGone: boolean;
+  /** Nothing changed: its deletion was under way already. */
+  readonly wasPending: boolean;
+}
+
+const ATTEMPTS = 20;
+
+export class ObjectDeleter {
+  readonly #registry: ObjectRegistry;
+  readonly #reapers = new Set<Timer>();
+
+  constructor(registry: ObjectRegistry) {
+    this.#registry = registry;
+  }
+
+  /** Throws 404, 409 on a precondition that does not hold, 403 when the object must stay. */
+  async delete(target: Target, options: DeleteOptions): Promise<Deletion> {
+    for (let attempt = 1; ; attempt++) {
+      const entry = await this.#registry.get(target);
+      this.#checkPreconditions(target, entry, options);
+      await this.#registry.admission.beforeDelete(target.definition, entry);
+      try {
+        return await this.#attempt(target, entry, options);
+      } catch (error) {
+        if (!isRevisionConflict(error)) throw error;
+        if (error instanceof StoreError && error.code === 'missing') {
+          throw notFound(groupName(target.definition), target.name);
+        }
+        if (attempt >= ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  #checkPreconditions(target: Target, entry: StoredEntry, options: DeleteOptions): void {
+    const { definition, name } = target;
+    const uid = text(metadataOf(entry.value), 'uid');
+    if (options.uid !== undefined && options.uid !== uid) {
+      const why =
+        `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). ` +
+        'The object might have been deleted and then recreated';
+      throw conflict(kindName(definition), name, why);
+    }
+    const revision = String(entry.revision);
+    if (options.resourceVersion !== undefined && options.resourceVersion !== revision) {
+      const why =
+        `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record ` +
+        `(${revision}). The object might have been modified`;
+      throw conflict(kindName(definition), name, why);
+    }
+  }
+
+  async #attempt(target: Target, entry: StoredEntry, options: DeleteOptions): Promise<Deletion> {
+    const { definition } = target;
+    const before = currentForm(definition, entry);
+    const marked = this.#marked(target, before, options);
+    const uid = text(metadataOf(before), 'uid');
+    const revision = String(entry.revision);
+    if (isFinished(definition, marked.object)) {
+      if (!options.isDryRun) await this.#remove(target, entry);
+      return { object: before, resourceVersion: revision, uid, isGone: true, wasPending: false };
+    }
+    const { object } = marked;
+    if (!marked.isChanged || options.isDryRun) {
+      return { object, resourceVersion: revision, uid, isGone: false, wasPending: marked.isPending };
+    }
+    const written = await this.#registry.store.update(
+      entry.key,
+      storedForm(definition, object, entry.value),
+      entry.revision,
+    );
+    await this.#registry.admission.afterWrite(definition, { type: 'updated', entry: written });
+    this.#reapLater(target, object);
+    return { object, resourceVersion: String(written.revision), uid, isGone: false, wasPending: false };
+  }
+
+  async #remove(target: Target, entry: StoredEntry): Promise<void> {
+    const gone = await this.#registry.store.delete(entry.key, entry.revision);
+    await this.#registry.admission.afterWrite(target.definition, { type: 'deleted', entry: gone });
+  }
+
+  /** The object as its deletion makes it, before it is known whether it may go at once. */
+  #marked(
+    { definition }: Target,
+    before: JsonObject,
+    options: DeleteOptions,
+  ): { object: JsonObject; isChanged: boolean; isPending: boolean } {
+    const object = cloneJson(before);
+    const metadata = metadataOf(object);
+    const finalizers = withPolicy(listField(metadata, 'finalizers'), options.propagationPolicy);
+    const isOtherEnd = finalizers !== undefined;
+    if (finalizers) metadata['finalizers'] = finalizers;
+    const grace = definition.gracePeriodSeconds(object, options.gracePeriodSeconds);
+    const started = text(metadata, 'deletionTimestamp');
+    if (started === '') {
+      metadata['deletionTimestamp'] = timeText(this.#registry.clock.now() + grace * 1000);
+      metadata['deletionGracePeriodSeconds'] = grace;
+      if (definition.hasGeneration) metadata['generation'] = Number(metadata['generation'] ?? 0) + 1;
+      definition.beginDeletion(object);
+      return { object, isChanged: true, isPending: false };
+    }
+    const had = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    if (options.gracePeriodSeconds !== undefined && grace < had) {
+      metadata['deletionTimestamp'] = timeText(Date.parse(started) - (had - grace) * 1000);
+      metadata['deletionGracePeriodSeconds'] = grace;
+      return { object, isChanged: true, isPending: false };
+    }
+    return { object, isChanged: isOtherEnd, isPending: had > 0 };
+  }
+
+  /** At the end of the grace period the object goes, unless finalizers still hold it. */
+  #reapLater(target: Target, object: JsonObject): void {
+    const metadata = metadataOf(object);
+    const grace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    if (grace === 0) return;
+    const { clock } = this.#registry;
+    const delayMs = Math.max(0, Date.parse(text(metadata, 'deletionTimestamp')) - clock.now());
+    const timer = clock.schedule(delayMs, () => {
+      this.#reapers.delete(timer);
+      void this.#reap(target, text(metadata, 'uid'));
+    });
+    this.#reapers.add(timer);
+  }
+
+  async #reap(target: Target, uid: string): Promise<void> {
+    try {
+      await this.delete(target, {
+        isDryRun: false,
+        gracePeriodSeconds: 0,
+        uid,
+        resourceVersion: undefined,
+        propagationPolicy: '',
+      });
+    } catch {
+      // Gone already, or another object by now: there is nothing left to end.
+    }
+  }
+
+  close(): void {
+    for (const timer of this.#reapers) timer.cancel();
+    this.#reapers.clear();
+  }
+}
+
+const POLICY_FINALIZERS = { Orphan: [ORPHAN], Foreground: [FOREGROUND], Background: [] };
+
+/** The finalizers with that of the policy in place of those of other policies; undefined when they are so already. */
+function withPolicy(finalizers: JsonArray, policy: PropagationPolicy): JsonArray | undefined {
+  if (policy === '') return undefined;
+  const next = [...withoutCollectorFinalizers(finalizers), ...POLICY_FINALIZERS[policy]];
+  const present = new Set(finalizers);
+  const isSame = next.length === finalizers.length && next.every((name) => present.has(name));
+  return isSame ? undefined : next;
+}

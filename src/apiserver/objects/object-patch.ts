@@ -1,0 +1,137 @@
+/** PATCH: the four patch types on top of the registry's updates. */
+
+import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import type { ObjectRegistry, Written } from './object-registry.ts';
+import { checkName, refuseOtherNamespace, type Target } from '../request/target.ts';
+import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
+import { mergePatch } from '../patch/merge-patch.ts';
+import { strategicMerge } from '../patch/strategic-merge.ts';
+import type { PatchingRequest } from './object-apply.ts';
+import { parseJsonText } from '../request/parse-json.ts';
+import { PATCH_MEDIA } from '../patch/patch-media.ts';
+import { decodeBody, duplicatesIn, type ParsedBody } from '../request/read-body.ts';
+import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
+import { DecodeError } from '../schema/decode-scalar.ts';
+import { badRequest, failure, unsupportedMediaType } from '../status.ts';
+import { askedVersion } from './write-rules.ts';
+
+/** The patch type of a Content-Type; throws 415 for one that the kind does not take. */
+export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
+  const sent = definition.patchKinds.find((kind) => PATCH_MEDIA[kind] === contentType);
+  if (sent) return sent;
+  throw unsupportedMediaType(definition.patchKinds.map((kind) => PATCH_MEDIA[kind]));
+}
+
+export interface PatchRequest extends PatchingRequest {
+  readonly kind: Exclude<PatchKind, 'apply'>;
+  readonly text: string;
+}
+
+export async function patchObject(
+  registry: ObjectRegistry,
+  target: Target,
+  request: PatchRequest,
+): Promise<Written> {
+  const { manager, user, options } = request;
+  const context = { user, manager, isDryRun: options.isDryRun };
+  const patch = await patchFor(registry, target, request);
+  const problems = problemsOf(request.kind, patch, request.text);
+  return registry.modify(
+    target,
+    async (current, entry) => {
+      const patched = patchedBody(target, current, request.kind, patch);
+      checkPatched(target, current, patched);
+      const parsed = { value: patched, duplicates: problems };
+      const body = decodePatched(target.definition, parsed, request);
+      return registry.replace(target, entry, body, context);
+    },
+    pinsVersion(patch),
+  );
+}
+
+async function patchFor(registry: ObjectRegistry, target: Target, request: PatchRequest): Promise<JsonValue> {
+  try {
+    return parsePatch(request);
+  } catch (error) {
+    // What is not there is said first.
+    await registry.get(target);
+    throw error;
+  }
+}
+
+function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
+  let patch: JsonValue;
+  try {
+    patch = parseJsonText(patchText);
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);
+    throw error;
+  }
+  if (kind !== 'json' && !isJsonObject(patch)) {
+    const type = Array.isArray(patch) ? 'array' : typeof patch;
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`,
+    );
+  }
+  return patch;
+}
+
+/** What the text of a patch says twice, or in a place where nothing is known to stand. */
+function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
+  const duplicates = duplicatesIn(patchText);
+  if (kind !== 'json') return duplicates;
+  const unknown = unknownInOperations(patch).map((path) => `unknown field ${JSON.stringify(path)}`);
+  return [...duplicates, ...unknown].map((problem) => `json patch ${problem}`);
+}
+
+function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch: JsonValue): JsonObject {
+  const copy = cloneJson(current);
+  if (kind === 'json') return applyJsonPatch(copy, patch);
+  if (!isJsonObject(patch)) return copy;
+  return kind === 'merge' ? mergePatch(copy, patch) : strategicMerge(target.definition.schema, copy, patch);
+}
+
+/** A patch cannot make another object of it. */
+function checkPatched(target: Target, current: JsonObject, patched: JsonObject): void {
+  for (const field of ['apiVersion', 'kind']) {
+    // What it does not say is taken from the URL, as everywhere.
+    const said = patched[field] ?? current[field];
+    if (!jsonEquals(said, current[field])) {
+      throw patchRefused(`${field}: the patch must not change it`);
+    }
+  }
+  refuseOtherNamespace(target, patched);
+  checkName(target, patched);
+}
+
+/** The real server prints the whole object here; an object may hold a secret, so only the reason is told. */
+function patchRefused(why: string): Error {
+  const message = `Invalid value: ${why}`;
+  return failure(422, 'Invalid', ` "" is invalid: patch: ${message}`, {
+    causes: [{ reason: 'FieldValueInvalid', message, field: 'patch' }],
+  });
+}
+
+function decodePatched(
+  definition: ResourceDefinition,
+  patched: ParsedBody,
+  { options, warn }: PatchRequest,
+): JsonObject {
+  try {
+    return decodeBody(definition, patched, options.fieldValidation, warn);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    throw patchRefused(error.message.replace(/^.*? cannot be handled as a [^:]*: /, ''));
+  }
+}
+
+/** The patch itself says which version it is for: then another version is a conflict, not a reason to try again. */
+function pinsVersion(patch: JsonValue): boolean {
+  if (Array.isArray(patch)) {
+    return patch.some(
+      (operation) => isJsonObject(operation) && operation['path'] === '/metadata/resourceVersion',
+    );
+  }
+  return isJsonObject(patch) && askedVersion(patch) !== '';
+}

@@ -1,0 +1,230 @@
+/** OpenAPI v3 of one group version: what `kubectl explain` prints and what client-side validation reads. */
+
+import { createHash } from 'node:crypto';
+import type { JsonArray, JsonObject } from '../../base/json.ts';
+import { capitalized, pathsOf } from './openapi-paths.ts';
+import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
+import type { Field, ObjectSchema, Schema } from '../schema/schema.ts';
+
+const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
+const STATUS = `${META}.Status`;
+const DELETE_OPTIONS = `${META}.DeleteOptions`;
+const TEXT: JsonObject = { type: 'string' };
+const STATUS_SCHEMA: JsonObject = {
+  type: 'object',
+  description: 'What became of a request that has no object to answer.',
+  properties: {
+    apiVersion: TEXT,
+    code: { type: 'integer', format: 'int32' },
+    details: { type: 'object' },
+    kind: TEXT,
+    message: TEXT,
+    metadata: { type: 'object' },
+    reason: TEXT,
+    status: TEXT,
+  },
+};
+const DELETE_OPTIONS_SCHEMA: JsonObject = {
+  type: 'object',
+  description: 'How to delete.',
+  properties: {
+    apiVersion: TEXT,
+    dryRun: { type: 'array', items: TEXT },
+    gracePeriodSeconds: { type: 'integer', format: 'int64' },
+    kind: TEXT,
+    orphanDependents: { type: 'boolean' },
+    preconditions: { type: 'object', properties: { resourceVersion: TEXT, uid: TEXT } },
+    propagationPolicy: TEXT,
+  },
+};
+
+/** A document with the hash that names its content in URLs and ETags. */
+export interface OpenApiDocument {
+  /** `api/v1`, `apis/coordination.k8s.io/v1`. */
+  readonly path: string;
+  readonly text: string;
+  /** SHA-512, upper-case hex. */
+  readonly hash: string;
+}
+
+export function openApiDocument(
+  table: DefinitionTable,
+  group: string,
+  version: string,
+  serverVersion: string,
+): OpenApiDocument {
+  const components = new Map<string, JsonObject>([
+    [STATUS, STATUS_SCHEMA],
+    [DELETE_OPTIONS, DELETE_OPTIONS_SCHEMA],
+  ]);
+  const paths: JsonObject = {};
+  for (const definition of table.of(group, version)) {
+    addKind(components, definition);
+    const object = componentName(definition.schema);
+    const requests = addRequests(components, definition);
+    const schemas = {
+      object,
+      list: `${object}List`,
+      status: STATUS,
+      deleteOptions: DELETE_OPTIONS,
+      requests,
+    };
+    Object.assign(paths, pathsOf(definition, rootPath(group, version), schemas));
+  }
+  const document: JsonObject = {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: serverVersion },
+    paths,
+    components: { schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))) },
+  };
+  const text = JSON.stringify(document);
+  const hash = createHash('sha512').update(text).digest('hex').toUpperCase();
+  return { path: rootPath(group, version).slice(1), text, hash };
+}
+
+export function openApiIndex(documents: readonly OpenApiDocument[]): JsonObject {
+  const paths: JsonObject = {};
+  for (const { path, hash } of documents) {
+    paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
+  }
+  return { paths };
+}
+
+function rootPath(group: string, version: string): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+function addKind(components: Map<string, JsonObject>, definition: ResourceDefinition): void {
+  const { group, version, kind, schema } = definition;
+  const gvk = { group, kind, version };
+  const object = addTypedObject(components, schema);
+  object['x-kubernetes-group-version-kind'] = [gvk];
+  const list = {
+    type: 'object',
+    description: `A list of ${definition.plural}.`,
+    required: ['items'],
+    properties: {
+      apiVersion: { type: 'string' },
+      items: { type: 'array', items: reference(schema) },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+    },
+    'x-kubernetes-group-version-kind': [{ ...gvk, kind: `${kind}List` }],
+  };
+  components.set(`${componentName(schema)}List`, list);
+}
+
+/** The schema with the fields that say what an object is. */
+function addTypedObject(components: Map<string, JsonObject>, schema: ObjectSchema): JsonObject {
+  const object = addType(components, schema);
+  const properties = object['properties'] as JsonObject; // addType makes it
+  object['properties'] = {
+    apiVersion: { type: 'string', description: 'The version of the schema that this object follows.' },
+    kind: { type: 'string', description: 'What this object is.' },
+    ...properties,
+  };
+  return object;
+}
+
+/** What the subresources that are actions take, by the suffix of their operation. */
+function addRequests(
+  components: Map<string, JsonObject>,
+  { group, version, subresources }: ResourceDefinition,
+): Record<string, string> {
+  const requests: Record<string, string> = {};
+  for (const { name, action } of subresources) {
+    if (!action) continue;
+    const object = addTypedObject(components, action.schema);
+    object['x-kubernetes-group-version-kind'] = [{ group, kind: action.kind, version }];
+    requests[capitalized(name)] = componentName(action.schema);
+  }
+  return requests;
+}
+
+function addType(components: Map<string, JsonObject>, schema: ObjectSchema): JsonObject {
+  const name = componentName(schema);
+  const known = components.get(name);
+  if (known) return known;
+  const component: JsonObject = { type: 'object', description: schema.description };
+  components.set(name, component); // before its fields, which may lead back to it
+  const properties: JsonObject = {};
+  const required: JsonArray = [];
+  for (const field of schema.fields.values()) {
+    properties[field.name] = property(components, field);
+    if (field.isRequired) required.push(field.name);
+  }
+  component['properties'] = properties;
+  if (required.length > 0) component['required'] = required;
+  if (schema.isAtomic) component['x-kubernetes-map-type'] = 'atomic';
+  return component;
+}
+
+function property(components: Map<string, JsonObject>, field: Field): JsonObject {
+  const value = schemaOf(components, field.schema);
+  const { patchStrategies, mergeKey, description, schema } = field;
+  const extras: JsonObject = {};
+  if (schema.type === 'list') {
+    extras['x-kubernetes-list-type'] = schema.listType;
+    if (schema.listType === 'map') extras['x-kubernetes-list-map-keys'] = [...schema.keys];
+  }
+  if (patchStrategies.length > 0) extras['x-kubernetes-patch-strategy'] = patchStrategies.join(',');
+  if (mergeKey !== '') extras['x-kubernetes-patch-merge-key'] = mergeKey;
+  // A $ref may have no neighbours: the description goes beside an allOf.
+  if (schema.type === 'object') return { description, allOf: [value], ...extras };
+  return { description, ...value, ...extras };
+}
+
+function schemaOf(components: Map<string, JsonObject>, schema: Schema): JsonObject {
+  switch (schema.type) {
+    case 'object':
+      addType(components, schema);
+      return reference(schema);
+    case 'list':
+      return { type: 'array', items: schemaOf(components, schema.items) };
+    case 'map': {
+      const map: JsonObject = { type: 'object', additionalProperties: schemaOf(components, schema.values) };
+      if (schema.isAtomic) map['x-kubernetes-map-type'] = 'atomic';
+      return map;
+    }
+    case 'scalar':
+      return scalarOf(schema.scalar);
+  }
+}
+
+function scalarOf(scalar: string): JsonObject {
+  switch (scalar) {
+    case 'bool':
+      return { type: 'boolean' };
+    case 'int32':
+    case 'int64':
+      return { type: 'integer', format: scalar };
+    case 'float64':
+      return { type: 'number', format: 'double' };
+    case 'bytes':
+      return { type: 'string', format: 'byte' };
+    case 'time':
+    case 'microtime':
+      return { type: 'string', format: 'date-time' };
+    case 'intOrString':
+      return { oneOf: [{ type: 'integer' }, { type: 'string' }], format: 'int-or-string' };
+    case 'quantity':
+      return { oneOf: [{ type: 'string' }, { type: 'number' }] };
+    case 'any':
+      return { type: 'object' };
+    default:
+      return { type: 'string' };
+  }
+}
+
+function reference(schema: ObjectSchema): JsonObject {
+  return { $ref: `#/components/schemas/${componentName(schema)}` };
+}
+
+/** `EndpointSubset` → `io.k8s.api.core.v1.EndpointSubset`, `events.Event` → `io.k8s.api.events.v1.Event`. */
+function componentName({ name }: ObjectSchema): string {
+  const parts = name.split('.');
+  const type = parts.pop() ?? '';
+  const packageName = parts.join('.');
+  if (packageName === 'meta') return `${META}.${type}`;
+  return `io.k8s.api.${packageName === '' ? 'core' : packageName}.v1.${type}`;
+}

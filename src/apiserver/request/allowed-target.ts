@@ -1,0 +1,88 @@
+/** What a request is about, if its user may ask for it. */
+
+import { recordDecision, type RequestRecord } from './audit-event.ts';
+import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
+import type { ResourcePath } from './request-info.ts';
+import type { DefinitionTable, ResourceDefinition, Verb } from '../objects/resource-definition.ts';
+import { exactValue } from './selectors/field-selector.ts';
+import { forbidden, methodNotAllowed, noSuchResource } from '../status.ts';
+import type { Target } from './target.ts';
+import type { UserInfo } from './user.ts';
+
+/** The part of a request that rights are about. */
+export interface TargetRequest {
+  /** Undefined for a method without a meaning here. */
+  readonly verb: Verb | undefined;
+  readonly path: ResourcePath;
+  readonly query: URLSearchParams;
+  readonly user: UserInfo;
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  /** Learns who was allowed what. */
+  readonly record: RequestRecord;
+}
+
+export interface TargetRules {
+  readonly table: DefinitionTable;
+  readonly authorizer: Authorizer;
+}
+
+/** Throws `StatusError`: 403 before 404, for who may not ask does not learn what there is. */
+export async function allowedTarget(
+  request: TargetRequest,
+  { table, authorizer }: TargetRules,
+): Promise<{ target: Target; verb: Verb }> {
+  const { user, path, prefix } = request;
+  const definition = table.find(path.group, path.version, path.resource);
+  if (prefix === '') {
+    // Of this server's own kinds everybody may know that they are there.
+    const target = targetOf(request, definition);
+    const verb = servedVerb(request, target);
+    await authorize(request, verb, authorizer);
+    return { target: { ...target, isVisible: authorizer.visibleTo?.(user, target.definition) }, verb };
+  }
+  await authorize(request, request.verb ?? '', authorizer);
+  const target = targetOf(request, definition);
+  return { target, verb: servedVerb(request, target) };
+}
+
+function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinition | undefined): Target {
+  if (!definition?.isServedUnder(prefix)) throw noSuchResource();
+  const subresource = definition.subresources.find(({ name }) => name === path.subresource);
+  if (path.subresource !== '' && !subresource) throw noSuchResource();
+  if (path.namespace !== '' && !definition.isNamespaced) throw noSuchResource();
+  return { definition, namespace: path.namespace, name: path.name, subresource };
+}
+
+function servedVerb(request: TargetRequest, { definition, subresource }: Target): Verb {
+  const { verb } = request;
+  const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
+  const isCollection = request.path.name === '';
+  // Namespaced objects are made, and deleted many at once, in their namespace, not over all of them.
+  const isWithin = (verb === 'create' && !subresource) || verb === 'deletecollection';
+  const isNowhere = isWithin && definition.isNamespaced && request.path.namespace === '';
+  const isMisplaced =
+    verb === 'create'
+      ? !isCollection && !subresource
+      : verb === 'update' || verb === 'patch'
+        ? isCollection
+        : false;
+  if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
+  return verb;
+}
+
+async function authorize(request: TargetRequest, verb: string, authorizer: Authorizer): Promise<void> {
+  const { user, path, prefix, record } = request;
+  const name = askedName(request, verb);
+  const access: AccessRequest = { ...path, name, verb, path: '', prefix };
+  const decision = await authorizer.authorize(user, access);
+  recordDecision(record, decision);
+  if (decision.isAllowed) return;
+  throw forbidden(path, name, denialText(user, access, decision));
+}
+
+/** Of a list or a watch that is about one object, as `kubectl get NAME --watch` sends them, the name of that object. */
+function askedName({ path, query }: TargetRequest, verb: string): string {
+  if (verb !== 'list' && verb !== 'watch') return path.name;
+  return exactValue(query.get('fieldSelector') ?? '', 'metadata.name') ?? '';
+}

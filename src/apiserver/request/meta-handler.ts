@@ -1,0 +1,128 @@
+/** Everything that is not objects: health, version, discovery, OpenAPI. */
+
+import { jsonAnswer, textAnswer, type Answer } from '../http/answer.ts';
+import { aggregated, coreVersions, groupDocument, groupList, resourceList } from '../openapi/discovery.ts';
+import { negotiate, type OfferedForm } from '../http/negotiate.ts';
+import { openApiDocument, openApiIndex, type OpenApiDocument } from '../openapi/openapi.ts';
+import { openApiV2 } from '../openapi/openapi-v2.ts';
+import type { DefinitionTable } from '../objects/resource-definition.ts';
+import { methodNotAllowed } from '../status.ts';
+
+export interface MetaRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly accept: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+}
+
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  /** `v1.36.0+embedded` */
+  readonly gitVersion: string;
+}
+
+const DISCOVERY: OfferedForm = {
+  as: 'APIGroupDiscoveryList',
+  group: 'apidiscovery.k8s.io',
+  versions: ['v2', 'v2beta1'],
+};
+
+export class MetaHandler {
+  readonly #table: DefinitionTable;
+  readonly #version: ServerVersion;
+  /** Made when first asked for: most servers are never asked. */
+  #documents: readonly OpenApiDocument[] | undefined;
+  /** `host:port`, known once the server listens. */
+  address = '';
+
+  constructor(table: DefinitionTable, version: ServerVersion) {
+    this.#table = table;
+    this.#version = version;
+  }
+
+  /** Undefined where nothing is. Throws `StatusError`. */
+  handle(request: MetaRequest): Answer | undefined {
+    const path = request.path.replace(/(.)\/$/, '$1');
+    const answer = this.#answer(path, request);
+    if (answer && request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
+    return answer;
+  }
+
+  #answer(path: string, request: MetaRequest): Answer | undefined {
+    switch (path) {
+      case '/healthz':
+      case '/livez':
+      case '/readyz':
+        return textAnswer(200, 'ok');
+      case '/version':
+        return jsonAnswer(200, this.#versionDocument());
+      case '/api':
+      case '/apis':
+        return this.#roots(path === '/api', request.accept);
+      case '/openapi/v3':
+        return jsonAnswer(200, openApiIndex(this.#openApi()));
+      case '/openapi/v2':
+        return openApiV2(this.#version.gitVersion, request.accept);
+      default:
+        return path.startsWith('/openapi/v3/')
+          ? this.#openApiAnswer(path, request.ifNoneMatch)
+          : this.#groupAnswer(path);
+    }
+  }
+
+  #versionDocument(): Record<string, string> {
+    const { major, minor, gitVersion } = this.#version;
+    return {
+      major,
+      minor,
+      gitVersion,
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '1970-01-01T00:00:00Z',
+      goVersion: '',
+      compiler: '',
+      platform: `${process.platform}/${process.arch}`,
+    };
+  }
+
+  #roots(isCore: boolean, accept: string | undefined): Answer | undefined {
+    const form = negotiate(accept, [DISCOVERY]);
+    if (form.as !== '') {
+      const contentType = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
+      const answer = jsonAnswer(200, aggregated(this.#table, form.version, isCore));
+      return { ...answer, headers: { 'content-type': contentType, vary: 'Accept' } };
+    }
+    const document = isCore ? coreVersions(this.#table, this.address) : groupList(this.#table);
+    return document && jsonAnswer(200, document, form);
+  }
+
+  #groupAnswer(path: string): Answer | undefined {
+    const [, root = '', group = '', version = '', ...more] = path.split('/');
+    if (more.length > 0) return undefined;
+    if (root === 'api') {
+      const list = version === '' ? resourceList(this.#table, '', group) : undefined;
+      return list && jsonAnswer(200, list);
+    }
+    if (root !== 'apis') return undefined;
+    const document =
+      version === '' ? groupDocument(this.#table, group) : resourceList(this.#table, group, version);
+    return document && jsonAnswer(200, document);
+  }
+
+  #openApi(): readonly OpenApiDocument[] {
+    this.#documents ??= [...this.#table.groups].flatMap(([group, versions]) =>
+      versions.map((version) => openApiDocument(this.#table, group, version, this.#version.gitVersion)),
+    );
+    return this.#documents;
+  }
+
+  #openApiAnswer(path: string, ifNoneMatch: string | undefined): Answer | undefined {
+    const found = this.#openApi().find((document) => `/openapi/v3/${document.path}` === path);
+    if (!found) return undefined;
+    const etag = `"${found.hash}"`;
+    const headers = { 'content-type': 'application/json', etag, vary: 'Accept' };
+    return ifNoneMatch === etag ? { code: 304, headers, body: '' } : { code: 200, headers, body: found.text };
+  }
+}

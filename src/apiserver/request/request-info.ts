@@ -1,0 +1,81 @@
+/** What a URL asks for, by the path rules of a Kubernetes API server. */
+
+import type { Verb } from '../objects/resource-definition.ts';
+
+export interface ResourcePath {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  /** `''`: cluster scope, or every namespace. */
+  readonly namespace: string;
+  /** `''`: the collection. */
+  readonly name: string;
+  readonly subresource: string;
+}
+
+/** The parts of a URL's path: whose API it means, and what of it. */
+export interface ServerPath {
+  /** See `AccessRequest.prefix`. */
+  readonly prefix: string;
+  /** `/api/v1/…` and so on. */
+  readonly path: string;
+}
+
+/** The object path of a URL path, or undefined when it is none (discovery, health, nonsense). Segments are decoded. */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const segments = decodeSegments(path);
+  if (!segments) return undefined;
+  const [root, ...rest] = segments;
+  if (root === 'api' && rest.length >= 2) return resourceOf('', rest[0] ?? '', rest.slice(1));
+  if (root === 'apis' && rest.length >= 3) return resourceOf(rest[0] ?? '', rest[1] ?? '', rest.slice(2));
+  return undefined;
+}
+
+function decodeSegments(path: string): string[] | undefined {
+  try {
+    const segments = path.split('/').slice(1).map(decodeURIComponent);
+    if (segments.at(-1) === '') segments.pop();
+    return segments.includes('') ? undefined : segments;
+  } catch {
+    return undefined;
+  }
+}
+
+function resourceOf(group: string, version: string, segments: readonly string[]): ResourcePath | undefined {
+  const isNamespacePart = segments[0] === 'namespaces' && segments.length > 2;
+  // `/namespaces/x/status` is a part of the namespace itself, `/namespaces/x/pods` is in it.
+  const isOwnPart =
+    isNamespacePart && segments.length === 3 && ['status', 'finalize'].includes(segments[2] ?? '');
+  const namespace = isNamespacePart && !isOwnPart ? (segments[1] ?? '') : '';
+  const [resource = '', name = '', subresource = '', ...more] =
+    namespace === '' ? segments : segments.slice(2);
+  if (more.length > 0) return undefined;
+  return { group, version, resource, namespace, name, subresource };
+}
+
+/** The verb of a request, as rights and audit call it; undefined for a method that means nothing here. */
+export function verbOf(method: string, path: ResourcePath, query: URLSearchParams): Verb | undefined {
+  const isCollection = path.name === '';
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      if (!isCollection) return 'get';
+      // A HEAD has no body that could be a stream.
+      return method === 'GET' && isTrue(query.get('watch')) ? 'watch' : 'list';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return isCollection ? 'deletecollection' : 'delete';
+    default:
+      return undefined;
+  }
+}
+
+/** A boolean query parameter as Go reads it: present and empty is true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0';
+}

@@ -1,0 +1,264 @@
+/** One request for objects: finds the kind, asks for permission, calls the registry, makes the answer. */
+
+import type { Clock } from '../../base/clock.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
+import { jsonAnswer, statusAnswer, withWarnings, type Answer } from '../http/answer.ts';
+import { listObjects } from '../objects/list-objects.ts';
+import { parseListQuery, parseVersion } from './list-query.ts';
+import { negotiate, negotiateWatch, type AnswerForm } from '../http/negotiate.ts';
+import { LIST_FORMS, OBJECT_FORMS, ObjectAnswers, type Presentation } from '../objects/object-answers.ts';
+import type { ObjectDeleter } from '../objects/object-deletion.ts';
+import { patchKindOf, patchObject } from '../objects/object-patch.ts';
+import { applyObject } from '../objects/object-apply.ts';
+import type { ObjectRegistry, WriteContext, Written } from '../objects/object-registry.ts';
+import { checkName, refuseOtherNamespace, type Target } from './target.ts';
+import { refuseResourceVersion } from '../objects/write-rules.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
+import { checkType, decodeBody, parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
+import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
+import { methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
+import { duplicateOwners, metadataOf, text } from '../validation/metadata.ts';
+import type { UserInfo } from './user.ts';
+import {
+  parseDeleteOptions,
+  parseWriteOptions,
+  type DeleteOptions,
+  type WriteOptions,
+} from './write-options.ts';
+import type { YamlParser } from './yaml/yaml-parser.ts';
+
+export interface ApiRequest extends TargetRequest {
+  readonly accept: string | undefined;
+  readonly userAgent: string;
+  readonly body: RawBody;
+}
+
+/** A watch that the server has to stream. */
+export interface WatchAnswer {
+  readonly user: UserInfo;
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly isVisible: Target['isVisible'];
+  readonly form: AnswerForm;
+  readonly warnings: readonly string[];
+}
+
+export interface ResourceHandlerOptions extends TargetRules {
+  registry: ObjectRegistry;
+  deleter: ObjectDeleter;
+  clock: Clock;
+  views: ObjectViews;
+  yaml: YamlParser;
+}
+
+/** One request under way. */
+interface Call {
+  readonly request: ApiRequest;
+  readonly target: Target;
+  readonly form: AnswerForm;
+  readonly warnings: string[];
+}
+
+export class ResourceHandler {
+  readonly #options: ResourceHandlerOptions;
+  readonly #answers: ObjectAnswers;
+
+  constructor(options: ResourceHandlerOptions) {
+    this.#options = options;
+    this.#answers = new ObjectAnswers(options.views, options.clock);
+  }
+
+  /** Throws `StatusError`. */
+  async handle(request: ApiRequest): Promise<Answer | WatchAnswer> {
+    const { target, verb } = await allowedTarget(request, this.#options);
+    const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
+    const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
+    const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
+    // Before any warning: a patch of an unknown type reaches no kind.
+    if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
+    const { deprecation } = target.definition;
+    const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
+    if (verb === 'watch') {
+      const { definition, namespace, isVisible } = target;
+      const { user } = request;
+      return { user, definition, namespace, isVisible, form, warnings: call.warnings };
+    }
+    try {
+      const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
+      return withWarnings(answer, call.warnings);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      return withWarnings(statusAnswer(error), call.warnings);
+    }
+  }
+
+  async #single(verb: Verb, call: Call): Promise<Answer> {
+    switch (verb) {
+      case 'get':
+        return this.#get(call);
+      case 'create':
+        return this.#create(call);
+      case 'update':
+        return this.#update(call);
+      case 'patch':
+        return this.#patch(call);
+      case 'delete':
+        return this.#delete(call);
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  async #get(call: Call): Promise<Answer> {
+    const { registry } = this.#options;
+    const asked = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
+    const current = asked === 0 ? 0 : await registry.store.revision();
+    if (asked > current) throw tooLargeResourceVersion(asked, current);
+    return this.#answers.entry(presentation(call), await registry.get(call.target));
+  }
+
+  async #create(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const { definition, subresource } = target;
+    const options = parseWriteOptions(request.query, 'CreateOptions');
+    if (subresource?.action) return this.#act(call, subresource.action, options);
+    const body = await this.#body(call, options.fieldValidation);
+    if (definition.respond) {
+      const { user, prefix } = request;
+      const warn = (warning: string): void => void call.warnings.push(warning);
+      const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun, warn });
+      const answer = this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
+      return unkept(definition, answer);
+    }
+    refuseOtherNamespace(target, body);
+    refuseResourceVersion(body);
+    const context = contextOf(request, options);
+    return this.#written(call, await this.#options.registry.create(target, body, context));
+  }
+
+  async #act(call: Call, action: SubresourceAction, options: WriteOptions): Promise<Answer> {
+    const { request, target } = call;
+    const { kind, schema } = action;
+    const asked: Call = {
+      ...call,
+      target: { ...target, definition: { ...target.definition, kind, schema } },
+    };
+    // The fields of an action have defaults.
+    const body = request.body.bytes.length === 0 ? {} : await this.#body(asked, options.fieldValidation);
+    const context = contextOf(request, options);
+    return this.#written(call, await this.#options.registry.act(target, action, body, context));
+  }
+
+  async #update(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const options = parseWriteOptions(request.query, 'UpdateOptions');
+    const body = await this.#body(call, options.fieldValidation);
+    refuseOtherNamespace(target, body);
+    checkName(target, body);
+    const context = contextOf(request, options);
+    return this.#written(call, await this.#options.registry.update(target, body, context));
+  }
+
+  async #patch(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const kind = patchKindOf(target.definition, request.body.contentType);
+    const options = parseWriteOptions(request.query, 'PatchOptions', kind);
+    const text = request.body.bytes.toString('utf8');
+    const { registry, yaml } = this.#options;
+    const patching = {
+      options,
+      ...contextOf(request, options),
+      warn: (warning: string): void => void call.warnings.push(warning),
+    };
+    const written =
+      kind === 'apply'
+        ? await applyObject(registry, target, {
+            ...patching,
+            sent: await parseYaml(target.definition.kind, text, yaml),
+          })
+        : await patchObject(registry, target, { ...patching, kind, text });
+    return this.#written(call, written);
+  }
+
+  async #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): Promise<JsonObject> {
+    const { request, target, warnings } = call;
+    const parsed = await parseBody(target.definition, request.body, this.#options.yaml);
+    if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);
+    const body = decodeBody(target.definition, parsed, validation, (warning) => warnings.push(warning));
+    const twice = duplicateOwners(metadataOf(body));
+    if (twice.length > 0) warnings.push(`${DUPLICATE_OWNERS}${twice.join(', ')}`);
+    return body;
+  }
+
+  #written(call: Call, written: Written): Answer {
+    call.request.record.writtenName = text(metadataOf(written.object), 'name');
+    call.warnings.push(...call.target.definition.warnings(written.object, written.isCreated));
+    const answer = this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
+    return unkept(call.target.definition, answer);
+  }
+
+  async #delete(call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const options = await this.#deleteOptions(request);
+    const deletion = await this.#options.deleter.delete(target, options);
+    const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
+    if (isShown) return this.#answers.object(presentation(call), 200, deletion);
+    const { group, plural } = target.definition;
+    return jsonAnswer(200, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { name: target.name, ...(group === '' ? {} : { group }), kind: plural, uid: deletion.uid },
+    });
+  }
+
+  async #deleteOptions({ query, body }: ApiRequest): Promise<DeleteOptions> {
+    return parseDeleteOptions(query, await parseDeleteBody(body, this.#options.yaml));
+  }
+
+  async #collection(verb: Verb, call: Call): Promise<Answer> {
+    const { request, target } = call;
+    const query = parseListQuery(target, request.query);
+    const page = await listObjects(this.#options.registry.store, query);
+    if (verb === 'deletecollection') {
+      const options = await this.#deleteOptions(request);
+      for (const entry of page.entries) {
+        const { namespace, name } = entry.key;
+        await this.#options.deleter
+          .delete({ ...target, namespace, name }, options)
+          .catch((error: unknown) => ignoreNotFound(error));
+      }
+    }
+    return this.#answers.list(presentation(call), page);
+  }
+}
+
+function presentation({ target, form, request }: Call): Presentation {
+  return { definition: target.definition, form, query: request.query };
+}
+
+const DUPLICATE_OWNERS =
+  '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests ' +
+  'as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
+
+/** Where an answer may hold a secret, no cache may keep it. */
+function unkept({ answersSecret }: ResourceDefinition, answer: Answer): Answer {
+  return answersSecret ? { ...answer, headers: { ...answer.headers, 'cache-control': 'no-store' } } : answer;
+}
+
+function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions): WriteContext {
+  return { user: request.user, manager: managerOf(request, fieldManager), isDryRun };
+}
+
+/** The field manager: what the request says, else the client's name. */
+function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
+  if (fieldManager !== '') return fieldManager;
+  return userAgent.split('/')[0] || 'unknown';
+}
+
+function ignoreNotFound(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}

@@ -1,0 +1,71 @@
+/** What a request is about: one object of one kind, and the names by which errors and the store call it. */
+
+import type { JsonObject } from '../../base/json.ts';
+import type { StoredEntry, StoreKey } from '../storage/types.ts';
+import type { ResourceDefinition, Subresource } from '../objects/resource-definition.ts';
+import { shortened } from '../field-error.ts';
+import { badRequest, type GroupName } from '../status.ts';
+import { metadataOf, text } from '../validation/metadata.ts';
+import { labelProblem } from '../validation/names.ts';
+
+/** One object of one kind. */
+export interface Target {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: the object itself. */
+  readonly subresource?: Subresource | undefined;
+  /** See `Authorizer.visibleTo`. */
+  readonly isVisible?: ((object: JsonObject) => boolean) | undefined;
+}
+
+export function groupName(definition: ResourceDefinition): GroupName {
+  return { group: definition.group, resource: definition.plural };
+}
+
+/** For validation errors, which name the kind. */
+export function kindName(definition: ResourceDefinition): GroupName {
+  return { group: definition.view?.validationGroup ?? definition.group, resource: definition.kind };
+}
+
+export function storeKey({ definition, namespace, name }: Target): StoreKey {
+  return { resource: definition.storage, namespace, name };
+}
+
+/** The stored object in the shape of this kind, without kind and apiVersion. */
+export function currentForm(definition: ResourceDefinition, entry: StoredEntry): JsonObject {
+  return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
+}
+
+/** The body's name must be that of the URL. */
+export function checkName(target: Target, body: JsonObject): void {
+  const metadata = metadataOf(body);
+  const name = text(metadata, 'name');
+  if (name === '') {
+    throw badRequest(
+      `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== target.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`);
+  }
+  const namespace = text(metadata, 'namespace');
+  if (target.definition.isNamespaced && namespace !== '' && namespace !== target.namespace) {
+    throw badRequest(
+      `the namespace of the object (${namespace}) does not match the namespace on the URL (${target.namespace})`,
+    );
+  }
+}
+
+/** The body's namespace, where it says one, must be that of the URL. */
+export function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
+  const sent = text(metadataOf(body), 'namespace');
+  if (sent === '' || sent === namespace) return;
+  if (!definition.isNamespaced) {
+    // As on a kube-apiserver, the namespace of a cluster-scoped object is ignored; what is no name at all is a mistake.
+    const problem = labelProblem(sent);
+    if (problem === undefined) return;
+    throw badRequest(`metadata.namespace: Invalid value: ${JSON.stringify(shortened(sent))}: ${problem}`);
+  }
+  throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+}

@@ -1,0 +1,119 @@
+/** YAML text → JSON text, or why not. Runs in the YAML thread, and for short texts in the main thread. */
+
+import {
+  isScalar,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Document,
+  type Tags,
+  type YAMLParseError,
+} from 'yaml';
+import { BODY_BYTES_MAX, FIELD_PROBLEMS_MAX, YAML_ALIASES_MAX, YAML_VALUES_MAX } from '../../limits.ts';
+
+/** Plain data: it crosses from the YAML thread to the main thread. */
+export type YamlOutcome =
+  | { readonly kind: 'read'; readonly json: string; readonly duplicates: readonly string[] }
+  | { readonly kind: 'several-documents' }
+  /** `reason` names a position, never text of the body, which may hold a secret. */
+  | { readonly kind: 'rejected'; readonly reason: string };
+
+/** Total: never throws. */
+export function readYaml(text: string): YamlOutcome {
+  const lines = new LineCounter();
+  const documents = parseDocuments(text, lines);
+  if (!documents) return rejected('the YAML is nested too deeply'); // the parser is recursive
+  const [document, second] = documents;
+  if (second) return { kind: 'several-documents' };
+  if (!document) return { kind: 'read', json: 'null', duplicates: [] };
+  const [problem] = document.errors;
+  if (problem) return rejected(problemText(problem, lines));
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
+    if (expandedSize(value) > YAML_VALUES_MAX) return rejected('its aliases expand to too many values');
+    const json = JSON.stringify(value ?? null); // JSON has no dates and no undefined
+    if (json.length > BODY_BYTES_MAX) return rejected('its aliases expand to more than a body may hold');
+    return { kind: 'read', json, duplicates: duplicateKeys(document, lines) };
+  } catch {
+    return rejected('the YAML cannot be resolved');
+  }
+}
+
+function rejected(reason: string): YamlOutcome {
+  return { kind: 'rejected', reason };
+}
+
+/**
+ * How many values JSON text has for this one, each counted as often as aliases repeat it. The parser's own limit of aliases misses those of
+ * empty collections, and twenty lines of them expand to more than any memory holds. Throws on a value that contains itself.
+ */
+function expandedSize(root: unknown): number {
+  const sizes = new Map<object, number>();
+  const open = new Set<object>();
+  const sizeOf = (value: unknown): number => {
+    if (typeof value !== 'object' || value === null) return 1;
+    const known = sizes.get(value);
+    if (known !== undefined) return known;
+    if (open.has(value)) throw new Error('the value contains itself');
+    open.add(value);
+    let size = 1;
+    for (const member of Object.values(value)) size += sizeOf(member);
+    open.delete(value);
+    sizes.set(value, size);
+    return size;
+  };
+  return sizeOf(root);
+}
+
+function parseDocuments(text: string, lineCounter: LineCounter): readonly Document.Parsed[] | undefined {
+  const options = {
+    version: '1.1',
+    customTags: kubernetesTags,
+    uniqueKeys: false,
+    logLevel: 'silent',
+    // With an excerpt in each of very many errors the time is quadratic.
+    prettyErrors: false,
+    lineCounter,
+  } as const;
+  try {
+    const documents = parseAllDocuments(text, options);
+    return Array.isArray(documents) ? documents : [];
+  } catch {
+    return undefined;
+  }
+}
+
+/** YAML 1.1 as Kubernetes reads it: `yes` is true and `<<` merges, but dates and times of day are text. */
+function kubernetesTags(tags: Tags): Tags {
+  return tags.filter((tag) => {
+    if (typeof tag === 'string') return true;
+    return tag.format !== 'TIME' && !OTHER_TAGS.includes(tag.tag);
+  });
+}
+
+const OTHER_TAGS = ['timestamp', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`);
+
+function problemText({ code, pos }: YAMLParseError, lines: LineCounter): string {
+  const { line, col } = lines.linePos(pos[0]);
+  return `yaml: ${code.toLowerCase().replaceAll('_', ' ')} at line ${line}, column ${col}`;
+}
+
+/** One message for each key that a map sets twice. The parser's own check compares all keys of a map with each other. */
+function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] {
+  const found: string[] = [];
+  visit(document, {
+    Map: (_key, { items }) => {
+      const seen = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name) && found.length < FIELD_PROBLEMS_MAX) {
+          const { line } = lines.linePos(key.range?.[0] ?? 0);
+          found.push(`line ${line}: key ${JSON.stringify(name)} already set in map`);
+        }
+        seen.add(name);
+      }
+    },
+  });
+  return found;
+}

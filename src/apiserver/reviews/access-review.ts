@@ -1,0 +1,64 @@
+/** SelfSubjectAccessReview: may I? Answered, never stored. */
+
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { AccessDecision, AccessRequest, Authorizer } from '../request/authorizer.ts';
+import { requiredValue } from '../field-error.ts';
+import { defineResource, type ResourceDefinition } from '../objects/resource-definition.ts';
+import type { TypeTable } from '../schema/notation.ts';
+import { invalid } from '../status.ts';
+import { objectField, text } from '../validation/metadata.ts';
+
+const GROUP = 'authorization.k8s.io';
+const KIND = 'SelfSubjectAccessReview';
+
+export function selfSubjectAccessReviews(
+  types: TypeTable,
+  authorizer: Pick<Authorizer, 'authorize'>,
+): ResourceDefinition {
+  return defineResource({
+    group: GROUP,
+    version: 'v1',
+    kind: KIND,
+    plural: 'selfsubjectaccessreviews',
+    singular: 'selfsubjectaccessreview',
+    isNamespaced: false,
+    verbs: ['create'],
+    schema: types.get('authorization.SelfSubjectAccessReview'),
+    checkName: () => undefined,
+    respond: async (review, { user }) => {
+      const spec = objectField(review, 'spec');
+      const decision = await authorizer.authorize(user, reviewedRequest(spec, KIND, ''));
+      return { ...review, spec, status: reviewStatus(decision) };
+    },
+  });
+}
+
+/** `SubjectAccessReviewStatus`. */
+export function reviewStatus({ isAllowed, isDenied, reason }: AccessDecision): JsonObject {
+  return {
+    allowed: isAllowed,
+    ...(!isAllowed && isDenied === true ? { denied: true } : {}),
+    ...(reason === '' ? {} : { reason }),
+  };
+}
+
+/** What the `spec` of an access review asks about; throws 422. `prefix`: see `AccessRequest.prefix`. */
+export function reviewedRequest(spec: JsonObject, kind: string, prefix: string): AccessRequest {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  if (isJsonObject(resource) === isJsonObject(path)) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    throw invalid({ group: GROUP, resource: kind }, '', [requiredValue('spec.resourceAttributes', detail)]);
+  }
+  const asked = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
+  return {
+    verb: text(asked, 'verb'),
+    group: text(asked, 'group'),
+    version: text(asked, 'version'),
+    resource: text(asked, 'resource'),
+    subresource: text(asked, 'subresource'),
+    namespace: text(asked, 'namespace'),
+    name: text(asked, 'name'),
+    path: text(asked, 'path'),
+    prefix,
+  };
+}

@@ -1,0 +1,201 @@
+/** The refusals of a Kubernetes API server, in its own words. */
+
+import { StatusError, type Status, type StatusDetails } from '../kube/status-error.ts';
+import type { FieldError } from './field-error.ts';
+import { FIELD_PROBLEMS_MAX } from './limits.ts';
+
+/** What a Status names: group and plural resource, or group and kind, as the real server does it in each case. */
+export interface GroupName {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** `endpoints`, `leases.coordination.k8s.io`. */
+export function qualified({ group, resource }: GroupName): string {
+  return group === '' ? resource : `${resource}.${group}`;
+}
+
+export function failure(code: number, reason: string, message: string, details?: StatusDetails): StatusError {
+  const status: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message };
+  if (reason !== '') status.reason = reason;
+  if (details) status.details = details;
+  status.code = code;
+  return new StatusError(status);
+}
+
+function detailsOf(of: GroupName, name: string): StatusDetails {
+  const details: StatusDetails = {};
+  if (name !== '') details.name = name;
+  if (of.group !== '') details.group = of.group;
+  details.kind = of.resource;
+  return details;
+}
+
+export function badRequest(message: string): StatusError {
+  return failure(400, 'BadRequest', message);
+}
+
+export function notFound(of: GroupName, name: string): StatusError {
+  return failure(404, 'NotFound', `${qualified(of)} "${name}" not found`, detailsOf(of, name));
+}
+
+/** The URL leads to nothing that this server serves. */
+export function noSuchResource(): StatusError {
+  return failure(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+export function alreadyExists(of: GroupName, name: string): StatusError {
+  return failure(409, 'AlreadyExists', `${qualified(of)} "${name}" already exists`, detailsOf(of, name));
+}
+
+export function nameExhausted(of: GroupName, name: string): StatusError {
+  return failure(
+    409,
+    'AlreadyExists',
+    `${qualified(of)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    { ...detailsOf(of, name), retryAfterSeconds: 1 },
+  );
+}
+
+export function stillDeleting(of: GroupName, name: string): StatusError {
+  return failure(
+    409,
+    'AlreadyExists',
+    `object is being deleted: ${qualified(of)} "${name}" already exists`,
+    detailsOf(of, name),
+  );
+}
+
+export const MODIFIED =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+export function conflict(of: GroupName, name: string, why: string): StatusError {
+  return failure(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`,
+    detailsOf(of, name),
+  );
+}
+
+export function methodNotAllowed(): StatusError {
+  return failure(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
+
+export function forbidden(of: GroupName, name: string, why: string): StatusError {
+  const named = name === '' ? '' : ` "${name}"`;
+  return failure(403, 'Forbidden', `${qualified(of)}${named} is forbidden: ${why}`, detailsOf(of, name));
+}
+
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+  return failure(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  );
+}
+
+export function notAcceptable(accepted: readonly string[]): StatusError {
+  return failure(
+    406,
+    'NotAcceptable',
+    `only the following media types are accepted: ${accepted.join(', ')}`,
+    {},
+  );
+}
+
+export function tooLarge(limitBytes: number): StatusError {
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
+}
+
+/** `tokensMax`: see `JSON_TOKENS_MAX`. */
+export function tooComplex(tokensMax: number): StatusError {
+  const limit = `limit is ${tokensMax} commas, colons and opening brackets`;
+  return failure(
+    413,
+    'RequestEntityTooLarge',
+    `Request entity too large: too many fields and list items: ${limit}`,
+  );
+}
+
+export function tooManyFields(fieldsMax: number): StatusError {
+  const what =
+    'too many labels, annotations, finalizers, data entries and other fields with an owner of their own';
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${what}: limit is ${fieldsMax}`);
+}
+
+/** Of all field managers together. */
+export function tooManyOwnedFields(fieldsMax: number): StatusError {
+  const why = `metadata.managedFields would hold more than ${fieldsMax} fields`;
+  return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${why}; use fewer field managers`);
+}
+
+export function urlTooLong(limitBytes: number): StatusError {
+  return failure(
+    414,
+    'RequestURITooLong',
+    `the URL of the request is too long: limit is ${limitBytes} bytes`,
+  );
+}
+
+/** `limit` with its unit. */
+export function headersTooLarge(limit: string): StatusError {
+  return failure(
+    431,
+    'RequestHeaderFieldsTooLarge',
+    `the headers of the request are too large: limit is ${limit}`,
+  );
+}
+
+export function requestTimeout(): StatusError {
+  return failure(408, 'Timeout', 'the request was not sent in time');
+}
+
+export function expectationFailed(): StatusError {
+  return failure(417, 'ExpectationFailed', 'the server knows no other expectation than 100-continue');
+}
+
+export function tooManyRequests(message: string, retryAfterSeconds = 1): StatusError {
+  return failure(429, 'TooManyRequests', message, { retryAfterSeconds });
+}
+
+/** The history no longer reaches back: list again. */
+export function expired(message: string): StatusError {
+  return failure(410, 'Expired', message);
+}
+
+export function tooLargeResourceVersion(asked: number, current: number): StatusError {
+  return failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    retryAfterSeconds: 1,
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+  });
+}
+
+/** The store cannot be asked now: nothing was done, and it is worth another try. */
+export function storeUnavailable(message: string): StatusError {
+  return failure(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 });
+}
+
+/** Our own failure: the client learns that it happened, the log learns why. */
+export function internalError(): StatusError {
+  return failure(500, 'InternalError', 'Internal error occurred: see the server log', {
+    causes: [{ message: 'see the server log' }],
+  });
+}
+
+/** 422 with one cause per field; `of.resource` is the kind here. */
+export function invalid(of: GroupName, name: string, errors: readonly FieldError[]): StatusError {
+  const shown = errors.slice(0, FIELD_PROBLEMS_MAX);
+  const texts = [...new Set(shown.map((error) => `${error.field}: ${error.message}`))];
+  if (shown.length < errors.length) texts.push(`and ${errors.length - shown.length} more`);
+  const list = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+  return failure(422, 'Invalid', `${qualified(of)} "${name}" is invalid: ${list}`, {
+    ...detailsOf(of, name),
+    causes: shown.map(({ reason, message, field }) => ({ reason, message, field })),
+  });
+}

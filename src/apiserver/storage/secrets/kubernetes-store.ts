@@ -1,0 +1,279 @@
+/** The store in the Secrets of a namespace: several replicas share it, and the engine is the etcd that the cluster runs anyway. */
+
+import {
+  ListWatch,
+  type ListWatchCondition,
+  type ListWatchMetrics,
+} from '../../../kube/informer/list-watch.ts';
+import type { WatchClient } from '../../../kube/types.ts';
+import { SECRETS } from '../../../kube/object.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import type { Random } from '../../../base/random.ts';
+import type { Logger } from '../../../base/logger.ts';
+import {
+  closed,
+  compacted,
+  future,
+  type ListPage,
+  type ListResult,
+  type Notes,
+  type Store,
+  type StoredEntry,
+  type StoreKey,
+  type StoreRange,
+  type StoreWatch,
+  type WatchObserver,
+} from '../types.ts';
+import { DamageReport } from './damage-report.ts';
+import { EventFeed } from './event-feed.ts';
+import { unreadable } from './host-errors.ts';
+import { HostSecrets } from './host-secrets.ts';
+import { Lists } from './lists.ts';
+import { Mirror } from './mirror.ts';
+import { Patience } from './patience.ts';
+import { Reader } from './reader.ts';
+import { SecretNames } from './secret-names.ts';
+import { ShardedNotes } from './sharded-notes.ts';
+import { WriteLedger, writeIds } from './write-ledger.ts';
+import { Writer } from './writer.ts';
+
+export interface KubernetesStoreOptions {
+  /** Of the host cluster. It stays the caller's, who disposes of it after the store. */
+  readonly client: WatchClient;
+  /** Where the Secrets are. */
+  readonly namespace: string;
+  /** Tells this store from others in the same namespace; any text. Replicas of one store name it alike. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics?: ListWatchMetrics;
+  /** Events kept for watches that begin in the past; default 2048. */
+  readonly historyLimit?: number;
+  /** JSON bytes of the objects in them; default 32 MiB. */
+  readonly historyBytesMax?: number;
+  /** Until an operation must have an end; default 10 s. */
+  readonly timeoutMs?: number;
+  /** How long a deletion waits for its event, and a create that seems not to have happened for a sign of life; default 1 s. */
+  readonly eventWaitMs?: number;
+}
+
+const HISTORY_LIMIT = 2048;
+const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
+const TIMEOUT_MS = 10_000;
+const EVENT_WAIT_MS = 1000;
+/** What is revoked while a replica waits lets in there until it has tried again, so the wait is short. */
+const RECONNECT_MAX_MS = 2000;
+const NO_METRICS: ListWatchMetrics = {
+  expect: () => undefined,
+  ended: () => undefined,
+  received: () => undefined,
+};
+
+/**
+ * Reads and writes go straight to the host, so that all replicas see one another's at once; one list-watch feeds all watches. Methods
+ * reject with `StoreError` (`unavailable` when the host does not answer or lacks a right, or when somebody has damaged the Secret of just this
+ * object: nothing has happened then), and with
+ * `StatusError` when it stays open whether a write happened (504), when an object is larger than a Secret (413), or when the host does
+ * not take a Secret as it is (500).
+ */
+export class KubernetesStore implements Store {
+  readonly #options: KubernetesStoreOptions;
+  readonly #closing = new AbortController();
+  readonly #names: SecretNames;
+  readonly #secrets: HostSecrets;
+  readonly #feed: EventFeed;
+  readonly #mirror: Mirror;
+  readonly #listWatch: ListWatch;
+  readonly #reader: Reader;
+  readonly #lists: Lists;
+  readonly #writer: Writer;
+  readonly #notes = new Map<string, ShardedNotes>();
+  #running: Promise<void> | undefined;
+  /** The latest moment of the host that this replica knows of. */
+  #newest = 0;
+  /** What `compact` was told. */
+  #compacted = 0;
+
+  constructor(options: KubernetesStoreOptions) {
+    const { client, namespace, name, logger, clock, random } = options;
+    this.#options = options;
+    const names = new SecretNames(name);
+    const secrets = new HostSecrets(client, namespace);
+    const ledger = new WriteLedger();
+    const damage = new DamageReport(logger, namespace);
+    const feed = new EventFeed({
+      logger,
+      eventsMax: Math.max(1, options.historyLimit ?? HISTORY_LIMIT),
+      bytesMax: options.historyBytesMax ?? HISTORY_BYTES_MAX,
+    });
+    const restarted = (revision: number): void => this.#restart(revision);
+    const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
+    const mirror = new Mirror({ names, feed, ledger, damage, clock, bookmarked, restarted });
+    const observed = (revision: number): void => this.#observe(revision);
+    const reader = new Reader({ names, secrets, mirror, damage, observed });
+    this.#names = names;
+    this.#secrets = secrets;
+    this.#feed = feed;
+    this.#mirror = mirror;
+    this.#reader = reader;
+    this.#lists = new Lists({ names, secrets, mirror, damage, observed });
+    this.#writer = new Writer({
+      namespace,
+      names,
+      secrets,
+      reader,
+      mirror,
+      ledger,
+      newWriteId: writeIds(random),
+      eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
+    });
+    this.#listWatch = new ListWatch({
+      client,
+      resource: SECRETS,
+      namespace,
+      labelSelector: names.objectSelector(),
+      sink: mirror,
+      clock,
+      random,
+      logger,
+      metrics: options.metrics ?? NO_METRICS,
+      reconnectMaxMs: RECONNECT_MAX_MS,
+    });
+  }
+
+  /** Begins to follow the host; resolves when watches can begin. Rejects with `StoreError` `closed` when `signal` aborts before. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#listWatch.run(this.#closing.signal);
+    const close = (): void => void this[Symbol.asyncDispose]();
+    signal.addEventListener('abort', close, { once: true });
+    if (signal.aborted) close();
+    try {
+      while (!this.#mirror.isSynced) {
+        this.#checkOpen();
+        await this.#mirror.until(() => this.#mirror.isSynced, TIMEOUT_MS);
+      }
+    } finally {
+      signal.removeEventListener('abort', close);
+    }
+  }
+
+  /** How the watch on the host is, for readiness. */
+  get condition(): ListWatchCondition {
+    return this.#listWatch.condition;
+  }
+
+  async revision(): Promise<number> {
+    return await this.#reader.revision(this.#patience());
+  }
+
+  async get(key: StoreKey): Promise<StoredEntry | undefined> {
+    const seen = await this.#reader.see(key, this.#patience());
+    if (seen.state === 'damaged') throw unreadable(key, seen.why);
+    return seen.state === 'entry' ? seen.entry : undefined;
+  }
+
+  async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
+    const patience = this.#patience();
+    if (page.atRevision !== undefined) {
+      if (page.atRevision < this.#compacted) throw compacted(page.atRevision, this.#compacted);
+      await this.#checkHappened(page.atRevision, patience);
+    }
+    return await this.#lists.list(range, page, patience);
+  }
+
+  async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.create(key, value, this.#patience()));
+  }
+
+  async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.update(key, value, expectedRevision, this.#patience()));
+  }
+
+  async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
+    return this.#noted(await this.#writer.delete(key, expectedRevision, this.#patience()));
+  }
+
+  async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
+    await this.#checkHappened(afterRevision, this.#patience());
+    this.#checkOpen();
+    const close = this.#feed.subscribe(range, afterRevision, observer);
+    const reached = (): number => Math.max(afterRevision, this.#reached);
+    return {
+      get revision() {
+        return reached();
+      },
+      close,
+    };
+  }
+
+  /** Of this replica: the host forgets by its own rules. */
+  async compact(revision: number): Promise<void> {
+    await this.#checkHappened(revision, this.#patience());
+    this.#compacted = Math.max(this.#compacted, revision);
+    this.#feed.forget(revision);
+  }
+
+  /** Whether a Secret is accepted is the host's decision, request by request; that it answers is all that can be checked. */
+  async checkWritable(): Promise<void> {
+    await this.revision();
+  }
+
+  notes(table: string): Notes {
+    let notes = this.#notes.get(table);
+    if (notes === undefined) {
+      const { namespace, logger } = this.#options;
+      const newPatience = (): Patience => this.#patience();
+      const [names, secrets] = [this.#names, this.#secrets];
+      notes = new ShardedNotes({ table, namespace, names, secrets, logger, newPatience });
+      this.#notes.set(table, notes);
+    }
+    return notes;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    this.#feed.endAll();
+    this.#mirror.wakeAll();
+    await this.#running;
+  }
+
+  /** Bookmarks tell the list-watch of moments without events. */
+  get #reached(): number {
+    return Math.max(this.#mirror.revision, Number(this.#listWatch.resourceVersion));
+  }
+
+  #observe(revision: number): void {
+    this.#newest = Math.max(this.#newest, revision);
+  }
+
+  #noted(entry: StoredEntry): StoredEntry {
+    this.#observe(entry.revision);
+    return entry;
+  }
+
+  /** The host counts anew, after a restore from a backup. */
+  #restart(revision: number): void {
+    this.#newest = revision;
+    this.#compacted = 0;
+    this.#lists.forget();
+  }
+
+  async #checkHappened(revision: number, patience: Patience): Promise<void> {
+    if (revision <= Math.max(this.#newest, this.#reached)) return;
+    if (revision <= (await this.#reader.revision(patience))) return;
+    throw future(revision);
+  }
+
+  #patience(): Patience {
+    this.#checkOpen();
+    const { namespace, clock, random, timeoutMs = TIMEOUT_MS } = this.#options;
+    return new Patience({ namespace, clock, random, signal: this.#closing.signal, timeoutMs });
+  }
+
+  #checkOpen(): void {
+    if (this.#closing.signal.aborted) throw closed();
+  }
+}

@@ -1,0 +1,62 @@
+/** Opens the store: first the rights, so that a missing one is named before anything depends on it. */
+
+import { missingRights, type WantedRight } from '../../../kube/access-review.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import { isTransient } from '../../../kube/status-error.ts';
+import { retry, type BackoffLimits } from '../../../base/retry.ts';
+import { StoreError } from '../types.ts';
+import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes-store.ts';
+
+const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
+
+/**
+ * Resolves when the store can be used. Waits for a host that does not answer, saying so in the log, until `signal` aborts; then it
+ * rejects with `StoreError` `closed`. Rejects with a `TerminalError` that names every missing right.
+ */
+export async function openKubernetesStore(
+  options: KubernetesStoreOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<KubernetesStore> {
+  await checkRights(options, signal);
+  const store = new KubernetesStore(options);
+  await store.start(signal);
+  return store;
+}
+
+async function checkRights(options: KubernetesStoreOptions, signal: AbortSignal): Promise<void> {
+  const { client, namespace } = options;
+  const wanted = VERBS.map((verb): WantedRight => ({ verb, group: '', resource: 'secrets', namespace }));
+  const missing = await untilAnswered(options, signal, () => missingRights(client, wanted, { signal }));
+  if (missing.length === 0) return;
+  const verbs = missing.map(({ verb }) => verb).join(', ');
+  throw new TerminalError(
+    `managementApi.store: the kubernetes driver keeps its objects as Secrets, and the user of the host cluster may not ${verbs} ` +
+      `secrets in namespace ${JSON.stringify(namespace)}. Grant these verbs by a Role in that namespace ` +
+      '(docs/management-store.md has it), or choose another driver.',
+  );
+}
+
+async function untilAnswered<T>(
+  { clock, random, logger }: KubernetesStoreOptions,
+  signal: AbortSignal,
+  ask: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await retry(ask, {
+      ...CONNECT_DELAYS,
+      clock,
+      random,
+      signal,
+      isRetryable: isTransient,
+      onRetry(error, delayMs) {
+        const message = error instanceof Error ? error.message : String(error);
+        const fields = { error: message, delayMs: Math.round(delayMs) };
+        logger.warn(fields, 'the host cluster of the store does not answer yet');
+      },
+    });
+  } catch (error) {
+    if (signal.aborted) throw new StoreError('closed', 'the store was closed before it was open');
+    throw error;
+  }
+}

@@ -1,0 +1,166 @@
+/** Notes in a few Secrets per table, read, changed and written back. */
+
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../../../kube/object.ts';
+import { StatusError } from '../../../kube/status-error.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import type { Logger } from '../../../base/logger.ts';
+import type { Notes } from '../types.ts';
+import { failure, refusedByHost, verdictOf } from './host-errors.ts';
+import type { HostSecrets } from './host-secrets.ts';
+import type { Patience } from './patience.ts';
+import { pack, revisionOf, unpack } from './secret-codec.ts';
+import type { SecretNames } from './secret-names.ts';
+
+export interface ShardedNotesOptions {
+  readonly table: string;
+  readonly namespace: string;
+  readonly names: SecretNames;
+  readonly secrets: HostSecrets;
+  readonly logger: Logger;
+  readonly newPatience: () => Patience;
+}
+
+type Changes = ReadonlyMap<string, string | undefined>;
+
+/** Room for about a hundred thousand notes; a change of many notes costs so many requests at most. */
+const SHARDS = 8;
+/** `type` of the Secrets that hold notes. */
+export const NOTES_TYPE = 'endpoint-syncer/notes';
+const FIELD = 'notes';
+
+/** A shard as it was last read or written; a write that builds on an old one is refused by the host. */
+interface Shard {
+  readonly revision: number;
+  readonly notes: ReadonlyMap<string, string>;
+}
+
+export class ShardedNotes implements Notes {
+  readonly #options: ShardedNotesOptions;
+  readonly #shards = new Map<string, Shard>();
+
+  constructor(options: ShardedNotesOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<ReadonlyMap<string, string>> {
+    const { names, table, newPatience } = this.#options;
+    const patience = newPatience();
+    // By name: labels can be forged by any client that may write a Secret.
+    const shards = await Promise.all(
+      Array.from({ length: SHARDS }, (_, index) => this.#load(names.notes(table, index), patience)),
+    );
+    return new Map(shards.flatMap((shard) => [...(shard?.notes ?? [])]));
+  }
+
+  async write(changes: Changes): Promise<void> {
+    const byShard = Map.groupBy(changes, ([key]) => shardOf(key));
+    await Promise.all([...byShard].map(([shard, some]) => this.#writeShard(shard, new Map(some))));
+  }
+
+  /** Writing the same notes twice is writing them once, so a lost answer needs no thought. */
+  async #writeShard(index: number, changes: Changes): Promise<void> {
+    const { names, table, namespace, newPatience, secrets } = this.#options;
+    const name = names.notes(table, index);
+    const patience = newPatience();
+    for (let shard = this.#shards.get(name); ; shard = undefined) {
+      try {
+        shard ??= await this.#load(name, patience);
+        const next = changed(shard?.notes, changes);
+        if (next === undefined) return;
+        const data = { [FIELD]: await this.#packed(next) };
+        const answer =
+          shard === undefined
+            ? await secrets.create(this.#newShard(name, data), patience.request)
+            : await secrets.patch(name, patchOf(shard, data), patience.request);
+        this.#shards.set(name, { revision: revisionOf(answer), notes: next });
+        return;
+      } catch (error) {
+        patience.checkOpen();
+        this.#shards.delete(name);
+        const isMissingNamespace = shard === undefined && error instanceof StatusError && error.code === 404;
+        if (verdictOf(error) === 'refused' || isMissingNamespace) throw refusedByHost(error, namespace);
+        await patience.pause(error);
+      }
+    }
+  }
+
+  async #load(name: string, patience: Patience): Promise<Shard | undefined> {
+    const secret = await patience.read((request) => this.#options.secrets.get(name, request));
+    return secret === undefined ? undefined : this.#remember(secret);
+  }
+
+  #remember(secret: KubeObject): Shard {
+    const notes = readNotes(secret);
+    const { name } = secret.metadata;
+    if (notes === undefined) {
+      this.#options.logger.warn(
+        { secret: name, namespace: this.#options.namespace },
+        'a Secret with notes of the store cannot be read: its notes are lost, and it is written anew',
+      );
+    }
+    const shard = { revision: revisionOf(secret), notes: notes ?? new Map<string, string>() };
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  #newShard(name: string, data: JsonObject): KubeObject {
+    const labels = this.#options.names.notesLabels(this.#options.table);
+    return { apiVersion: 'v1', kind: 'Secret', metadata: { name, labels }, type: NOTES_TYPE, data };
+  }
+
+  async #packed(notes: ReadonlyMap<string, string>): Promise<string> {
+    const bytes = await pack(JSON.stringify([...notes]));
+    if (bytes !== undefined) return bytes.toString('base64');
+    throw failure({
+      reason: 'RequestEntityTooLarge',
+      code: 413,
+      message: `the notes ${JSON.stringify(this.#options.table)} are more than ${SHARDS} Secrets can hold`,
+    });
+  }
+}
+
+function patchOf(shard: Shard, data: JsonObject): JsonObject {
+  return { metadata: { resourceVersion: String(shard.revision) }, data };
+}
+
+/** The notes after the changes; undefined when nothing changes. */
+function changed(
+  notes: ReadonlyMap<string, string> | undefined,
+  changes: Changes,
+): ReadonlyMap<string, string> | undefined {
+  const next = new Map(notes);
+  let isChanged = false;
+  for (const [key, value] of changes) {
+    if (next.get(key) === value) continue;
+    isChanged = true;
+    if (value === undefined) next.delete(key);
+    else next.set(key, value);
+  }
+  return isChanged ? next : undefined;
+}
+
+function shardOf(key: string): number {
+  return (createHash('sha256').update(key).digest()[0] ?? 0) % SHARDS;
+}
+
+/** Undefined: somebody has damaged them. */
+export function readNotes({ type, data }: KubeObject): ReadonlyMap<string, string> | undefined {
+  if (type !== NOTES_TYPE) return undefined;
+  const base64 = isJsonObject(data) ? data[FIELD] : undefined;
+  if (typeof base64 !== 'string') return undefined;
+  try {
+    const pairs = JSON.parse(unpack(base64)) as JsonValue; // JSON text is a JSON value
+    if (!Array.isArray(pairs)) return undefined;
+    const notes = new Map<string, string>();
+    for (const pair of pairs) {
+      if (!Array.isArray(pair)) return undefined;
+      const [key, value] = pair;
+      if (typeof key !== 'string' || typeof value !== 'string') return undefined;
+      notes.set(key, value);
+    }
+    return notes;
+  } catch {
+    return undefined; // neither compressed nor JSON
+  }
+}

@@ -1,0 +1,213 @@
+/** Create, update and delete: each is one conditional request to the host. */
+
+import type { KubeObject } from '../../../kube/object.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../types.ts';
+import { refusedByHost, unreadable } from './host-errors.ts';
+import type { HostSecrets } from './host-secrets.ts';
+import type { Mirror } from './mirror.ts';
+import type { Patience } from './patience.ts';
+import { persist } from './persist.ts';
+import type { Reader, Seen } from './reader.ts';
+import { encodeSecret, revisionOf, updatePatch } from './secret-codec.ts';
+import type { SecretNames } from './secret-names.ts';
+import type { PendingWrite, WriteLedger } from './write-ledger.ts';
+
+export interface WriterOptions {
+  readonly namespace: string;
+  readonly names: SecretNames;
+  readonly secrets: HostSecrets;
+  readonly reader: Reader;
+  readonly mirror: Mirror;
+  readonly ledger: WriteLedger;
+  /** Another text for each write, of any replica. */
+  readonly newWriteId: () => string;
+  /** How long the event of a write is waited for where it is needed. */
+  readonly eventWaitMs: number;
+}
+
+const MISSED = 'the events that would tell were missed';
+
+export class Writer {
+  readonly #options: WriterOptions;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  async create(key: StoreKey, value: JsonObject, patience: Patience): Promise<StoredEntry> {
+    const { names, secrets, ledger, reader, namespace } = this.#options;
+    const writeId = this.#options.newWriteId();
+    const secret = await encodeSecret(names, { key, value, writeId });
+    const { name } = secret.metadata;
+    const pending = ledger.open(name, { writeId });
+    try {
+      return await persist(patience, namespace, {
+        send: async (request) => written(key, value, await secrets.create(secret, request)),
+        settle: () => this.#whatBecameOf(key, { writeId, pending, patience }),
+        refusal: async (error) => {
+          // A 404 speaks of the namespace: the host has nothing to create in.
+          if (error.code === 404) throw refusedByHost(error, namespace);
+          const seen = await reader.see(key, patience);
+          return seen.state === 'missing' ? undefined : taken(key, seen);
+        },
+      });
+    } finally {
+      pending.close();
+    }
+  }
+
+  async update(
+    key: StoreKey,
+    value: JsonObject,
+    expectedRevision: number,
+    patience: Patience,
+  ): Promise<StoredEntry> {
+    const { names, secrets, ledger, namespace } = this.#options;
+    const writeId = this.#options.newWriteId();
+    const secret = await encodeSecret(names, { key, value, writeId });
+    const { name } = secret.metadata;
+    const body = updatePatch(secret, expectedRevision);
+    const pending = ledger.open(name, { writeId });
+    try {
+      return await persist(patience, namespace, {
+        send: async (request) => written(key, value, await secrets.patch(name, body, request)),
+        settle: () => this.#whatBecameOf(key, { writeId, pending, patience, expectedRevision }),
+        refusal: () => this.#mismatch(key, expectedRevision, patience),
+      });
+    } finally {
+      pending.close();
+    }
+  }
+
+  async delete(key: StoreKey, expectedRevision: number, patience: Patience): Promise<StoredEntry> {
+    const { names, secrets, ledger, mirror, namespace } = this.#options;
+    const name = names.object(key);
+    const known = mirror.held(name)?.entry;
+    const last =
+      known?.revision === expectedRevision ? known : await this.#expect(key, expectedRevision, patience);
+    const pending = ledger.open(name, { deletedRevision: expectedRevision });
+    try {
+      return await persist(patience, namespace, {
+        send: async (request) => {
+          await secrets.delete(name, expectedRevision, request);
+          return await this.#deletion(last, pending, patience);
+        },
+        settle: () => this.#whatBecameOfDeletion(last, { pending, patience }),
+        refusal: () => this.#mismatch(key, expectedRevision, patience),
+      });
+    } finally {
+      pending.close();
+    }
+  }
+
+  /**
+   * The last state at the revision of its deletion; that is in the event, and nowhere else. When the event does not come in time, a
+   * revision after it has to do.
+   */
+  async #deletion(last: StoredEntry, pending: PendingWrite, patience: Patience): Promise<StoredEntry> {
+    const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
+    await this.#until(isOver, patience, this.#options.eventWaitMs);
+    if (pending.seen !== undefined) return pending.seen;
+    // It has happened: whatever goes wrong from here on must not say that it has not.
+    patience.doubt();
+    return { ...last, revision: await this.#options.reader.revision(patience) };
+  }
+
+  /** A write whose answer was lost. */
+  async #whatBecameOf(
+    key: StoreKey,
+    write: { writeId: string; pending: PendingWrite; patience: Patience; expectedRevision?: number },
+  ): Promise<StoredEntry | undefined> {
+    const { writeId, pending, patience, expectedRevision } = write;
+    const { reader } = this.#options;
+    if (pending.seen !== undefined) return pending.seen;
+    const seen = await reader.see(key, patience);
+    if (seen.state === 'entry') {
+      const { entry } = seen;
+      if (seen.writeId === writeId) return entry;
+      if (entry.revision === expectedRevision) return undefined;
+    }
+    if (seen.state === 'missing' && expectedRevision === undefined) {
+      // A create that left nothing behind, not even an event, has not happened.
+      const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
+      await this.#until(isOver, patience, this.#options.eventWaitMs);
+      if (pending.seen === undefined && pending.isBlind) throw patience.exhausted(MISSED);
+      return pending.seen;
+    }
+    // Somebody has written since, perhaps over what this write made: the mirror sees every state go by.
+    return await this.#fromEvents(key, seen, { pending, patience, expectedRevision: expectedRevision ?? 0 });
+  }
+
+  /** A deletion whose answer was lost. */
+  async #whatBecameOfDeletion(
+    last: StoredEntry,
+    { pending, patience }: { pending: PendingWrite; patience: Patience },
+  ): Promise<StoredEntry | undefined> {
+    if (pending.seen !== undefined) return pending.seen;
+    const seen = await this.#options.reader.see(last.key, patience);
+    if (seen.state === 'entry' && seen.entry.revision === last.revision) return undefined;
+    return await this.#fromEvents(last.key, seen, { pending, patience, expectedRevision: last.revision });
+  }
+
+  /** Waits until the mirror has come to what was `seen`; then it knows whether this write was on the way there. */
+  async #fromEvents(
+    key: StoreKey,
+    seen: Seen,
+    write: { pending: PendingWrite; patience: Patience; expectedRevision: number },
+  ): Promise<StoredEntry | undefined> {
+    const { mirror, names } = this.#options;
+    const { pending, patience, expectedRevision } = write;
+    const name = names.object(key);
+    const hasCaughtUp = (): boolean =>
+      seen.state === 'entry'
+        ? mirror.revision >= seen.entry.revision
+        : mirror.revision >= expectedRevision && mirror.held(name) === undefined;
+    await this.#until(
+      () => pending.seen !== undefined || pending.isBlind || hasCaughtUp(),
+      patience,
+      patience.leftMs,
+    );
+    if (pending.seen !== undefined) return pending.seen;
+    if (!pending.isBlind && hasCaughtUp()) return undefined;
+    throw patience.exhausted(MISSED);
+  }
+
+  async #expect(key: StoreKey, expectedRevision: number, patience: Patience): Promise<StoredEntry> {
+    const seen = await this.#options.reader.see(key, patience);
+    if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return seen.entry;
+    throw mismatch(key, expectedRevision, seen);
+  }
+
+  async #mismatch(
+    key: StoreKey,
+    expectedRevision: number,
+    patience: Patience,
+  ): Promise<StoreError | undefined> {
+    const seen = await this.#options.reader.see(key, patience);
+    if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return undefined;
+    return mismatch(key, expectedRevision, seen);
+  }
+
+  async #until(isMet: () => boolean, patience: Patience, timeoutMs: number): Promise<void> {
+    await this.#options.mirror.until(isMet, Math.min(patience.leftMs, timeoutMs));
+    patience.checkOpen();
+  }
+}
+
+function written(key: StoreKey, value: JsonObject, answer: KubeObject): StoredEntry {
+  return { key, value, revision: revisionOf(answer) };
+}
+
+function taken(key: StoreKey, seen: Exclude<Seen, { state: 'missing' }>): StoreError {
+  if (seen.state !== 'entry') return unreadable(key, seen.why);
+  return new StoreError('exists', `${key.resource} ${orderedKey(key)} exists`, seen.entry);
+}
+
+function mismatch(key: StoreKey, expectedRevision: number, seen: Seen): StoreError {
+  const what = `${key.resource} ${orderedKey(key)}`;
+  if (seen.state === 'damaged') return unreadable(key, seen.why);
+  if (seen.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
+  const message = `${what} is at revision ${seen.entry.revision}, not ${expectedRevision}`;
+  return new StoreError('conflict', message, seen.entry);
+}

@@ -1,0 +1,197 @@
+/** What every kind's metadata must be, on create and on update. */
+
+import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../base/json.ts';
+import { FOREGROUND, ORPHAN } from '../objects/collector-finalizers.ts';
+import { forbiddenValue, invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
+import { labelKeyProblem, labelValueProblem, pathSegmentProblem, type NameCheck } from './names.ts';
+
+const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+
+export interface MetadataRules {
+  readonly checkName: NameCheck;
+  readonly isNamespaced: boolean;
+  readonly needsQualifiedFinalizers: boolean;
+}
+
+/** Metadata of a decoded object. */
+export function metadataOf(object: JsonObject): JsonObject {
+  const metadata = object['metadata'];
+  return isJsonObject(metadata) ? metadata : {};
+}
+
+export function text(object: JsonObject, field: string): string {
+  const value = Object.hasOwn(object, field) ? object[field] : undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+export function objectField(object: JsonObject, field: string): JsonObject {
+  const value = Object.hasOwn(object, field) ? object[field] : undefined;
+  return isJsonObject(value) ? value : {};
+}
+
+export function listField(object: JsonObject, field: string): JsonArray {
+  const value = Object.hasOwn(object, field) ? object[field] : undefined;
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectList(object: JsonObject, field: string): JsonObject[] {
+  return listField(object, field).filter(isJsonObject);
+}
+
+export function validateMetadata(metadata: JsonObject, rules: MetadataRules): FieldError[] {
+  return [
+    ...nameErrors(metadata, rules),
+    ...labelErrors(objectField(metadata, 'labels')),
+    ...annotationErrors(objectField(metadata, 'annotations')),
+    ...ownerErrors(objectList(metadata, 'ownerReferences')),
+    ...finalizerErrors(listField(metadata, 'finalizers')),
+    ...(rules.needsQualifiedFinalizers ? unqualifiedErrors(listField(metadata, 'finalizers')) : []),
+  ];
+}
+
+function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
+  const name = text(metadata, 'name');
+  const errors: FieldError[] = [];
+  const prefix = text(metadata, 'generateName');
+  // What will follow the prefix is a letter or a digit.
+  const wrongPrefix = prefix === '' ? undefined : rules.checkName(`${prefix.replace(/[-.]$/, '')}a`);
+  if (wrongPrefix) errors.push(invalidValue('metadata.generateName', prefix, wrongPrefix));
+  if (name === '') {
+    errors.push(requiredValue('metadata.name', 'name or generateName is required'));
+  } else {
+    const wrong = rules.checkName(name) ?? pathSegmentProblem(name);
+    if (wrong) errors.push(invalidValue('metadata.name', name, wrong));
+  }
+  if (rules.isNamespaced && text(metadata, 'namespace') === '') {
+    errors.push(requiredValue('metadata.namespace'));
+  }
+  return errors;
+}
+
+/** Labels in any place of an object, e.g. a selector. */
+export function labelErrors(labels: JsonObject, field = 'metadata.labels'): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const key of Object.keys(labels)) {
+    const wrongKey = labelKeyProblem(key);
+    if (wrongKey) errors.push(invalidValue(field, key, wrongKey));
+    const value = text(labels, key);
+    const wrongValue = labelValueProblem(value);
+    if (wrongValue) errors.push(invalidValue(field, value, wrongValue));
+  }
+  return errors;
+}
+
+function annotationErrors(annotations: JsonObject): FieldError[] {
+  const field = 'metadata.annotations';
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const key of Object.keys(annotations)) {
+    // Keys of annotations may have capital letters in the prefix.
+    const wrong = labelKeyProblem(key.toLowerCase());
+    if (wrong) errors.push(invalidValue(field, key, wrong));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(text(annotations, key));
+  }
+  if (bytes > ANNOTATIONS_BYTES_MAX) errors.push(tooLong(field, ANNOTATIONS_BYTES_MAX));
+  return errors;
+}
+
+function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
+  const field = 'metadata.ownerReferences';
+  const errors: FieldError[] = [];
+  for (const owner of owners) {
+    const apiVersion = text(owner, 'apiVersion');
+    if (apiVersion === '' || apiVersion.split('/').length > 2) {
+      errors.push(invalidValue(`${field}.apiVersion`, apiVersion, 'version must not be empty'));
+    }
+    for (const part of ['kind', 'name', 'uid']) {
+      if (text(owner, part) === '') {
+        errors.push(invalidValue(`${field}.${part}`, '', 'must not be empty'));
+      }
+    }
+  }
+  for (const owner of owners.filter(isEvent)) {
+    errors.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'));
+  }
+  const controllers = owners.filter((owner) => owner['controller'] === true);
+  if (controllers.length > 1) {
+    const names = controllers.map((owner) => `${text(owner, 'kind')}/${text(owner, 'name')}`).join(' and ');
+    const detail = `Only one reference can have Controller set to true. Found "true" in references for ${names}`;
+    errors.push(invalidValue(field, owners, detail));
+  }
+  return errors;
+}
+
+/** Events come and go by the thousand: nothing may hang on one. */
+function isEvent(owner: JsonObject): boolean {
+  return text(owner, 'kind') === 'Event' && text(owner, 'apiVersion') === 'v1';
+}
+
+function finalizerErrors(finalizers: JsonArray): FieldError[] {
+  const field = 'metadata.finalizers';
+  const errors: FieldError[] = [];
+  for (const finalizer of finalizers) {
+    const wrong = labelKeyProblem(typeof finalizer === 'string' ? finalizer : '');
+    if (wrong) errors.push(invalidValue(field, finalizer, wrong));
+  }
+  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
+    errors.push({
+      ...invalidValue(field, '', ''),
+      message: `Invalid value: ${goStrings(finalizers)}: finalizer orphan and foregroundDeletion cannot be both set`,
+    });
+  }
+  return errors;
+}
+
+const KNOWN_FINALIZERS = [FOREGROUND, 'kubernetes', ORPHAN];
+
+function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
+  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
+  return finalizers.flatMap((finalizer, index) => {
+    if (typeof finalizer !== 'string') return [];
+    if (finalizer.includes('/') || KNOWN_FINALIZERS.includes(finalizer)) return [];
+    return [invalidValue(`metadata.finalizers[${index}]`, finalizer, detail)];
+  });
+}
+
+/** Fields of the metadata that a client may not change. Server-kept ones have been put back before. */
+export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const field of ['name', 'namespace', 'uid', 'creationTimestamp']) {
+    if (text(next, field) !== text(previous, field)) {
+      errors.push(invalidValue(`metadata.${field}`, text(next, field), 'field is immutable'));
+    }
+  }
+  if (!jsonEquals(next['deletionTimestamp'], previous['deletionTimestamp'])) {
+    const value = next['deletionTimestamp'] ?? null;
+    errors.push(invalidValue('metadata.deletionTimestamp', value, 'field is immutable'));
+  }
+  if (!jsonEquals(next['deletionGracePeriodSeconds'], previous['deletionGracePeriodSeconds'])) {
+    const value = next['deletionGracePeriodSeconds'] ?? null;
+    errors.push(invalidValue('metadata.deletionGracePeriodSeconds', value, 'field is immutable'));
+  }
+  if (text(previous, 'deletionTimestamp') !== '') {
+    const before = new Set(listField(previous, 'finalizers'));
+    const added = listField(next, 'finalizers').filter((finalizer) => !before.has(finalizer));
+    if (added.length > 0) {
+      const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added)}`;
+      errors.push(forbiddenValue('metadata.finalizers', detail));
+    }
+  }
+  return errors;
+}
+
+function goStrings(values: JsonArray): string {
+  return `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
+}
+
+/** uids that more than one owner reference carries: the later ones are dropped, with a warning. */
+export function duplicateOwners(metadata: JsonObject): string[] {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const owner of objectList(metadata, 'ownerReferences')) {
+    const uid = text(owner, 'uid');
+    if (seen.has(uid)) twice.add(uid);
+    seen.add(uid);
+  }
+  return [...twice];
+}

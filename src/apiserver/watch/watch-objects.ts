@@ -1,0 +1,140 @@
+/** WATCH: a stream of lines, one event each, from a revision on and then as things happen. */
+
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Status } from '../../kube/status-error.ts';
+import {
+  StoreError,
+  type Store,
+  type StoredEntry,
+  type StoreEvent,
+  type StoreWatch,
+} from '../storage/types.ts';
+import type { ListQuery } from '../request/list-query.ts';
+import { expired } from '../status.ts';
+
+/** Where the lines go. */
+export interface WatchSink {
+  /** The text of one event's object; the sink makes the line. */
+  send(type: 'ADDED' | 'MODIFIED' | 'DELETED', entry: StoredEntry): void;
+  bookmark(revision: number, isInitialEnd: boolean): void;
+  error(status: Status): void;
+  end(): void;
+}
+
+export interface WatchOptions {
+  readonly query: ListQuery;
+  readonly timeoutMs: number;
+  readonly hasBookmarks: boolean;
+  readonly bookmarkIntervalMs: number;
+  /** Stream the present first, then a bookmark that says so; false: nothing of the present. Undefined: as the resourceVersion says. */
+  readonly sendsInitialEvents: boolean | undefined;
+}
+
+/** Ends by timeout, by `close()`, or by the store; `sink.end()` is called exactly once, then nothing more. */
+export class ObjectWatch {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #sink: WatchSink;
+  readonly #options: WatchOptions;
+  readonly #timers = new Set<Timer>();
+  #watch: StoreWatch | undefined;
+  #isEnded = false;
+
+  constructor(store: Store, clock: Clock, sink: WatchSink, options: WatchOptions) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#sink = sink;
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    if (this.#isEnded) return;
+    const { query } = this.#options;
+    try {
+      const after = await this.#initial();
+      const asked = Number(query.resourceVersion || 0);
+      const watch = await this.#store.watch(query.range, after, {
+        // Events up to a revision that has not happened yet are not asked for.
+        event: (event) => (event.revision > asked ? this.#event(event) : undefined),
+        end: () => this.#end(),
+      });
+      if (this.#isEnded) watch.close();
+      else this.#watch = watch;
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#schedule(this.#options.timeoutMs, () => {
+      this.#bookmark();
+      this.#end();
+    });
+    this.#bookmarkLater();
+  }
+
+  /** Sends the present where it is asked for; the revision after which the watch goes on. */
+  async #initial(): Promise<number> {
+    const { query, sendsInitialEvents, hasBookmarks } = this.#options;
+    const asked = Number(query.resourceVersion || 0);
+    if (sendsInitialEvents === false && asked === 0) return this.#store.revision();
+    if (asked > 0 && !sendsInitialEvents) return Math.min(asked, await this.#store.revision());
+    const { entries, revision } = await this.#store.list(query.range);
+    for (const entry of entries) if (query.matches(entry)) this.#sink.send('ADDED', entry);
+    if (sendsInitialEvents && hasBookmarks) this.#sink.bookmark(revision, true);
+    return revision;
+  }
+
+  #event(event: StoreEvent): void {
+    if (this.#isEnded) return;
+    const { query } = this.#options;
+    const { entry, previous, revision } = event;
+    const did = previous !== undefined && query.matches(previous);
+    const does = event.type !== 'deleted' && query.matches(entry);
+    if (does) this.#sink.send(did ? 'MODIFIED' : 'ADDED', entry);
+    // It left: the client gets what it knew, at the revision of the change.
+    else if (did) this.#sink.send('DELETED', event.type === 'deleted' ? entry : { ...previous, revision });
+  }
+
+  #bookmarkLater(): void {
+    if (!this.#options.hasBookmarks || this.#isEnded) return;
+    this.#schedule(this.#options.bookmarkIntervalMs, () => {
+      this.#bookmark();
+      this.#bookmarkLater();
+    });
+  }
+
+  #bookmark(): void {
+    if (this.#options.hasBookmarks && this.#watch && !this.#isEnded) {
+      this.#sink.bookmark(this.#watch.revision, false);
+    }
+  }
+
+  #schedule(delayMs: number, callback: () => void): void {
+    if (this.#isEnded) return;
+    const timer = this.#clock.schedule(delayMs, () => {
+      this.#timers.delete(timer);
+      callback();
+    });
+    this.#timers.add(timer);
+  }
+
+  #fail(error: unknown): void {
+    const { resourceVersion } = this.#options.query;
+    if (!this.#isEnded && error instanceof StoreError && error.code === 'compacted') {
+      this.#sink.error(expired(`too old resource version: ${resourceVersion}`).status);
+    }
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#watch?.close();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    this.#sink.end();
+  }
+
+  close(): void {
+    this.#end();
+  }
+}

@@ -1,0 +1,197 @@
+/** Watches as HTTP streams: bounded in number and in what a slow client may leave unread. */
+
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Random } from '../../base/random.ts';
+import { apiVersionOf } from '../../kube/object.ts';
+import type { Store, StoredEntry } from '../storage/types.ts';
+import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
+import { parseListQuery } from '../request/list-query.ts';
+import { plainHeaders } from '../http/http-server.ts';
+import { metaVersion } from '../http/negotiate.ts';
+import type { ObjectViews } from '../objects/object-view.ts';
+import { integerIn } from '../request/query-integer.ts';
+import { isTrue } from '../request/request-info.ts';
+import type { WatchAnswer } from '../request/resource-handler.ts';
+import { withWarnings } from '../http/answer.ts';
+import { tooManyRequests } from '../status.ts';
+import type { UserInfo } from '../request/user.ts';
+import type { Status } from '../../kube/status-error.ts';
+import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
+import { WatchConnection } from './watch-connection.ts';
+import { eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-frames.ts';
+import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';
+
+export interface WatchStreamsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly views: ObjectViews;
+  /** Default 1 minute. */
+  readonly bookmarkIntervalMs?: number;
+  /** Default {@link WATCHES_MAX}. */
+  readonly watchesMax?: number;
+  /** Default {@link WATCHES_PER_USER_MAX}. */
+  readonly watchesPerUserMax?: number;
+}
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+/** Without `timeoutSeconds` a watch lives between this and twice this. */
+const TIMEOUT_MIN_MS = 30 * 60_000;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+export class WatchStreams {
+  readonly #options: WatchStreamsOptions;
+  readonly #watches = new Map<ObjectWatch, UserInfo>();
+  /** How many watches a user has open, by name. */
+  readonly #byUser = new Map<string, number>();
+  readonly #frames: WatchFrames;
+
+  constructor(options: WatchStreamsOptions) {
+    this.#options = options;
+    this.#frames = new WatchFrames(options.views);
+  }
+
+  /**
+   * Answers on `response` with the head of a stream; `start()` of the watch makes it flow. `ended` is called when the connection has
+   * closed. Throws the `StatusError` of a refusal before anything is sent.
+   */
+  open(
+    response: ServerResponse,
+    query: URLSearchParams,
+    answer: WatchAnswer,
+    ended: () => void,
+  ): ObjectWatch {
+    const { user } = answer;
+    this.#refuseTooMany(user.name);
+    const options = this.#optionsOf(query, answer);
+    const { store, clock, views } = this.#options;
+    const parts = { views, clock, include: includeObject(query), frames: this.#frames };
+    const connection = new WatchConnection(response, () => {
+      this.#forget(watch, user.name);
+      watch.close();
+      ended();
+    });
+    const sink = new StreamSink(connection, answer, parts);
+    const watch = new ObjectWatch(store, clock, sink, options);
+    this.#watches.set(watch, user);
+    this.#byUser.set(user.name, (this.#byUser.get(user.name) ?? 0) + 1);
+    const { headers } = withWarnings({ code: 200, headers: {}, body: '' }, answer.warnings);
+    connection.start({
+      'content-type': 'application/json',
+      'cache-control': 'no-cache, private',
+      ...plainHeaders(headers),
+    });
+    return watch;
+  }
+
+  closeAll(): void {
+    for (const watch of this.#watches.keys()) watch.close();
+  }
+
+  /** Ends the watches of users who may not see anything any more, or not the same. */
+  closeOf(isConcerned: (user: UserInfo) => boolean): void {
+    for (const [watch, user] of this.#watches) if (isConcerned(user)) watch.close();
+  }
+
+  #refuseTooMany(user: string): void {
+    const { watchesMax = WATCHES_MAX, watchesPerUserMax = WATCHES_PER_USER_MAX } = this.#options;
+    if (this.#watches.size >= watchesMax) throw tooManyRequests('too many watches are open, try again later');
+    if ((this.#byUser.get(user) ?? 0) >= watchesPerUserMax) {
+      throw tooManyRequests('this user has too many watches open, close some or try again later');
+    }
+  }
+
+  #forget(watch: ObjectWatch, user: string): void {
+    if (!this.#watches.delete(watch)) return;
+    const left = (this.#byUser.get(user) ?? 1) - 1;
+    if (left > 0) this.#byUser.set(user, left);
+    else this.#byUser.delete(user);
+  }
+
+  #optionsOf(query: URLSearchParams, answer: WatchAnswer): WatchOptions {
+    const { bookmarkIntervalMs } = this.#options;
+    const listQuery = parseListQuery(answer, query, true);
+    const initialEvents = query.get('sendInitialEvents');
+    const timeoutMs = this.#timeoutMs(integerIn(query, 'timeoutSeconds') ?? 0);
+    return {
+      query: listQuery,
+      timeoutMs,
+      hasBookmarks: isTrue(query.get('allowWatchBookmarks')),
+      bookmarkIntervalMs: bookmarkIntervalMs ?? BOOKMARK_INTERVAL_MS,
+      sendsInitialEvents: initialEvents === null ? undefined : isTrue(initialEvents),
+    };
+  }
+
+  /** 0 is none of the client's own. */
+  #timeoutMs(seconds: number): number {
+    if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
+    return Math.max(0, seconds * 1000);
+  }
+}
+
+/** What the sinks of a server share, and one choice of the client. */
+interface SinkParts {
+  readonly views: ObjectViews;
+  readonly clock: Clock;
+  readonly frames: WatchFrames;
+  readonly include: IncludeObject;
+}
+
+class StreamSink implements WatchSink {
+  readonly #connection: WatchConnection;
+  readonly #answer: WatchAnswer;
+  readonly #parts: SinkParts;
+  #hasColumns = true;
+
+  constructor(connection: WatchConnection, answer: WatchAnswer, parts: SinkParts) {
+    this.#connection = connection;
+    this.#answer = answer;
+    this.#parts = parts;
+  }
+
+  send(type: WatchEventType, entry: StoredEntry): void {
+    const { definition, form } = this.#answer;
+    if (form.as === '') this.#connection.send(this.#parts.frames.event(type, definition, entry));
+    else this.#connection.send(frameOf(eventLine(type, this.#otherForm(entry))));
+  }
+
+  bookmark(revision: number, isInitialEnd: boolean): void {
+    const { definition, form } = this.#answer;
+    const metadata: JsonObject = { resourceVersion: String(revision) };
+    if (isInitialEnd) metadata['annotations'] = { [INITIAL_EVENTS_END]: 'true' };
+    const isPlain = form.as === '';
+    const kind = isPlain ? definition.kind : form.as;
+    const apiVersion = isPlain ? apiVersionOf(definition) : metaVersion(form);
+    const object = {
+      kind,
+      apiVersion,
+      metadata,
+      ...(form.as === 'Table' ? { columnDefinitions: null, rows: [] } : {}),
+    };
+    this.#connection.send(frameOf(eventLine('BOOKMARK', JSON.stringify(object))));
+  }
+
+  error(status: Status): void {
+    this.#connection.send(frameOf(eventLine('ERROR', JSON.stringify(status))));
+  }
+
+  end(): void {
+    this.#connection.end();
+  }
+
+  /** The text of an object that is asked for as a Table or without its fields. */
+  #otherForm(entry: StoredEntry): string {
+    const { views, clock, include } = this.#parts;
+    const { definition, form } = this.#answer;
+    const object = views.object(definition, entry);
+    const apiVersion = metaVersion(form);
+    if (form.as !== 'Table') return JSON.stringify(partialMetadata(object, apiVersion));
+    const metadata = { resourceVersion: String(entry.revision) };
+    const hasColumns = this.#hasColumns;
+    this.#hasColumns = false;
+    const options = { includeObject: include, nowMs: clock.now(), metadata, hasColumns, apiVersion };
+    return JSON.stringify(tableOf(definition, [object], options));
+  }
+}

@@ -1,0 +1,91 @@
+/** Errors by who must act on them. Every one carries its cause. */
+
+/** The user's file is wrong. Positions are 1-based; `undefined` where there is no place in a file. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[], options?: ErrorOptions) {
+    super(
+      problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('\n'),
+      options,
+    );
+    this.problems = problems;
+  }
+}
+
+export interface ConfigProblem {
+  file: string;
+  /** 1-based; 0 when the problem has no place in a file. */
+  line: number;
+  column: number;
+  /** Dotted path in the file, `sync.toHost.endpoints.patches[0].path`. */
+  path: string;
+  severity: 'error' | 'warning';
+  message: string;
+  /** The source line with a caret line below it; empty when there is no place. */
+  frame: string;
+}
+
+export type PatchErrorKind =
+  | 'syntax'
+  | 'forbidden'
+  | 'runtime'
+  | 'timeout'
+  | 'memory'
+  | 'result'
+  | 'result-size'
+  | 'killed';
+
+/** One patch failed on one object. Everything needed to find it in the configuration is in here. */
+export class PatchError extends Error {
+  override readonly name = 'PatchError';
+  /** Index in `patches`. */
+  readonly index: number;
+  /** The concrete path of the match, or the configured path when no match was reached. */
+  readonly path: string;
+  readonly kind: PatchErrorKind;
+  /** Caret excerpt of the expression, when the place is known. */
+  readonly frame: string;
+  /** Nothing changes before so many milliseconds have passed; undefined: unknown. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    details: {
+      readonly index: number;
+      readonly path: string;
+      readonly kind: PatchErrorKind;
+      readonly frame?: string;
+      readonly retryAfterMs?: number;
+    },
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.index = details.index;
+    this.path = details.path;
+    this.kind = details.kind;
+    this.frame = details.frame ?? '';
+    this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The same inputs will fail the same way: do not retry before they change. */
+  get isDeterministic(): boolean {
+    return this.kind !== 'timeout' && this.kind !== 'memory' && this.kind !== 'killed';
+  }
+}
+
+/** Retrying cannot help: the configuration or the cluster must be changed first. */
+export class TerminalError extends Error {
+  override readonly name = 'TerminalError';
+}
+
+/** This program is wrong. */
+export class InvariantError extends Error {
+  override readonly name = 'InvariantError';
+}
+
+/** Throws an {@link InvariantError} when `condition` does not hold. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message);
+}

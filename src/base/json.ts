@@ -1,0 +1,77 @@
+/** JSON values as they travel: raw, unknown fields included. Everything here is total on any JSON value. */
+
+export type JsonPrimitive = string | number | boolean | null;
+export type JsonArray = JsonValue[];
+export interface JsonObject {
+  [key: string]: JsonValue;
+}
+export type JsonValue = JsonPrimitive | JsonArray | JsonObject;
+
+/** True for a JSON object: neither null nor an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Own property or undefined: a key such as `constructor` never reaches a prototype. */
+export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** The value at a path of member names and list indexes, own properties only; undefined where the path does not exist. */
+export function valueAt(
+  root: JsonValue | undefined,
+  path: readonly (string | number)[],
+): JsonValue | undefined {
+  let value = root;
+  for (const step of path) {
+    if (Array.isArray(value)) value = typeof step === 'number' ? value[step] : undefined;
+    else value = isJsonObject(value) && typeof step === 'string' ? ownValue(value, step) : undefined;
+  }
+  return value;
+}
+
+/** Assigns an own property whatever the key is, `__proto__` included. */
+export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    object[key] = value;
+  }
+}
+
+/** Structural equality; the order of an object's keys does not matter, the order of an array does. */
+export function jsonEquals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((v, i) => jsonEquals(v, b[i]))
+    );
+  }
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && jsonEquals(a[key], b[key]));
+}
+
+/** A deep copy that shares nothing with the original and keeps own `__proto__` keys as plain data. */
+export function cloneJson<T extends JsonValue>(value: T): T {
+  return cloneValue(value) as T; // the copy has the shape of the original
+}
+
+function cloneValue(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(cloneValue);
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setOwn(copy, key, cloneValue(value[key] ?? null));
+  return copy;
+}
+
+/** JSON text with sorted keys: equal values give equal text. */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`);
+  return `{${members.join(',')}}`;
+}

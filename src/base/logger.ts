@@ -1,0 +1,59 @@
+/** The logger as the rest of the program sees it: constant messages, values in fields, never a secret. */
+
+import { pino, type DestinationStream } from 'pino';
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+  child(fields: LogFields): Logger;
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export interface LoggerOptions {
+  level: LogLevel;
+  /** `auto`: `pretty` on a terminal, else `json`. */
+  format: 'auto' | 'json' | 'pretty';
+  /** Where lines go; standard error when absent. */
+  destination?: DestinationStream;
+}
+
+/** A pino logger that writes to standard error by default, because standard output is for data. */
+export async function createLogger(options: LoggerOptions): Promise<Logger> {
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  const destination = options.destination ?? pino.destination({ fd: 2, sync: true });
+  const { format } = options;
+  if (format === 'json' || (format === 'auto' && !process.stderr.isTTY))
+    return asLogger(pino(settings, destination));
+  // Loaded only when it is used, to keep the JSON format cheap.
+  const { PinoPretty } = await import('pino-pretty');
+  const stream = PinoPretty({
+    colorize: process.stderr.isTTY && !process.env['NO_COLOR'],
+    destination: 2,
+    sync: true,
+  });
+  return asLogger(pino(settings, options.destination ?? stream));
+}
+
+/** Narrows pino's logger, whose open-ended type an async function cannot return. */
+function asLogger(logger: Logger): Logger {
+  return logger;
+}
+
+/** A logger that says nothing. */
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLogger,
+};

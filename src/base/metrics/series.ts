@@ -1,0 +1,115 @@
+/** Time series on a registry of their own, by the three kinds that Prometheus knows. */
+
+import { Counter, Gauge, Histogram, Registry } from './prom-client-parts.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Adds to a counter. */
+export type Count = (amount?: number) => void;
+export type Observe = (value: number) => void;
+
+export interface CounterFamily {
+  /** The series of these labels, at zero from now on. */
+  of(labels: Labels): Count;
+}
+
+export interface GaugeFamily {
+  /** The series of these labels, at zero from now on. */
+  of(labels: Labels): Observe;
+}
+
+export interface HistogramFamily {
+  of(labels: Labels): Observe;
+}
+
+export interface Description {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+/** Families of series; `text()` renders all of them. */
+export class SeriesRegistry {
+  readonly #registry = new Registry();
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** Prometheus' text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  counter(description: Description): CounterFamily {
+    const counter = new Counter(this.#configuration(description));
+    return {
+      of(labels) {
+        const child = counter.labels(labels);
+        child.inc(0);
+        return (amount) => child.inc(amount);
+      },
+    };
+  }
+
+  gauge(description: Description): GaugeFamily {
+    const gauge = new Gauge(this.#configuration(description));
+    return {
+      of(labels) {
+        const child = gauge.labels(labels);
+        child.set(0);
+        return (value) => child.set(value);
+      },
+    };
+  }
+
+  /** `refresh` is called before the series are rendered. */
+  refreshedGauge(description: Description, refresh: () => void): GaugeFamily {
+    const gauge = new Gauge({ ...this.#configuration(description), collect: refresh });
+    return {
+      of(labels) {
+        const child = gauge.labels(labels);
+        return (value) => child.set(value);
+      },
+    };
+  }
+
+  /** A counter whose value is kept elsewhere and read at each scrape. */
+  readCounter(description: Description, read: () => number): void {
+    let known = 0;
+    const counter: Counter = new Counter({
+      ...this.#configuration(description),
+      collect() {
+        const value = read();
+        counter.inc(Math.max(0, value - known));
+        known = value;
+      },
+    });
+  }
+
+  histogram(description: Description & { readonly buckets: readonly number[] }): HistogramFamily {
+    const histogram = new Histogram({
+      ...this.#configuration(description),
+      buckets: [...description.buckets],
+    });
+    const known = new Set<string>();
+    return {
+      of(labels) {
+        const name = JSON.stringify(labels);
+        if (!known.has(name)) histogram.zero(labels); // a known histogram keeps its counts
+        known.add(name);
+        const child = histogram.labels(labels);
+        return (value) => child.observe(value);
+      },
+    };
+  }
+
+  #configuration({ name, help, labels = [] }: Description): {
+    name: string;
+    help: string;
+    labelNames: string[];
+    registers: Registry[];
+  } {
+    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+  }
+}

@@ -1,0 +1,90 @@
+/** Delays between attempts: exponential back-off with full jitter, and what a server asks for, within bounds. */
+
+import { backoffDelayMs } from './backoff.ts';
+import { sleep, type Clock } from './clock.ts';
+import type { Random } from './random.ts';
+
+/** The longest `Retry-After` that is obeyed. */
+export const RETRY_AFTER_MAX_MS = 60_000;
+
+/**
+ * The delay before the next attempt when a server has sent `Retry-After`: not shorter than our own back-off, because `0` or a date in the
+ * past would make a hot loop, and not longer than a minute.
+ */
+export function boundedRetryAfterMs(backoffMs: number, retryAfterMs: number): number {
+  return Math.min(Math.max(backoffMs, retryAfterMs), RETRY_AFTER_MAX_MS);
+}
+
+/** What an error says about the next attempt, in milliseconds; undefined: nothing. `StatusError` of `kube/` has this member. */
+function retryAfterOf(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('retryAfterMs' in error)) return undefined;
+  return typeof error.retryAfterMs === 'number' ? error.retryAfterMs : undefined;
+}
+
+export interface BackoffLimits {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+/** The delays of one series of attempts. */
+export class RetryDelay {
+  readonly #random: Random;
+  readonly #limits: BackoffLimits;
+  #failures = 0;
+
+  constructor(random: Random, limits: BackoffLimits) {
+    this.#random = random;
+    this.#limits = limits;
+  }
+
+  /** Failures since the last {@link reset}. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /**
+   * Counts one more failure and returns the delay, milliseconds. After `Retry-After` the jitter comes on top, so that not all clients return
+   * at the same moment. `isShort`: this delay is that of a first failure.
+   */
+  next({ error, isShort = false }: { readonly error?: unknown; readonly isShort?: boolean } = {}): number {
+    const { baseMs, maxMs } = this.#limits;
+    const backoffMs = this.#random() * backoffDelayMs(isShort ? 0 : this.#failures, baseMs, maxMs);
+    this.#failures += 1;
+    const retryAfterMs = retryAfterOf(error);
+    return retryAfterMs === undefined ? backoffMs : boundedRetryAfterMs(backoffMs, retryAfterMs + backoffMs);
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
+export interface RetryOptions extends BackoffLimits {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  /** Attempts in total. Absent: until the signal aborts. */
+  readonly attemptsMax?: number;
+  /** False for an error that another attempt cannot change. */
+  isRetryable(error: unknown): boolean;
+  /** Called before each wait. */
+  onRetry?(error: unknown, delayMs: number): void;
+}
+
+/** Repeats `attempt` until it resolves. Rejects with its last error, or with the signal's reason. */
+export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, signal, attemptsMax = Infinity } = options;
+  const delay = new RetryDelay(options.random, options);
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!options.isRetryable(error) || delay.failures + 1 >= attemptsMax) throw error;
+      const delayMs = delay.next({ error });
+      options.onRetry?.(error, delayMs);
+      await sleep(clock, delayMs, signal);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/** Token buckets: a burst, then a rate per second. */
+
+import { LRUCache } from 'lru-cache';
+import type { Clock } from './clock.ts';
+
+export interface Rate {
+  /** Size of the burst, after a long time without use. */
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+export class TokenBucket {
+  readonly #rate: Rate;
+  readonly #clock: Clock;
+  #tokens: number;
+  /** Monotonic. */
+  #filledMs: number;
+
+  constructor(rate: Rate, clock: Clock) {
+    this.#rate = rate;
+    this.#clock = clock;
+    this.#tokens = rate.burst;
+    this.#filledMs = clock.monotonicMs();
+  }
+
+  /** Takes a token. 0: there was one; else the milliseconds until there will be one. */
+  take(): number {
+    const { burst, perSecond } = this.#rate;
+    const nowMs = this.#clock.monotonicMs();
+    const gained = ((nowMs - this.#filledMs) / 1000) * perSecond;
+    this.#tokens = Math.min(burst, this.#tokens + gained);
+    this.#filledMs = nowMs;
+    if (this.#tokens < 1) return ((1 - this.#tokens) / perSecond) * 1000;
+    this.#tokens -= 1;
+    return 0;
+  }
+
+  /** What was taken last turned out not to count. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1);
+  }
+}
+
+/** Keys beyond these are forgotten, the longest unused first: a forgotten one starts with a full bucket. */
+const KEYS_MAX = 10_000;
+
+/** A bucket per key. */
+export class TokenBuckets {
+  readonly #rate: Rate;
+  readonly #clock: Clock;
+  // Bounded by size, not by number: for a number the cache would allocate its memory immediately.
+  readonly #buckets = new LRUCache<string, TokenBucket>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 });
+
+  constructor(rate: Rate, clock: Clock) {
+    this.#rate = rate;
+    this.#clock = clock;
+  }
+
+  /** As {@link TokenBucket.take}. */
+  take(key: string): number {
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = new TokenBucket(this.#rate, this.#clock);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket.take();
+  }
+
+  /** As {@link TokenBucket.giveBack}. */
+  giveBack(key: string): void {
+    this.#buckets.get(key)?.giveBack();
+  }
+
+  get size(): number {
+    return this.#buckets.size;
+  }
+}

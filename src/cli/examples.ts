@@ -1,0 +1,63 @@
+/** Two examples for each command, as `--help` shows them. */
+
+export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
+  run: ['endpoint-syncer run --config config.yaml', 'endpoint-syncer run --config config.yaml --dry-run'],
+  demo: ['endpoint-syncer demo', 'endpoint-syncer demo --once --dir /tmp/demo'],
+  render: [
+    'endpoint-syncer render --config config.yaml -f objects/',
+    'endpoint-syncer render --config config.yaml -f live.yaml | kubectl diff -f -',
+  ],
+  patch: [
+    'endpoint-syncer patch --config config.yaml -f web.yaml',
+    'kubectl get endpoints web -o yaml | endpoint-syncer patch --patches patches.yaml',
+  ],
+  test: ['endpoint-syncer test', 'endpoint-syncer test config/ --coverage -o junit'],
+  diff: [
+    'endpoint-syncer diff --config config.yaml',
+    'endpoint-syncer diff --config config.yaml shop/web --show-bookkeeping',
+  ],
+  status: [
+    'endpoint-syncer status --config config.yaml -n shop -l app=web',
+    "endpoint-syncer status --config config.yaml -o 'jsonpath={[*].host.name}'",
+  ],
+  explain: [
+    'endpoint-syncer explain --config config.yaml shop/web',
+    'endpoint-syncer explain --config config.yaml --host web-x-shop-x-my-vcluster -o json',
+  ],
+  cleanup: [
+    'endpoint-syncer cleanup --config config.yaml --dry-run',
+    'endpoint-syncer cleanup --config config.yaml --yes',
+  ],
+  eval: [
+    `endpoint-syncer eval 'value.toUpperCase()' --value '"web"'`,
+    'endpoint-syncer eval --jsonl < expressions.jsonl',
+  ],
+  validate: ['endpoint-syncer validate config.yaml', 'endpoint-syncer validate -o json config/*.yaml'],
+  playground: ['endpoint-syncer playground', 'endpoint-syncer playground --config config.yaml --port 8000'],
+  names: [
+    'endpoint-syncer names shop/web --name my-vcluster --host-namespace team-a',
+    'endpoint-syncer names --reverse web-x-shop-x-my-vcluster --config config.yaml',
+  ],
+  rbac: [
+    'endpoint-syncer rbac --config config.yaml',
+    'endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -',
+  ],
+  api: [
+    'endpoint-syncer api --config config.yaml',
+    'endpoint-syncer api --bind-address 127.0.0.1:8443 --data-dir ./data',
+  ],
+  keys: [
+    'endpoint-syncer keys bootstrap --config config.yaml',
+    'endpoint-syncer keys list --config config.yaml',
+  ],
+  store: [
+    'endpoint-syncer store backup --output backup.db --config config.yaml',
+    'endpoint-syncer store verify backup.db',
+  ],
+  schema: ['endpoint-syncer schema', 'endpoint-syncer schema > endpoint-syncer.schema.json'],
+  completion: [
+    'source <(endpoint-syncer completion bash)',
+    'endpoint-syncer completion fish > ~/.config/fish/completions/endpoint-syncer.fish',
+  ],
+  version: ['endpoint-syncer version', 'endpoint-syncer version -o json'],
+};

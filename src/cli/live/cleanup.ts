@@ -1,0 +1,145 @@
+/** `cleanup`: removes from both clusters what the syncer of this virtual cluster created. */
+
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { keyOf, objectKey } from '../../kube/object.ts';
+import { LEASES } from '../../kube/lease.ts';
+import { isConflict, isNotFound } from '../../kube/status-error.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../guarded.ts';
+import { formatListing, outputOption } from '../listing.ts';
+import { progressOn } from '../terminal.ts';
+import type { Connection } from './connection.ts';
+import { createdObjects, type CreatedObject } from './created-objects.ts';
+import { readLease, type LeaseState } from './reports.ts';
+import { withConnection } from './session.ts';
+import { reaching, readSnapshot } from './snapshot.ts';
+
+interface CleanupFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only list what would be deleted')
+    .addOption(outputOption());
+  addConfigOptions(command);
+  command.action(async (flags: CleanupFlags) =>
+    exit(await guarded(() => withConnection(command, (connection) => cleanup(connection, flags)))),
+  );
+}
+
+async function cleanup(connection: Connection, flags: CleanupFlags): Promise<number> {
+  const { config, clusters } = connection;
+  const lease = await reaching('host', () => readLease(config, clusters.host, systemClock.now()));
+  if (lease !== undefined && lease.holder !== '') {
+    const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
+    process.stderr.write(
+      `${flags.dryRun === true ? 'warning' : 'error'}: ${held}; stop every replica first\n`,
+    );
+    if (flags.dryRun !== true) return 1;
+  }
+  if (lease === undefined)
+    process.stderr.write(
+      'warning: leader election is off, so a running daemon cannot be noticed; it would create the copies again: stop it first\n',
+    );
+  const created = createdObjects(await readSnapshot(connection, { isOwnerNeeded: false }));
+  const deletable = [...created.deletable, ...leaseOf(lease)];
+  for (const { cluster, resource, object, reason } of created.kept)
+    process.stderr.write(
+      `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: ${reason}\n`,
+    );
+  if (deletable.length === 0) process.stderr.write('nothing to delete\n');
+  if (flags.dryRun === true) {
+    process.stdout.write(listingOf(deletable, flags.output));
+    return 0;
+  }
+  if (deletable.length === 0) return 0;
+  if (flags.yes !== true && !(await isConfirmed(deletable))) return 2;
+  return deleteAll(deletable, connection);
+}
+
+/** The last to go: while there are copies left, it says who created them. */
+function leaseOf(lease: LeaseState | undefined): CreatedObject[] {
+  if (lease?.object === undefined) return [];
+  return [{ cluster: 'host', resource: LEASES, object: lease.object, of: undefined }];
+}
+
+function listingOf(objects: readonly CreatedObject[], output: string): string {
+  return formatListing(
+    {
+      heading: ['CLUSTER', 'KIND', 'NAMESPACE', 'NAME', 'OF'],
+      rows: objects.map(({ cluster, resource, object, of }) => {
+        const { namespace = '', name } = object.metadata;
+        const json = {
+          cluster,
+          kind: resource.kind,
+          namespace,
+          name,
+          of: of === undefined ? null : { ...of },
+        };
+        return {
+          cells: [cluster, resource.kind, namespace, name, of === undefined ? '-' : keyOf(of)],
+          name: objectKey(object),
+          json,
+        };
+      }),
+    },
+    output,
+  );
+}
+
+/** False where nobody can be asked, too: a script has to say --yes. */
+async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> {
+  const count = (cluster: ClusterName): number => objects.filter((one) => one.cluster === cluster).length;
+  const what = `${count('host')} objects in the host cluster and ${count('virtual')} in the virtual cluster`;
+  if (!process.stdin.isTTY) {
+    process.stderr.write(`error: ${what} would be deleted; give --yes, or --dry-run to list them\n`);
+    return false;
+  }
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await prompt.question(`Delete ${what}? [y/N] `);
+  prompt.close();
+  return /^y(es)?$/iu.test(answer.trim());
+}
+
+/** As many requests as the daemon would have in flight. */
+async function deleteAll(objects: readonly CreatedObject[], connection: Connection): Promise<number> {
+  const { config } = connection;
+  using progress = progressOn(process.stderr, 'deleting', () => systemClock.monotonicMs());
+  const left: string[] = [];
+  let done = 0;
+  const todo = objects.values();
+  const work = async (): Promise<void> => {
+    for (const one of todo) {
+      const name = `${one.resource.kind} "${objectKey(one.object)}" in the ${one.cluster} cluster`;
+      if (await isDeleted(one, connection)) process.stdout.write(`deleted ${name}\n`);
+      else left.push(`left ${name}: another client has replaced it\n`);
+      progress.update(++done, objects.length);
+    }
+  };
+  await Promise.all(Array.from({ length: config.workers }, work));
+  for (const line of left) process.stderr.write(line);
+  return left.length > 0 ? 1 : 0;
+}
+
+/** Exactly the object that was read: one of the same name that came later stays. That it is gone already is fine. */
+async function isDeleted(
+  { cluster, resource, object }: CreatedObject,
+  { clusters }: Connection,
+): Promise<boolean> {
+  const { namespace = '', name, uid = '' } = object.metadata;
+  try {
+    await clusters[cluster].delete(resource, { namespace, name }, { uid });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    if (isConflict(error)) return false;
+    return reaching<boolean>(cluster, () => Promise.reject(error));
+  }
+}

@@ -1,0 +1,60 @@
+/** What the syncer of one virtual cluster created, in both clusters: decided by the same bookkeeping as everything else. Pure. */
+
+import { ENDPOINTS, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { isOptedOut, SKIP_BACKSYNC } from '../../syncer/reconcile/decide.ts';
+import { isImport } from '../../syncer/references/import-forge.ts';
+import { LAST_SYNCED } from '../../syncer/translate/bookkeeping.ts';
+import { namedVirtual } from '../../syncer/translate/ownership.ts';
+import { createTranslators } from '../../syncer/translation.ts';
+import type { Snapshot } from './snapshot.ts';
+
+export interface CreatedObject {
+  readonly cluster: ClusterName;
+  readonly resource: Resource;
+  readonly object: KubeObject;
+  /** The object on the other side that it is a copy of; undefined where it is no copy. */
+  readonly of: NamespacedName | undefined;
+}
+
+export interface CreatedObjects {
+  readonly deletable: readonly CreatedObject[];
+  /** Created by this program, but another controller or the user asked to leave it alone. */
+  readonly kept: readonly (CreatedObject & { readonly reason: string })[];
+}
+
+export function createdObjects({ config, endpoints, referenced }: Snapshot): CreatedObjects {
+  const { names } = createTranslators(config);
+  const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
+    host.flatMap((object) => {
+      // vCluster's own copies have the same bookkeeping but no record of this program.
+      if (object.metadata.annotations?.[LAST_SYNCED] === undefined) return [];
+      const of = namedVirtual(object, resource, names);
+      return of === undefined ? [] : [{ cluster: 'host', resource, object, of }];
+    });
+  const imports = referenced.flatMap(({ kind, virtual }) =>
+    virtual
+      .filter((object) => isImport(object, config.name))
+      .map((object): CreatedObject => {
+        const of = { namespace: config.host.namespace, name: object.metadata.name };
+        return { cluster: 'virtual', resource: kind.virtual, object, of };
+      }),
+  );
+  const all = [
+    ...copies(ENDPOINTS, endpoints.host),
+    ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
+    ...imports,
+  ];
+  const kept = all.flatMap((one) => {
+    const reason = reasonToKeep(one.object);
+    return reason === undefined ? [] : [{ ...one, reason }];
+  });
+  return { deletable: all.filter(({ object }) => reasonToKeep(object) === undefined), kept };
+}
+
+function reasonToKeep(object: KubeObject): string | undefined {
+  if (isOptedOut(object)) return 'vcluster.loft.sh/controlled-by leaves it to another controller';
+  const { labels, annotations } = object.metadata;
+  const isSkipped = labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
+  return isSkipped ? `${SKIP_BACKSYNC} asks to keep it` : undefined;
+}

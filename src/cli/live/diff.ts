@@ -1,0 +1,129 @@
+/** `diff`: what a sync would change on either side, as `kubectl diff` prints it. */
+
+import type { Command } from 'commander';
+import { unifiedHunks } from '../../base/unified-diff.ts';
+import {
+  apiVersionOf,
+  asJson,
+  keyOf,
+  objectKey,
+  SECRETS,
+  type KubeObject,
+  type ObjectKey,
+} from '../../kube/object.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../guarded.ts';
+import { maskSecrets } from './mask-secrets.ts';
+import { openOfflineSync } from '../offline-sync.ts';
+import { printObject } from '../one-object.ts';
+import { describeFailure } from '../patch-failure.ts';
+import { paintFor, type Paint } from '../terminal.ts';
+import { withoutBookkeeping } from '../without-bookkeeping.ts';
+import type { Connection } from './connection.ts';
+import type { Change } from './plan.ts';
+import { planToRest } from './rest.ts';
+import { withConnection, type WorldPlan } from './session.ts';
+import { readSnapshot } from './snapshot.ts';
+
+interface DiffFlags {
+  readonly showBookkeeping?: boolean;
+}
+
+/** 1 means that there are differences. */
+const ERROR = 2;
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument('[names...]', 'NAMESPACE/NAME of virtual Endpoints; none: every object')
+    .option('--show-bookkeeping', 'show the annotations and labels by which copies are known, too');
+  addConfigOptions(command);
+  command.action(async (names: string[], flags: DiffFlags) => {
+    exit(
+      await guarded(
+        () => withConnection(command, (connection) => diff(connection, names, flags)),
+        undefined,
+        ERROR,
+      ),
+    );
+  });
+}
+
+async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
+  const snapshot = await readSnapshot(connection);
+  await using sync = await openOfflineSync(snapshot.config);
+  const { plan, changes } = await planToRest(snapshot, sync);
+  const isChosen = (key: ObjectKey): boolean => names.length === 0 || names.includes(key);
+  const unknown = names.filter((name) => !plan.objects.some(({ key }) => key === name));
+  for (const name of unknown) process.stderr.write(`error: Endpoints "${name}" exist on neither side\n`);
+  const failed = plan.objects.filter(({ key, error }) => error !== undefined && isChosen(key));
+  for (const { key, resource, error } of failed)
+    process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
+  const chosen = names.length === 0 ? changes : changesAbout(names, plan, changes);
+  const paint = paintFor(process.stdout);
+  const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
+  process.stdout.write(texts.join(''));
+  if (unknown.length > 0 || failed.length > 0) return ERROR;
+  return texts.length > 0 ? 1 : 0;
+}
+
+/** Changes of these objects, of their copies, and of what they name. */
+function changesAbout(names: readonly string[], plan: WorldPlan, changes: readonly Change[]): Change[] {
+  const objects = plan.objects.filter(({ key }) => names.includes(key));
+  const named = new Set(
+    objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)),
+  );
+  const imports = plan.imports.filter(
+    ({ kind, virtual, isReferenced }) => isReferenced && named.has(`${kind.virtual.kind} ${keyOf(virtual)}`),
+  );
+  const about = new Set([
+    ...[...objects, ...imports].flatMap((one) => one.changes.map(placeOf)),
+    ...objects.flatMap(({ key, resource, seen: { target } }) => [
+      `virtual ${resource.kind} ${key}`,
+      `host ${resource.kind} ${target === undefined ? '' : keyOf(target)}`,
+    ]),
+  ]);
+  return changes.filter((change) => about.has(placeOf(change)));
+}
+
+function placeOf({ cluster, resource, before, after }: Change): string {
+  const object = after ?? before;
+  return `${cluster} ${resource.kind} ${object === undefined ? '' : objectKey(object)}`;
+}
+
+/** Undefined where the two sides look the same. */
+export function formatChange(change: Change, isBookkeepingShown: boolean, paint: Paint): string | undefined {
+  const shown = (object: KubeObject | undefined): KubeObject | undefined =>
+    object && withoutServerSet(isBookkeepingShown ? object : withoutBookkeeping(object));
+  const sides = [shown(change.before), shown(change.after)] as const;
+  const [before, after] = change.resource.kind === SECRETS.kind ? maskSecrets(...sides) : sides;
+  const hunks = unifiedHunks(textOf(before), textOf(after));
+  if (hunks === '') return undefined;
+  const file = fileNameOf(change);
+  const lines = `diff -u -N LIVE/${file} MERGED/${file}\n--- LIVE/${file}\n+++ MERGED/${file}\n`;
+  return lines + hunks.replaceAll(/^[-+@].*$/gmu, (line) => colour(line, paint));
+}
+
+function colour(line: string, paint: Paint): string {
+  if (line.startsWith('@')) return paint.dim(line);
+  return line.startsWith('+') ? paint.green(line) : paint.red(line);
+}
+
+/** As kubectl names them, below the name of the cluster. */
+function fileNameOf({ cluster, resource, before, after }: Change): string {
+  const { namespace = '', name = '' } = (after ?? before)?.metadata ?? {};
+  const version = apiVersionOf(resource).split('/').toReversed().join('.');
+  return `${cluster}/${version}.${resource.kind}.${namespace}.${name}`;
+}
+
+/** What an API server sets by itself is on one side only, and says nothing about the sync. */
+const SERVER_SET = ['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation'];
+
+function withoutServerSet(object: KubeObject): KubeObject {
+  const metadata = { ...object.metadata };
+  for (const member of SERVER_SET) delete metadata[member];
+  return { ...object, metadata };
+}
+
+function textOf(object: KubeObject | undefined): string {
+  return object === undefined ? '' : printObject(asJson(object), 'yaml', { isSorted: true });
+}

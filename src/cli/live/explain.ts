@@ -1,0 +1,185 @@
+/** `explain`: why one object is, or is not, on the other side, and what each stage of a sync does with it. */
+
+import { type Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { TerminalError } from '../../base/errors.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { missingRights } from '../../kube/access-review.ts';
+import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
+import { describeRight, requiredRights } from '../../syncer/rights.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../guarded.ts';
+import { knownKind } from '../kind-scope.ts';
+import { openOfflineSync } from '../offline-sync.ts';
+import type { Connection } from './connection.ts';
+import { formatExplanation, type Explanation } from './explanation-text.ts';
+import { ImportPlanner } from './import-plan.ts';
+import { readEvents, readLease } from './reports.ts';
+import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
+import { reaching, readSnapshot, type Snapshot } from './snapshot.ts';
+import { stagesOf, writesOf, type Stages } from './stages.ts';
+import { findTarget, hostPlaceOf, type Target } from './target.ts';
+import { verdictOn, verdictOnImport, verdictOnOther } from './verdict.ts';
+
+interface ExplainFlags {
+  readonly host?: boolean;
+  readonly kind?: string;
+  readonly output: 'text' | 'json';
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument(
+      '<name>',
+      'NAMESPACE/NAME of a virtual object (with --host: of a host object, or its NAME alone)',
+    )
+    .option('--host', 'the name is a host name')
+    .option('-k, --kind <kind>', 'kind of the object, where objects of several kinds have the name')
+    .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'));
+  addConfigOptions(command);
+  command.action(async (name: string, flags: ExplainFlags) =>
+    exit(await guarded(() => withConnection(command, (connection) => explain(connection, name, flags)))),
+  );
+}
+
+async function explain(connection: Connection, name: string, flags: ExplainFlags): Promise<number> {
+  const missing = await missingOf(connection);
+  const snapshot = await snapshotOrMissing(connection, missing);
+  if (snapshot === undefined) {
+    const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
+    process.stdout.write(
+      flags.output === 'json'
+        ? jsonText({ state: 'failed', reason: 'MissingRight', sentence })
+        : `${sentence}\n`,
+    );
+    return 1;
+  }
+  const { config } = snapshot;
+  await using sync = await openOfflineSync(config);
+  const plan = await planSnapshot(snapshot, sync);
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const key = flags.host === true && !name.includes('/') ? `${config.host.namespace}/${name}` : name;
+  const target = findTarget(plan, { key, isHost: flags.host === true, kind });
+  if (target === undefined) {
+    process.stderr.write(
+      `error: ${kind ?? 'Endpoints'} "${key}" ${flags.host === true ? 'does not exist on the host' : 'exist neither in the virtual cluster nor on the host'}\n`,
+    );
+    return 1;
+  }
+  const { lookup } = new ImportPlanner(snapshot);
+  const stages =
+    target.kind === 'object'
+      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(lookup))
+      : undefined;
+  const explanation = await explanationOf(connection, { plan, target, missing, stages });
+  process.stdout.write(
+    flags.output === 'json' ? jsonText(asJsonObject(explanation)) : formatExplanation(explanation),
+  );
+  return explanation.verdict.reason === 'ReferenceNotFound' ? 1 : 0;
+}
+
+/** Rights that the daemon needs and that the user of this command does not have. */
+async function missingOf({ config, clusters }: Connection): Promise<string[]> {
+  const rights = requiredRights(config, { isDryRun: false });
+  const missing = await Promise.all(
+    (['virtual', 'host'] as const).map((cluster) =>
+      reaching(cluster, () =>
+        missingRights(
+          clusters[cluster],
+          rights.filter((right) => right.cluster === cluster),
+        ),
+      ),
+    ),
+  );
+  return missing.flat().map(describeRight);
+}
+
+/** Undefined where the clusters may not be read. */
+async function snapshotOrMissing(
+  connection: Connection,
+  missing: readonly string[],
+): Promise<Snapshot | undefined> {
+  try {
+    return await readSnapshot(connection);
+  } catch (error) {
+    if (error instanceof TerminalError && missing.length > 0) return undefined;
+    throw error;
+  }
+}
+
+interface ExplanationInput {
+  readonly plan: WorldPlan;
+  readonly target: Target;
+  readonly missing: readonly string[];
+  readonly stages: Stages | undefined;
+}
+
+async function explanationOf(
+  { clusters }: Connection,
+  { plan: { snapshot }, target, missing, stages }: ExplanationInput,
+): Promise<Explanation> {
+  const nowMs = systemClock.now();
+  const lease = await reaching('host', () => readLease(snapshot.config, clusters.host, nowMs));
+  const { resource, virtual } = target;
+  const place = {
+    kind: resource.kind,
+    virtual: virtual === undefined ? '' : keyOf(virtual),
+    host: hostPlaceOf(target),
+    lease,
+  };
+  if (target.kind === 'other') {
+    return {
+      ...place,
+      verdict: verdictOnOther(target, snapshot.config.sync.endpoints.enabled),
+      stages: undefined,
+      write: [],
+      events: [],
+    };
+  }
+  const { changes } = target.plan;
+  if (target.kind === 'import') {
+    return {
+      ...place,
+      verdict: verdictOnImport(target.plan),
+      stages: undefined,
+      write: writesOf(changes),
+      events: [],
+    };
+  }
+  const { namespace = '', uid = '' } = target.plan.seen.virtual?.metadata ?? {};
+  const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
+  const { missingNamespaces } = snapshot;
+  const verdict = verdictOn(target.plan, { nowMs, events, missingNamespaces, lease, missingRights: missing });
+  return { ...place, verdict, stages, write: writesOf(changes), events };
+}
+
+function asJsonObject({
+  kind,
+  virtual,
+  host,
+  verdict,
+  stages,
+  write,
+  events,
+  lease,
+}: Explanation): JsonObject {
+  const named = (key: ObjectKey): JsonObject => ({ ...parseKey(key) });
+  return {
+    kind,
+    virtual: named(virtual),
+    host: named(host),
+    ...verdict,
+    stages: (stages ?? { write }) as unknown as JsonValue, // interfaces of JSON members only
+    events: events.map(({ type, reason, note, lastMs }) => ({
+      type,
+      reason,
+      note,
+      last: new Date(lastMs).toISOString(),
+    })),
+    lease: lease === undefined ? null : { name: lease.key, holder: lease.holder },
+  };
+}
+
+function jsonText(value: JsonObject): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,106 @@
+/** What running daemons reported: Events on virtual objects, and the Lease that one replica holds. */
+
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { Config } from '../../config/types.ts';
+import { asJson, type KubeObject, type Resource } from '../../kube/object.ts';
+import { LEASES } from '../../kube/lease.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import type { ClusterClient } from '../../kube/types.ts';
+import { leaseName } from '../../syncer/leadership.ts';
+import { listAll } from './snapshot.ts';
+
+const EVENTS: Resource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  isNamespaced: true,
+};
+const CONTROLLER = 'endpoint-syncer/controller';
+
+/** An Event of a daemon of this program, about one object. */
+export interface ReportedEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** Of the last occurrence. */
+  readonly lastMs: number;
+}
+
+/** Events by uid of the object that they are about, the latest first. */
+export type ReportedEvents = ReadonlyMap<string, readonly ReportedEvent[]>;
+
+/** All that may be read; a user without the right to list Events sees none. */
+export async function readEvents(virtual: ClusterClient, namespace = ''): Promise<ReportedEvents> {
+  let events: KubeObject[];
+  try {
+    events = await listAll(virtual, EVENTS, namespace);
+  } catch {
+    return new Map();
+  }
+  const byUid = new Map<string, ReportedEvent[]>();
+  for (const event of events.map(asJson)) {
+    const regarding = ownValue(event, 'regarding');
+    if (ownValue(event, 'reportingController') !== CONTROLLER || !isJsonObject(regarding)) continue;
+    const uid = textAt(regarding, 'uid');
+    byUid.set(uid, [...(byUid.get(uid) ?? []), reportedEvent(event)]);
+  }
+  for (const list of byUid.values()) list.sort((a, b) => b.lastMs - a.lastMs);
+  return byUid;
+}
+
+function reportedEvent(event: JsonObject): ReportedEvent {
+  const series = ownValue(event, 'series');
+  const times = [
+    isJsonObject(series) ? ownValue(series, 'lastObservedTime') : undefined,
+    ownValue(event, 'deprecatedLastTimestamp'),
+    ownValue(event, 'eventTime'),
+  ].map(timeOf);
+  return {
+    type: textAt(event, 'type'),
+    reason: textAt(event, 'reason'),
+    note: textAt(event, 'note'),
+    lastMs: Math.max(...times),
+  };
+}
+
+export interface LeaseState {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** '' when no replica holds it. */
+  readonly holder: string;
+  /** Undefined: no replica has created it yet. */
+  readonly object: KubeObject | undefined;
+}
+
+/** Whether a replica holds the Lease of this configuration now; undefined where leader election is off. */
+export async function readLease(
+  { name, host, leaderElection }: Config,
+  client: ClusterClient,
+  nowMs: number,
+): Promise<LeaseState | undefined> {
+  if (!leaderElection.enabled) return undefined;
+  const place = { namespace: host.namespace, name: leaseName(name) };
+  const key = `${place.namespace}/${place.name}`;
+  try {
+    const object = await client.get(LEASES, place);
+    const spec = ownValue(asJson(object), 'spec');
+    if (!isJsonObject(spec)) return { key, holder: '', object };
+    const seconds = ownValue(spec, 'leaseDurationSeconds');
+    const endMs = timeOf(ownValue(spec, 'renewTime')) + (typeof seconds === 'number' ? seconds * 1000 : 0);
+    return { key, holder: endMs > nowMs ? textAt(spec, 'holderIdentity') : '', object };
+  } catch (error) {
+    if (isNotFound(error)) return { key, holder: '', object: undefined };
+    throw error;
+  }
+}
+
+function timeOf(value: JsonValue | undefined): number {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
+function textAt(object: JsonObject, key: string): string {
+  const value = ownValue(object, key);
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,212 @@
+/** `status`: every virtual object with its host name, its state and the reason. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request/selectors/label-selector.ts';
+import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
+import { addConfigOptions } from '../config-options.ts';
+import { guarded } from '../guarded.ts';
+import { formatListing, outputOption, type ListedRow } from '../listing.ts';
+import type { Connection } from './connection.ts';
+import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
+import { readPlan, withConnection, type WorldPlan } from './session.ts';
+import { verdictOn, verdictOnImport, type Verdict } from './verdict.ts';
+
+interface StatusFlags {
+  readonly namespace?: string;
+  readonly selector?: string;
+  readonly output: string;
+  readonly watch?: boolean;
+}
+
+export interface StatusRow {
+  readonly kind: string;
+  readonly virtual: NamespacedName;
+  /** Empty where the namespace is not mapped. */
+  readonly host: NamespacedName;
+  readonly verdict: Verdict;
+  readonly labels: StringMap;
+  /** RFC 3339; '' where it is not known. */
+  readonly lastChange: string;
+}
+
+/** How often `--watch` looks. */
+const INTERVAL_MS = 2000;
+const HEADING = ['KIND', 'NAMESPACE', 'NAME', 'HOST', 'STATE', 'REASON', 'AGE'];
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('-n, --namespace <name>', 'only this virtual namespace')
+    .option(
+      '-l, --selector <selector>',
+      'only virtual objects with these labels (app=web,release in (a,b),!x)',
+    )
+    .addOption(outputOption())
+    .option('-w, --watch', 'keep running, and print what changes');
+  addConfigOptions(command);
+  command.action(async (flags: StatusFlags) => exit(await guarded(() => status(command, flags))));
+}
+
+async function status(command: Command, flags: StatusFlags): Promise<number> {
+  const isSelected = selectorOf(flags);
+  if (isSelected === undefined) return 2;
+  return withConnection(command, async (connection) => {
+    const print = (rows: readonly StatusRow[], isFirst: boolean): void => {
+      const nowMs = systemClock.now();
+      const listing = {
+        heading: HEADING,
+        wideHeading: ['WHY'],
+        rows: rows.map((row) => listed(row, nowMs)),
+      };
+      const text = formatListing(listing, flags.output);
+      const isTable = flags.output === 'table' || flags.output === 'wide';
+      process.stdout.write(!isFirst && isTable ? text.slice(text.indexOf('\n') + 1) : text);
+    };
+    const read = async (): Promise<StatusRow[]> => chosen(await statusRows(connection), flags, isSelected);
+    const rows = await read();
+    print(rows, true);
+    if (rows.length === 0) process.stderr.write('no objects\n');
+    if (flags.watch === true) await follow(rows, read, (changed) => print(changed, false));
+    return 0;
+  });
+}
+
+function selectorOf({ selector = '' }: StatusFlags): LabelPredicate | undefined {
+  try {
+    return parseLabelSelector(selector);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    process.stderr.write(`error: --selector ${JSON.stringify(selector)}: ${error.message}\n`);
+    return undefined;
+  }
+}
+
+/** Until interrupted. */
+async function follow(
+  first: readonly StatusRow[],
+  read: () => Promise<StatusRow[]>,
+  print: (rows: readonly StatusRow[]) => void,
+): Promise<void> {
+  const textOf = ({ labels: _labels, ...row }: StatusRow): string => JSON.stringify(row);
+  let known = new Set(first.map(textOf));
+  for (;;) {
+    await sleep(INTERVAL_MS);
+    const rows = await read();
+    const changed = rows.filter((row) => !known.has(textOf(row)));
+    if (changed.length > 0) print(changed);
+    known = new Set(rows.map(textOf));
+  }
+}
+
+function chosen(
+  rows: readonly StatusRow[],
+  { namespace }: StatusFlags,
+  isSelected: LabelPredicate,
+): StatusRow[] {
+  return rows.filter(
+    ({ virtual, labels }) =>
+      (namespace === undefined || virtual.namespace === namespace) && isSelected(labels),
+  );
+}
+
+async function statusRows(connection: Connection): Promise<StatusRow[]> {
+  const { clusters } = connection;
+  const nowMs = systemClock.now();
+  const plan = await readPlan(connection);
+  const [events, lease] = await Promise.all([
+    readEvents(clusters.virtual),
+    readLease(plan.snapshot.config, clusters.host, nowMs),
+  ]);
+  return rowsOf(plan, { events, lease, nowMs });
+}
+
+export interface StatusReports {
+  readonly events: ReportedEvents;
+  readonly lease: LeaseState | undefined;
+  readonly nowMs: number;
+}
+
+/** Objects first, then what they name. */
+export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: StatusReports): StatusRow[] {
+  const { missingNamespaces } = snapshot;
+  const synced = objects.map((plan): StatusRow => {
+    const { virtual, host, target } = plan.seen;
+    const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
+    return {
+      kind: plan.resource.kind,
+      virtual: parseKey(plan.key),
+      host: target ?? { namespace: '', name: '' },
+      verdict: verdictOn(plan, { ...reports, events, missingNamespaces, missingRights: [] }),
+      labels: virtual?.metadata.labels ?? {},
+      lastChange: lastChangeOf(virtual, host),
+    };
+  });
+  const imported = imports.map((plan): StatusRow => {
+    const { seen, kind, virtual, decision } = plan;
+    const there = seen.object ?? seen.imported;
+    return {
+      kind: kind.virtual.kind,
+      virtual,
+      host: decision.name ?? seen.target ?? { namespace: '', name: '' },
+      verdict: verdictOnImport(plan),
+      labels: there?.metadata.labels ?? {},
+      lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
+    };
+  });
+  return [...synced, ...imported];
+}
+
+/** The last write of this program to either side, else the last write to the virtual object. */
+function lastChangeOf(virtual: KubeObject | undefined, host: KubeObject | undefined): string {
+  const times = (object: KubeObject | undefined, isOurs: boolean): string[] =>
+    (object?.metadata.managedFields ?? []).flatMap(({ manager, time }) =>
+      time !== undefined && (!isOurs || manager === FIELD_MANAGER) ? [time] : [],
+    );
+  const ours = [...times(virtual, true), ...times(host, true)].toSorted().at(-1);
+  return ours ?? times(virtual, false).toSorted().at(-1) ?? virtual?.metadata.creationTimestamp ?? '';
+}
+
+function listed({ kind, virtual, host, verdict, lastChange }: StatusRow, nowMs: number): ListedRow {
+  const { state, reason, sentence } = verdict;
+  const json = {
+    kind,
+    virtual: { ...virtual },
+    host: { ...host },
+    state,
+    reason,
+    lastChange,
+  } satisfies JsonObject;
+  return {
+    cells: [
+      kind,
+      virtual.namespace,
+      virtual.name,
+      host.name === '' ? '-' : keyOf(host),
+      state,
+      reason === '' ? '-' : reason,
+      ageOf(lastChange, nowMs),
+    ],
+    wideCells: [sentence],
+    name: keyOf(virtual),
+    json,
+  };
+}
+
+const UNITS: readonly (readonly [unit: string, seconds: number])[] = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+  ['s', 1],
+];
+
+/** As kubectl prints ages, in one unit. */
+function ageOf(time: string, nowMs: number): string {
+  const seconds = Math.max(0, Math.floor((nowMs - Date.parse(time)) / 1000));
+  if (Number.isNaN(seconds)) return '-';
+  const [unit, size] = UNITS.find(([, length]) => seconds >= 2 * length) ?? ['s', 1];
+  return `${Math.floor(seconds / size)}${unit}`;
+}

@@ -1,0 +1,96 @@
+/** The object that a user means by a name: one that is synced, one that references name, or one that has nothing to do with it. */
+
+import {
+  ENDPOINTS,
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import type { ImportPlan } from './import-plan.ts';
+import type { ObjectPlan } from './plan.ts';
+import type { WorldPlan } from './session.ts';
+
+interface Named {
+  readonly resource: Resource;
+  /** Its name in the virtual cluster; undefined where it has none. */
+  readonly virtual: NamespacedName | undefined;
+}
+
+export type Target =
+  | (Named & { readonly kind: 'object'; readonly plan: ObjectPlan })
+  | (Named & { readonly kind: 'import'; readonly plan: ImportPlan })
+  /** It exists, but nothing leads to it: a host object of another client, or a virtual object that nothing names. */
+  | (Named & { readonly kind: 'other'; readonly object: KubeObject; readonly cluster: 'virtual' | 'host' });
+
+export interface TargetName {
+  readonly key: ObjectKey;
+  /** The key is that of a host object. */
+  readonly isHost: boolean;
+  readonly kind: string | undefined;
+}
+
+/** Endpoints before what they name; undefined where nothing of this name exists. */
+export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefined {
+  const isKind = (resource: Resource): boolean => wanted.kind === undefined || resource.kind === wanted.kind;
+  const object = plan.objects.find((one) => isKind(one.resource) && isObjectNamed(one, wanted));
+  if (object !== undefined)
+    return { kind: 'object', resource: object.resource, virtual: parseKey(object.key), plan: object };
+  const imported = plan.imports.find((one) => isKind(one.kind.virtual) && isImportNamed(one, wanted));
+  if (imported !== undefined)
+    return { kind: 'import', resource: imported.kind.virtual, virtual: imported.virtual, plan: imported };
+  return otherTarget(plan, wanted, isKind);
+}
+
+function isObjectNamed({ key, seen }: ObjectPlan, wanted: TargetName): boolean {
+  if (!wanted.isHost) return key === wanted.key;
+  const isOwn = seen.ownership?.kind === 'ours' && keyOf(seen.ownership.virtual) === key;
+  return seen.target !== undefined && keyOf(seen.target) === wanted.key && (isOwn || seen.host === undefined);
+}
+
+function isImportNamed({ virtual, seen }: ImportPlan, wanted: TargetName): boolean {
+  if (!wanted.isHost) return keyOf(virtual) === wanted.key;
+  return [...seen.ours, ...(seen.source === undefined ? [] : [seen.source])].some(
+    (object) => objectKey(object) === wanted.key,
+  );
+}
+
+function otherTarget(
+  { snapshot, objects }: WorldPlan,
+  { key, isHost }: TargetName,
+  isKind: (resource: Resource) => boolean,
+): Target | undefined {
+  const cluster = isHost ? 'host' : 'virtual';
+  const kinds = [
+    { resource: ENDPOINTS, ...snapshot.endpoints },
+    ...snapshot.referenced.map(({ kind, ...sides }) => ({ resource: kind[cluster], ...sides })),
+  ];
+  for (const { resource, ...sides } of kinds.filter((one) => isKind(one.resource))) {
+    const object = sides[cluster].find((one) => objectKey(one) === key);
+    if (object === undefined) continue;
+    const waiting = objects.find(
+      ({ seen }) => isHost && seen.target !== undefined && keyOf(seen.target) === key,
+    );
+    const virtual = isHost ? waiting && parseKey(waiting.key) : parseKey(key);
+    return { kind: 'other', resource, virtual, object, cluster };
+  }
+  return undefined;
+}
+
+/** '' where it has no place on the host. */
+export function hostPlaceOf(target: Target): ObjectKey {
+  switch (target.kind) {
+    case 'object':
+      return target.plan.seen.target === undefined ? '' : keyOf(target.plan.seen.target);
+    case 'import': {
+      const { decision, seen } = target.plan;
+      const place = decision.name ?? seen.target;
+      return place === undefined ? '' : keyOf(place);
+    }
+    case 'other':
+      return target.cluster === 'host' ? objectKey(target.object) : '';
+  }
+}

@@ -1,0 +1,358 @@
+/** Why an object is, or is not, in step on the host: one state, one reason, one sentence. Pure. */
+
+import { PatchError } from '../../base/errors.ts';
+import { keyOf } from '../../kube/object.ts';
+import {
+  CONTROLLED_BY,
+  isOptedOut,
+  SKIP_BACKSYNC,
+  type Decision,
+  type IgnoreReason,
+} from '../../syncer/reconcile/decide.ts';
+import { describePatchError } from '../patch-failure.ts';
+import type { ImportPlan } from './import-plan.ts';
+import type { ObjectPlan } from './plan.ts';
+import type { LeaseState, ReportedEvent } from './reports.ts';
+import type { Target } from './target.ts';
+
+export type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';
+
+export interface Verdict {
+  readonly state: State;
+  /** As in Events where there is one; '' for what is in step. */
+  readonly reason: string;
+  readonly sentence: string;
+}
+
+export interface VerdictFacts {
+  readonly nowMs: number;
+  /** Of the daemon about this object, the latest first. */
+  readonly events: readonly ReportedEvent[];
+  readonly missingNamespaces: ReadonlySet<string>;
+  /** Undefined: leader election is off. */
+  readonly lease: LeaseState | undefined;
+  /** Rights that the daemon needs and this user does not have, described. */
+  readonly missingRights: readonly string[];
+}
+
+/** A report of the daemon older than this says nothing about now: delays end after five minutes, streaks after ten. */
+const RECENT_MS = 10 * 60_000;
+
+export function verdictOn(plan: ObjectPlan, facts: VerdictFacts): Verdict {
+  const { decision, error } = plan;
+  const what = `${plan.resource.kind} "${plan.key}"`;
+  switch (decision.kind) {
+    case 'ignore':
+      return { state: 'skipped', reason: decision.reason, sentence: ignored(plan, decision.reason, what) };
+    case 'refuse':
+      return {
+        state: 'refused',
+        reason: decision.reason,
+        sentence: `${what} is not synced: ${sentence(decision.note)}`,
+      };
+    case 'delete':
+      return pending(
+        facts,
+        decision.reason,
+        `${what}: the host copy ${hostOf(plan)} is about to be deleted: ${decision.reason}`,
+      );
+    case 'create':
+    case 'update':
+    case 'rewrite':
+    case 'takeOver':
+      return error === undefined ? inProgress(plan, decision, facts, what) : failed(error, what, facts);
+  }
+}
+
+function ignored({ seen, key }: ObjectPlan, reason: IgnoreReason, what: string): string {
+  const copy = seen.host === undefined ? '' : `; the host copy ${hostKey(seen.host.metadata)} stays as it is`;
+  switch (reason) {
+    case 'never synced':
+      return `${what} is never synced: it describes the API server itself, and the host has its own`;
+    case 'controlled by another': {
+      const where = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
+      return `${what} is not synced: ${CONTROLLED_BY} on ${where} leaves it to another controller${copy}; remove it to resume syncing`;
+    }
+    case 'skip-backsync':
+      return `${what} no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`;
+    case 'gone on both sides':
+      return `${what} exists neither in the virtual cluster nor on the host`;
+    case 'service has a selector':
+      return `${what} is not copied: Service "${key}" has a selector, so the host's own endpoints controller creates the host Endpoints`;
+    case 'no service':
+      return `${what} is not copied: there is no Service "${key}", and endpointSyncer.requireService is true`;
+    case 'no service name':
+    case 'made by the EndpointSlice controller':
+    case 'mirrored from Endpoints':
+      return `${what} is not copied: ${reason}`;
+    default:
+      return reason satisfies never;
+  }
+}
+
+type WriteDecision = Extract<Decision, { kind: 'create' | 'update' | 'rewrite' | 'takeOver' }>;
+
+function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: VerdictFacts, what: string): Verdict {
+  const { target } = plan.seen;
+  if (decision.kind === 'takeOver' && plan.changes.length === 0) {
+    const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
+    return { state: 'pending', reason: 'host Service has a selector', sentence: `${what} waits: ${why}` };
+  }
+  if (plan.changes.length === 0) {
+    const quarantined = recent(facts, 'PatchFailed', /quarantin/);
+    const note = quarantined === undefined ? '' : `; its last change waits: ${sentence(quarantined.note)}`;
+    return { state: 'synced', reason: '', sentence: `${what} is synced to ${hostOf(plan)}${note}` };
+  }
+  if (facts.missingRights.length > 0) {
+    const rights = facts.missingRights.join(', ');
+    return {
+      state: 'failed',
+      reason: 'MissingRight',
+      sentence: `${what} is not synced: a right is missing: ${rights}`,
+    };
+  }
+  if (target !== undefined && facts.missingNamespaces.has(target.namespace)) {
+    const advice = 'create it or set endpointSyncer.createNamespaces';
+    return {
+      state: 'failed',
+      reason: 'NamespaceNotFound',
+      sentence: `${what} is not synced: host namespace "${target.namespace}" does not exist; ${advice}`,
+    };
+  }
+  return (
+    reported(plan, decision, facts, what) ??
+    pending(facts, reasonOf(decision), dueSentence(plan, decision, what))
+  );
+}
+
+/** What only the daemon knows: it waits, or the API server refused its write. */
+function reported(
+  plan: ObjectPlan,
+  decision: Decision,
+  facts: VerdictFacts,
+  what: string,
+): Verdict | undefined {
+  const isHostDue = plan.changes.some(({ cluster }) => cluster === 'host');
+  const contested = recent(facts, 'Contested');
+  if (contested !== undefined && isHostDue && decision.kind === 'update') {
+    return {
+      state: 'contested',
+      reason: 'Contested',
+      sentence: `${what} is not in step: ${sentence(contested.note)}`,
+    };
+  }
+  const patch = recent(facts, 'PatchFailed');
+  if (patch !== undefined) {
+    return {
+      state: 'failed',
+      reason: 'PatchFailed',
+      sentence: `${what} is not in step: ${sentence(patch.note)}`,
+    };
+  }
+  const recreation = recent(facts, 'SyncError', /delet/);
+  if (recreation !== undefined && decision.kind === 'create') {
+    const why =
+      'another client on the host keeps deleting the copy, so it is created again after growing delays';
+    return {
+      state: 'pending',
+      reason: 'waiting for re-creation',
+      sentence: `${what} waits for the re-creation of ${hostOf(plan)}: ${why}`,
+    };
+  }
+  const refused = facts.events.find(
+    ({ type, lastMs }) => type === 'Warning' && facts.nowMs - lastMs < RECENT_MS,
+  );
+  if (refused === undefined) return undefined;
+  return {
+    state: 'failed',
+    reason: refused.reason,
+    sentence: `${what} is not in step: ${sentence(refused.note)}`,
+  };
+}
+
+function failed(error: unknown, what: string, { events }: VerdictFacts): Verdict {
+  if (error instanceof PatchError) {
+    const isQuarantined = events.some(({ note }) => note.includes('quarantin'));
+    const after = isQuarantined
+      ? '; the expression is quarantined for this object and tried again after growing delays'
+      : '';
+    const [message = ''] = describePatchError(error).split('\n');
+    return { state: 'failed', reason: 'PatchFailed', sentence: `${what} is not synced: ${message}${after}` };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };
+}
+
+function pending({ lease }: VerdictFacts, reason: string, due: string): Verdict {
+  if (lease === undefined)
+    return { state: 'pending', reason, sentence: `${due}; if it stays so, no daemon is running` };
+  if (lease.holder !== '')
+    return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" does it` };
+  return {
+    state: 'pending',
+    reason: 'no leader',
+    sentence: `${due}; no replica holds Lease "${lease.key}", so no daemon does it`,
+  };
+}
+
+function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string {
+  const clusters = new Set(plan.changes.map(({ cluster }) => cluster));
+  if (decision.kind === 'create')
+    return `${what} is not on the host yet: ${hostOf(plan)} is about to be created`;
+  if (decision.kind === 'rewrite')
+    return `${what}: ${hostOf(plan)} is about to be rewritten: ${decision.reason}`;
+  if (decision.kind === 'takeOver')
+    return `${what}: ${hostOf(plan)}, which the host's endpoints controller created, is about to be taken over`;
+  if (clusters.has('virtual')) return `${what} is not in step: a change on the host is about to flow back`;
+  return `${what} is not in step: ${hostOf(plan)} is about to be updated`;
+}
+
+function reasonOf(decision: WriteDecision): string {
+  switch (decision.kind) {
+    case 'create':
+      return 'no host copy';
+    case 'update':
+      return 'differs';
+    case 'rewrite':
+      return decision.reason;
+    case 'takeOver':
+      return 'taken over';
+  }
+}
+
+function recent(
+  { events, nowMs }: VerdictFacts,
+  reason: string,
+  note: RegExp = /(?:)/,
+): ReportedEvent | undefined {
+  return events.find(
+    (event) => event.reason === reason && note.test(event.note) && nowMs - event.lastMs < RECENT_MS,
+  );
+}
+
+function hostOf({ seen: { target } }: ObjectPlan): string {
+  return target === undefined ? 'the host copy' : `"${keyOf(target)}"`;
+}
+
+function hostKey({ namespace = '', name }: { namespace?: string; name: string }): string {
+  return `"${keyOf({ namespace, name })}"`;
+}
+
+/** Notes of Events are sentences; inside another one they have no full stop and no capital. */
+function sentence(note: string): string {
+  const [first = ''] = note.split('\n');
+  const text = first.replace(/\.$/u, '');
+  return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+/** The same for an object that references name. */
+export function verdictOnImport({
+  kind,
+  virtual,
+  seen,
+  isReferenced,
+  decision,
+  changes,
+}: ImportPlan): Verdict {
+  const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
+  if (decision.problem !== undefined) {
+    const { reason, note } = decision.problem;
+    return { state: 'refused', reason, sentence: `${what} is not imported: ${sentence(note)}` };
+  }
+  if (changes.length > 0) {
+    const reason = changes.map((change) => change.reason).join(', ');
+    const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
+    return {
+      state: 'pending',
+      reason,
+      sentence: `${what} is not in step: its copy is about to be ${verb}: ${reason}`,
+    };
+  }
+  if (!isReferenced)
+    return {
+      state: 'skipped',
+      reason: 'not referenced',
+      sentence: `${what} is not imported: no Endpoints name it`,
+    };
+  switch (decision.action) {
+    case 'to-host':
+      return {
+        state: 'synced',
+        reason: '',
+        sentence: `${what} is imported into the host as "${seen.target === undefined ? '' : keyOf(seen.target)}"`,
+      };
+    case 'to-virtual': {
+      const { namespace = '', name = '' } = seen.source?.metadata ?? {};
+      return {
+        state: 'synced',
+        reason: '',
+        sentence: `${what} is imported from the host, where it is "${keyOf({ namespace, name })}"`,
+      };
+    }
+    case 'paused':
+      return {
+        state: 'skipped',
+        reason: 'controlled by another',
+        sentence: `${what} is not imported: ${CONTROLLED_BY} leaves it to another controller`,
+      };
+    case 'none':
+      return notImported(what, { seen, decision, kind });
+  }
+}
+
+function notImported(
+  what: string,
+  { seen, decision, kind }: Pick<ImportPlan, 'seen' | 'decision' | 'kind'>,
+): Verdict {
+  const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
+  if (seen.othersCopy !== undefined) {
+    return {
+      state: 'skipped',
+      reason: 'copied by another syncer',
+      sentence: `${what} is on the host as ${name}: another syncer keeps that copy`,
+    };
+  }
+  if (!kind.isImportable) {
+    const reason = 'never imported';
+    return {
+      state: 'skipped',
+      reason,
+      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references name ${name}`,
+    };
+  }
+  const key = 'syncing of this kind is not enabled under sync.toHost';
+  return {
+    state: 'skipped',
+    reason: 'not configured',
+    sentence: `${what} is not imported: ${key}; references name ${name}`,
+  };
+}
+
+/** The same for an object that exists and that no sync leads to. */
+export function verdictOnOther(
+  { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
+  isSyncEnabled: boolean,
+): Verdict {
+  const { namespace = '', name } = object.metadata;
+  const what = `${resource.kind} "${keyOf({ namespace, name })}"`;
+  if (!isSyncEnabled) {
+    return {
+      state: 'skipped',
+      reason: 'disabled',
+      sentence: `${what} is not synced: sync.toHost.endpoints.enabled is false`,
+    };
+  }
+  if (cluster === 'virtual') {
+    return {
+      state: 'skipped',
+      reason: 'not referenced',
+      sentence: `${what} is not imported: no synced object names it`,
+    };
+  }
+  const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
+  return {
+    state: 'skipped',
+    reason: 'NotManaged',
+    sentence: `host ${what} is no copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
+  };
+}

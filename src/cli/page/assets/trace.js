@@ -1,0 +1,58 @@
+/** The trace of a run: each patch, each concrete path with its value before and after, or what went wrong. */
+
+const ACTIONS = {
+  evaluate: 'expression',
+  keep: 'does not flow this way',
+  reference: 'reference',
+  labels: 'labels',
+};
+
+export function showTrace(list, traces) {
+  list.replaceChildren(...traces.flat().map(patchItem));
+  if (list.children.length === 0) list.append(element('li', {}, 'No patch ran.'));
+}
+
+function patchItem(patch) {
+  const item = element('li', { className: patch.error === undefined ? '' : 'failed' });
+  const heading = element('p');
+  heading.append(
+    element('strong', {}, `patches[${patch.index}] `),
+    element('code', {}, patch.path === '' ? '(whole object)' : patch.path),
+    ` ${ACTIONS[patch.action]} `,
+    element('span', { className: 'time' }, `${patch.durationMs.toFixed(1)} ms`),
+  );
+  item.append(heading);
+  if (patch.matches.length === 0) {
+    const nearest = patch.nearest ? `; the nearest path that exists is ${patch.nearest}` : '';
+    item.append(element('p', { className: 'reason' }, `This path matches nothing${nearest}.`));
+  }
+  if (patch.error === undefined) item.append(matchTable(patch.matches));
+  else item.append(errorText(patch.error));
+  return item;
+}
+
+function matchTable(matches) {
+  const table = element('table');
+  for (const { path, before, after } of matches) {
+    const row = table.insertRow();
+    row.insertCell().append(element('code', {}, path));
+    row.insertCell().append(element('code', {}, show(before)), ' → ', element('code', {}, show(after)));
+  }
+  return table;
+}
+
+function errorText({ path, message, frame, kind }) {
+  const text = `${path === '' ? '' : `${path}: `}${message} (${kind})${frame === '' ? '' : `\n${frame}`}`;
+  return element('pre', {}, text);
+}
+
+function show(value) {
+  return value === undefined || value === null ? '(none)' : JSON.stringify(value);
+}
+
+/** An HTML element; text is never read as markup. */
+export function element(name, properties = {}, text) {
+  const node = Object.assign(document.createElement(name), properties);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}

@@ -1,0 +1,172 @@
+/** What the playground can start from: one example for each patch mode and for each recipe of docs/patches.md. */
+
+import type { JsonObject } from '../../base/json.ts';
+
+export interface PageExample extends JsonObject {
+  title: string;
+  patches: string;
+  virtual: string;
+  host: string;
+  isReverse: boolean;
+}
+
+const WEB = `apiVersion: v1
+kind: Endpoints
+metadata:
+  name: web
+  namespace: shop
+  labels:
+    app: web
+  annotations:
+    example.com/owner: checkout
+    example.com/secret: web-tls
+    example.com/selector: app=web,release=stable
+    example.com/upstream: db.shop.svc.cluster.local
+    example.com/zones: "a,b"
+subsets:
+  - addresses:
+      - ip: 10.20.0.11
+        hostname: web-0
+        targetRef: {kind: Pod, name: web-0, namespace: shop}
+      - ip: 10.20.0.12
+        hostname: web-1
+    ports:
+      - {name: http, port: 8080, protocol: TCP}
+`;
+
+/** The copy of \`web\` on the host, where another client has changed the owner. */
+const WEB_COPY = `apiVersion: v1
+kind: Endpoints
+metadata:
+  name: web-x-shop-x-my-vcluster
+  namespace: team-a
+  annotations:
+    example.com/owner: team-payments
+    vcluster.loft.sh/object-name: web
+    vcluster.loft.sh/object-namespace: shop
+    vcluster.loft.sh/object-kind: /v1, Kind=Endpoints
+    vcluster.loft.sh/object-host-name: web-x-shop-x-my-vcluster
+    vcluster.loft.sh/object-host-namespace: team-a
+  labels:
+    vcluster.loft.sh/managed-by: my-vcluster
+    vcluster.loft.sh/namespace: shop
+subsets:
+  - addresses:
+      - ip: 10.20.0.11
+    ports:
+      - {name: http, port: 8080, protocol: TCP}
+`;
+
+export const PAGE_EXAMPLES: readonly PageExample[] = [
+  example(
+    'Expression, with its reverse',
+    `- path: metadata.annotations["example.com/owner"]
+  expression: '"team-" + value'
+  reverseExpression: 'value.replace(/^team-/, "")'
+`,
+  ),
+  {
+    ...example(
+      'Expression, host to virtual',
+      `- path: metadata.annotations["example.com/owner"]
+  expression: '"team-" + value'
+  reverseExpression: 'value.replace(/^team-/, "")'
+`,
+    ),
+    host: WEB_COPY,
+    isReverse: true,
+  },
+  example(
+    'Wildcard and context',
+    `- path: subsets[*].addresses[*].hostname
+  expression: value + "-" + context.vcluster.name
+`,
+  ),
+  example(
+    'Reference to a Secret',
+    `- path: metadata.annotations["example.com/secret"]
+  reference: {apiVersion: v1, kind: Secret}
+`,
+    `${WEB}---
+apiVersion: v1
+kind: Secret
+metadata: {name: web-tls, namespace: shop}
+type: Opaque
+data: {token: c2VjcmV0}
+`,
+  ),
+  example(
+    'Label selector',
+    `- path: metadata.annotations["example.com/selector"]
+  labels: {}
+`,
+  ),
+  example(
+    'Add an annotation',
+    `- path: metadata.annotations
+  expression: 'value["example.com/synced"] = "true"; value'
+`,
+  ),
+  example(
+    'Remove an annotation',
+    `- path: metadata.annotations["example.com/owner"]
+  expression: "null"
+`,
+  ),
+  example(
+    'Rename a key',
+    `- path: metadata.annotations
+  expression: |-
+    value["example.com/team"] = value["example.com/owner"];
+    delete value["example.com/owner"];
+    value
+`,
+  ),
+  example(
+    'Default for a missing value',
+    `- path: metadata.annotations
+  expression: 'value["example.com/tier"] ??= "standard"; value'
+`,
+  ),
+  example(
+    'DNS name of a Service',
+    `- path: metadata.annotations["example.com/upstream"]
+  expression: virtualToHostDNS(value)
+`,
+  ),
+  example(
+    'Split and join',
+    `- path: metadata.annotations["example.com/zones"]
+  expression: value.split(",").map((zone) => "eu-" + zone).join(",")
+`,
+  ),
+  example(
+    'Base64',
+    `- path: metadata.annotations["example.com/owner"]
+  expression: btoa(value)
+  reverseExpression: atob(value)
+`,
+  ),
+  example(
+    'Mask a value',
+    `- path: metadata.annotations["example.com/secret"]
+  expression: value.slice(0, 2) + "*".repeat(value.length - 2)
+`,
+  ),
+  example(
+    "Value from the virtual cluster's configuration",
+    `- path: metadata.annotations["example.com/owner"]
+  expression: value + "@" + context.vcluster.config.controlPlane.distro.k8s.image.repository
+`,
+  ),
+  example(
+    'Different value for each namespace',
+    `- path: metadata.annotations["example.com/owner"]
+  expression: '({shop: "retail", billing: "finance"})[context.virtualObject.metadata.namespace] ?? value'
+`,
+  ),
+];
+
+function example(title: string, patches: string, virtual = WEB): PageExample {
+  return { title, patches, virtual, host: '', isReverse: false };
+}

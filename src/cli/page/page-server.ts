@@ -1,0 +1,165 @@
+/** The HTTP server of the page: its own files, the editor's modules, and the JSON calls that it is given. Loopback only. */
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { TerminalError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { denialOf } from './page-guard.ts';
+import { findPageModules } from './page-modules.ts';
+
+const ASSETS: Readonly<Record<string, string>> = {
+  '/assets/page.css': 'text/css; charset=utf-8',
+  '/assets/main.js': 'text/javascript; charset=utf-8',
+  '/assets/editors.js': 'text/javascript; charset=utf-8',
+  '/assets/trace.js': 'text/javascript; charset=utf-8',
+  '/assets/share.js': 'text/javascript; charset=utf-8',
+  '/assets/clusters.js': 'text/javascript; charset=utf-8',
+};
+const BODY_BYTES_MAX = 2 * 1024 * 1024;
+
+/** Answers one call with a JSON value. A thrown error is answered with status 400 and its message. */
+export type PageCall = (body: JsonObject) => Promise<JsonValue>;
+
+export interface PageServerOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  /** By path, such as `/api/run`; POST with a JSON object. */
+  readonly calls: Readonly<Record<string, PageCall>>;
+  /** Server-sent events by path; each sends lines until the signal is aborted. */
+  readonly feeds: Readonly<Record<string, (send: (event: JsonObject) => void, signal: AbortSignal) => void>>;
+}
+
+export interface PageServer extends AsyncDisposable {
+  /** `http://127.0.0.1:40123/` */
+  readonly url: string;
+}
+
+/** Rejects with a `TerminalError` when the port cannot be had. */
+export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
+  const modules = findPageModules();
+  const closing = new AbortController();
+  let port = options.port;
+  const server = createServer((request, response) => {
+    const denial = denialOf(request, port);
+    if (denial !== undefined) return sendText(response, 403, denial);
+    const path = (request.url ?? '/').split('?')[0] ?? '/';
+    if (request.method === 'POST') return void answerCall(options.calls[path], request, response);
+    if (request.method !== 'GET') return sendText(response, 405, 'only GET and POST are served');
+    const feed = options.feeds[path];
+    if (feed !== undefined) return openFeed(feed, response, closing.signal);
+    return sendFile(path, response, modules);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => reject(listenError(options.port, cause)));
+    server.listen(options.port, '127.0.0.1', resolve);
+  });
+  ({ port } = server.address() as AddressInfo); // it listens on a TCP port
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function listenError(port: number, cause: Error): TerminalError {
+  return new TerminalError(`cannot listen on 127.0.0.1:${port}: ${cause.message}; choose another --port`, {
+    cause,
+  });
+}
+
+function sendFile(path: string, response: ServerResponse, modules: ReturnType<typeof findPageModules>): void {
+  if (path === '/') {
+    const nonce = randomBytes(16).toString('base64');
+    const html = readAsset('/assets/page.html')
+      .replaceAll('{{nonce}}', nonce)
+      .replace('{{importmap}}', modules.importMap);
+    response.setHeader('content-security-policy', contentPolicy(nonce));
+    return send(response, 'text/html; charset=utf-8', html);
+  }
+  const type = ASSETS[path];
+  if (type !== undefined) return send(response, type, readAsset(path));
+  const module = path.startsWith('/modules/') ? modules.read(path) : undefined;
+  if (module === undefined) return sendText(response, 404, 'not found');
+  return send(response, 'text/javascript; charset=utf-8', module);
+}
+
+/** Scripts and styles of this page only, no connection elsewhere, in no frame. */
+function contentPolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+function readAsset(path: string): string {
+  return readFileSync(new URL(`.${path}`, import.meta.url), 'utf8');
+}
+
+async function answerCall(
+  call: PageCall | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (call === undefined) return sendText(response, 404, 'not found');
+  try {
+    const result = await call(await readJson(request));
+    send(response, 'application/json', JSON.stringify(result));
+  } catch (error) {
+    sendText(response, 400, error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<JsonObject> {
+  if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
+    throw new Error('the body must be application/json');
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > BODY_BYTES_MAX) throw new Error(`the body is larger than ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  const value = JSON.parse(Buffer.concat(chunks).toString('utf8')) as JsonValue; // what JSON.parse returns
+  if (!isJsonObject(value)) throw new Error('the body must be a JSON object');
+  return value;
+}
+
+function openFeed(
+  feed: (send: (event: JsonObject) => void, signal: AbortSignal) => void,
+  response: ServerResponse,
+  closing: AbortSignal,
+): void {
+  const closed = new AbortController();
+  response.on('close', () => closed.abort());
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+  feed(
+    (event) => response.write(`data: ${JSON.stringify(event)}\n\n`),
+    AbortSignal.any([closed.signal, closing]),
+  );
+}
+
+function send(response: ServerResponse, type: string, body: string): void {
+  response.writeHead(200, {
+    'content-type': type,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  });
+  response.end(body);
+}
+
+function sendText(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+  response.end(`${message}\n`);
+}

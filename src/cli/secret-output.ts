@@ -1,0 +1,29 @@
+/** Secrets on standard output: the file to which one is redirected becomes readable for its owner alone before anything is written. */
+
+import { fchmodSync, fstatSync } from 'node:fs';
+
+interface SecretOutput {
+  readonly fd: number;
+  write(text: string): unknown;
+}
+
+const GROUP_AND_OTHERS = 0o077;
+
+export function printSecret(text: string, output: SecretOutput = process.stdout): void {
+  restrictToOwner(output.fd);
+  output.write(text);
+}
+
+/** A terminal or a pipe stays as it is. */
+function restrictToOwner(fd: number): void {
+  const stat = fstatSync(fd);
+  if (!stat.isFile() || (stat.mode & GROUP_AND_OTHERS) === 0) return;
+  try {
+    fchmodSync(fd, stat.mode & ~GROUP_AND_OTHERS);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(
+      `warning: other users can read the file that this secret is written to, and its mode cannot be changed: ${why}\n`,
+    );
+  }
+}

@@ -1,0 +1,155 @@
+/** What the cases of one configuration exercised: entries, their directions, and the branches of their expressions. */
+
+import type { JsonObject } from '../../base/json.ts';
+import { tracePatches } from '../../syncer/patch/trace.ts';
+import type { Direction, PatchContext } from '../../syncer/patch/types.ts';
+import { compileExpression } from '../../syncer/sandbox/front-end.ts';
+import type {
+  EvaluateRequest,
+  EvaluateResponse,
+  Evaluator,
+  Program,
+  ProgramId,
+} from '../../syncer/sandbox/types.ts';
+import type { OfflineOptions, OfflineSync } from '../offline-sync.ts';
+import { probeBranches, type Branch, type BranchProbe } from './branches.ts';
+
+export interface PatchCoverage {
+  readonly index: number;
+  readonly path: string;
+  readonly directions: readonly DirectionCoverage[];
+}
+
+export interface DirectionCoverage {
+  readonly direction: Direction;
+  /** Values that the entry matched, over all cases. */
+  readonly matches: number;
+  readonly branches: readonly (Branch & { readonly isTaken: boolean })[];
+}
+
+interface Application {
+  readonly options: OfflineOptions;
+  readonly direction: Direction;
+  readonly object: JsonObject;
+  readonly context: PatchContext;
+}
+
+/** Records every application of the pipeline while the cases run, and traces them afterwards. */
+export class CoverageRun {
+  readonly #sync: OfflineSync;
+  readonly #applications: Application[] = [];
+
+  constructor(sync: OfflineSync) {
+    this.#sync = sync;
+  }
+
+  optionsFor: OfflineSync['optionsFor'] = (world) => {
+    const options = this.#sync.optionsFor(world);
+    const { pipeline } = options;
+    return {
+      ...options,
+      pipeline: {
+        ...pipeline,
+        apply: (direction, object, context) => {
+          this.#applications.push({ options, direction, object, context });
+          return pipeline.apply(direction, object, context);
+        },
+      },
+    };
+  };
+
+  async report(): Promise<PatchCoverage[]> {
+    const { patches } = this.#sync.compiled;
+    const matches = new Map<string, number>();
+    const requests: EvaluateRequest[] = [];
+    for (const { options, direction, object, context } of this.#applications) {
+      const { evaluator } = options.pipelineOptions;
+      const traced = await tracePatches(
+        {
+          ...options.pipelineOptions,
+          evaluator: evaluator && recording(evaluator, requests),
+          monotonicMs: () => 0,
+        },
+        direction,
+        object,
+        context,
+      );
+      for (const patch of traced.patches) {
+        const id = `${patch.index} ${direction}`;
+        matches.set(id, (matches.get(id) ?? 0) + patch.matches.length);
+      }
+    }
+    const branches = await this.#branches(requests);
+    return patches.map((patch) => ({
+      index: patch.index,
+      path: patch.config.path,
+      directions: (['toHost', 'toVirtual'] as const).flatMap((direction) => {
+        const action = patch.actions[direction];
+        if (action.kind === 'keep') return [];
+        const taken = action.kind === 'evaluate' ? (branches.get(action.program.id) ?? []) : [];
+        return [{ direction, matches: matches.get(`${patch.index} ${direction}`) ?? 0, branches: taken }];
+      }),
+    }));
+  }
+
+  async #branches(
+    requests: readonly EvaluateRequest[],
+  ): Promise<ReadonlyMap<ProgramId, DirectionCoverage['branches']>> {
+    const probes = new Map<ProgramId, BranchProbe>();
+    const programs: Program[] = [];
+    for (const { id, expression } of this.#sync.compiled.programs) {
+      const probe = probeBranches(expression);
+      const compiled = probe && compileExpression(probe.expression, id);
+      if (probe === undefined || compiled?.ok !== true) continue;
+      probes.set(id, probe);
+      programs.push(compiled.program);
+    }
+    const taken = new Map<ProgramId, Set<number>>([...probes.keys()].map((id) => [id, new Set()]));
+    if (programs.length > 0) {
+      await using sandbox = await this.#sync.createSandbox(programs);
+      for (const request of requests) {
+        const hits = taken.get(request.program);
+        if (hits === undefined) continue;
+        const { values } = await evaluated(sandbox, request);
+        for (const value of values) {
+          if (Array.isArray(value)) value.forEach((hit, at) => hit === 1 && hits.add(at));
+        }
+      }
+    }
+    return new Map(
+      [...probes].map(([id, probe]) => [
+        id,
+        probe.branches.map((branch, at) => ({ ...branch, isTaken: taken.get(id)?.has(at) === true })),
+      ]),
+    );
+  }
+}
+
+function recording(evaluator: Evaluator, requests: EvaluateRequest[]): Evaluator {
+  return {
+    evaluate(request, done) {
+      requests.push(request);
+      return evaluator.evaluate(request, done);
+    },
+  };
+}
+
+function evaluated(evaluator: Evaluator, request: EvaluateRequest): Promise<EvaluateResponse> {
+  return new Promise((resolve) => {
+    const known = evaluator.evaluate(request, resolve);
+    if (known !== undefined) resolve(known);
+  });
+}
+
+/** One line for each thing that no case exercised. */
+export function missed({ index, path, directions }: PatchCoverage): string[] {
+  const name = `patches[${index}] ${path === '' ? '(the whole object)' : path}`;
+  if (directions.every(({ matches }) => matches === 0)) return [`${name}: never matched`];
+  return directions.flatMap(({ direction, matches, branches }) => {
+    const way = direction === 'toHost' ? 'virtual to host' : 'host to virtual';
+    if (matches === 0) return [`${name}: never matched ${way}`];
+    return branches
+      .filter(({ isTaken }) => !isTaken)
+      .map(({ line, column, text }) => `${name}: ${way}, branch never taken at ${line}:${column}: ${text}`);
+  });
+}

@@ -1,0 +1,149 @@
+/** `test`: declarative cases for patches, run offline. */
+
+import { watch, type FSWatcher } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { ConfigError } from '../../base/errors.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import { CONFIG_CHECKS } from '../config-checks.ts';
+import { reportProblems } from '../config-report.ts';
+import { openOfflineSync } from '../offline-sync.ts';
+import { paintFor, progressOn } from '../terminal.ts';
+import { CoverageRun } from './coverage.ts';
+import { formatReport, type CaseResult, type FileCoverage, type TestFormat } from './report.ts';
+import { runCase, type CaseRun } from './run-case.ts';
+import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
+import { updatedText } from './update.ts';
+
+interface TestFlags {
+  readonly output: TestFormat;
+  readonly coverage?: boolean;
+  readonly update?: boolean;
+  readonly watch?: boolean;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument('[paths...]', 'test files, or folders that are searched for *endpoint-syncer-test.yaml', ['.'])
+    .addOption(
+      new Option('-o, --output <format>', 'table, json or junit')
+        .choices(['table', 'json', 'junit'])
+        .default('table'),
+    )
+    .option('--coverage', 'show which patches, directions and branches no case exercised')
+    .option('--update', 'write what came out as the expectations, in place')
+    .option('--watch', 'run again when a test file, its configuration or its objects change')
+    .action(async (paths: string[], flags: TestFlags) => {
+      exit(flags.watch === true ? await runAgain(paths, flags) : (await runOnce(paths, flags)).code);
+    });
+}
+
+interface Round {
+  readonly code: number;
+  /** Every file that was read. */
+  readonly reads: readonly string[];
+}
+
+async function runOnce(paths: readonly string[], flags: TestFlags): Promise<Round> {
+  const reads: string[] = [];
+  try {
+    const files: TestFile[] = [];
+    for (const path of await findTestFiles(paths)) {
+      reads.push(path);
+      const file = await readTestFile(path);
+      reads.push(...file.reads);
+      files.push(file);
+    }
+    if (files.length === 0) {
+      process.stderr.write(`error: no *endpoint-syncer-test.yaml at or below ${paths.join(', ')}\n`);
+      return { code: 2, reads };
+    }
+    return { code: await runFiles(files, flags), reads };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    reportProblems(error.problems);
+    return { code: 2, reads };
+  }
+}
+
+async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<number> {
+  const monotonicMs = (): number => systemClock.monotonicMs();
+  const results: CaseResult[] = [];
+  const coverage: FileCoverage[] = [];
+  const total = files.reduce((sum, { cases }) => sum + cases.length, 0);
+  using progress = progressOn(process.stderr, 'testing', monotonicMs);
+  for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
+    const { config: given } = await loadConfig({ file: config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+    const loaded = withHostNamespace(given);
+    await using sync = await openOfflineSync(loaded);
+    const covered = flags.coverage === true ? new CoverageRun(sync) : undefined;
+    for (const file of of) {
+      const runs: CaseRun[] = [];
+      for (const test of file.cases) {
+        const startMs = monotonicMs();
+        const run = await runCase(test, { config: loaded, optionsFor: (covered ?? sync).optionsFor });
+        runs.push(run);
+        const durationMs = monotonicMs() - startMs;
+        const wrong = flags.update === true ? [] : run.mismatches;
+        const mismatches = [...wrong, ...run.brokenRoundTrip];
+        results.push({ file: file.path, name: test.name, mismatches, durationMs });
+        progress.update(results.length, total);
+      }
+      if (flags.update === true) await update(file, runs);
+    }
+    if (covered !== undefined) coverage.push({ config, patches: await covered.report() });
+  }
+  const report = { cases: results, coverage: flags.coverage === true ? coverage : undefined };
+  progress[Symbol.dispose]();
+  process.stdout.write(formatReport(report, flags.output, paintFor(process.stdout)));
+  return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0;
+}
+
+/** Without a cluster there is no context that names a namespace: it is the one that vCluster's command line would create. */
+function withHostNamespace(config: Config): Config {
+  if (config.host.namespace !== '') return config;
+  return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
+}
+
+async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
+  const text = updatedText(file, runs);
+  if (text === file.text) return;
+  await writeFile(file.path, text);
+  process.stderr.write(`updated ${file.path}\n`);
+}
+
+/** Several events make one change: editors write, rename and touch. */
+const QUIET_MS = 100;
+
+/** Runs until interrupted: the exit code is that of the signal. */
+async function runAgain(paths: readonly string[], flags: TestFlags): Promise<number> {
+  for (;;) {
+    const { reads } = await runOnce(paths, flags);
+    process.stderr.write(`\nwatching ${reads.length} files, end with ^C\n`);
+    await changeIn([...reads, ...paths]);
+  }
+}
+
+/** Resolves when something in the folders of these files changes. Folders, because a file that is replaced is no longer watched. */
+async function changeIn(files: readonly string[]): Promise<void> {
+  const folders = new Set(files.flatMap((file) => [dirname(resolve(file)), resolve(file)]));
+  const watchers: FSWatcher[] = [];
+  await new Promise<void>((done) => {
+    let timer: NodeJS.Timeout | undefined;
+    for (const folder of folders) {
+      const onChange = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(done, QUIET_MS);
+      };
+      try {
+        watchers.push(watch(folder, onChange));
+      } catch {
+        // A path that does not exist yet: its folder is watched.
+      }
+    }
+  });
+  for (const watcher of watchers) watcher.close();
+}

@@ -1,0 +1,127 @@
+/** Writes what came out as the expectations of a test file, in place: comments and everything that is right already stay. */
+
+import { isMap, isSeq, parseDocument, type Document, type ToStringOptions } from 'yaml';
+import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { ENTRY_RULES, type CaseRun, type Outcome } from './run-case.ts';
+import type { Expectation, TestFile } from './test-file.ts';
+
+type Path = readonly (string | number)[];
+
+/** The new text of the file; the same text where every expectation holds. `runs` are those of its cases, in order. */
+export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[]): string {
+  const document = parseDocument(text);
+  let isChanged = false;
+  for (const [index, test] of cases.entries()) {
+    const run = runs[index];
+    if (run === undefined) continue;
+    const at = ['cases', index];
+    const isBare = Object.keys(test.expect).length === 0 && test.reverse === undefined && !test.roundTrip;
+    const expect = isBare ? bareExpectation(run.forward) : test.expect;
+    if (isBare) document.setIn([...at, 'expect'], document.createNode(expect));
+    isChanged = isBare || isChanged;
+    if (updateExpectation(document, [...at, 'expect'], expect, run.forward)) isChanged = true;
+    if (test.reverse === undefined || run.reverse === undefined) continue;
+    if (updateExpectation(document, [...at, 'reverse', 'expect'], test.reverse, run.reverse))
+      isChanged = true;
+  }
+  return isChanged ? document.toString(styleOf(text)) : text;
+}
+
+/** A case that expects nothing yet gets everything that came out. */
+function bareExpectation({ host, skipped, errors }: Outcome): Expectation {
+  return {
+    host,
+    ...(skipped.length === 0 ? {} : { skipped }),
+    ...(errors.length === 0 ? {} : { errors }),
+  };
+}
+
+function updateExpectation(document: Document, at: Path, expect: Expectation, actual: Outcome): boolean {
+  let isChanged = false;
+  for (const member of ['host', 'virtual', 'skipped', 'errors'] as const) {
+    const expected = expect[member] ?? (member === 'errors' && actual.errors.length > 0 ? [] : undefined);
+    if (expected === undefined) continue;
+    if (updateEntries(document, [...at, member], expected, { actual: actual[member], member }))
+      isChanged = true;
+  }
+  return isChanged;
+}
+
+/** Entries that are about something that came out are corrected; the others are replaced by what no entry was about. */
+function updateEntries(
+  document: Document,
+  at: Path,
+  expected: readonly JsonObject[],
+  { actual, member }: { actual: readonly JsonObject[]; member: keyof Expectation },
+): boolean {
+  const { isSame } = ENTRY_RULES[member];
+  let isChanged = false;
+  const matched = new Set<JsonObject>();
+  const gone: number[] = [];
+  for (const [index, entry] of expected.entries()) {
+    const found = actual.find((candidate) => isSame(entry, candidate));
+    if (found === undefined) gone.push(index);
+    else {
+      matched.add(found);
+      if (updateValue(document, [...at, index], entry, withPartialTexts(entry, found))) isChanged = true;
+    }
+  }
+  for (const index of gone.toReversed()) document.deleteIn([...at, index]);
+  const added = gone.length > 0 || expected.length === 0 ? actual.filter((entry) => !matched.has(entry)) : [];
+  if (added.length > 0) appendTo(document, at, added);
+  return isChanged || gone.length > 0 || added.length > 0;
+}
+
+function appendTo(document: Document, at: Path, entries: readonly JsonObject[]): void {
+  const list = document.getIn(at, true);
+  if (!isSeq(list)) {
+    document.setIn(at, document.createNode(entries));
+    return;
+  }
+  // An empty list is written as [], which would put whole objects on one line.
+  if (list.items.length === 0) list.flow = false;
+  for (const entry of entries) list.add(document.createNode(entry));
+}
+
+/** Texts are expected in part: one that is contained stays as it is written. */
+function withPartialTexts(expected: JsonObject, actual: JsonObject): JsonObject {
+  const result = { ...actual };
+  for (const key of ['reason', 'contains']) {
+    const [part, whole] = [ownValue(expected, key), ownValue(actual, key)];
+    if (typeof part === 'string' && typeof whole === 'string' && whole.includes(part)) result[key] = part;
+  }
+  return result;
+}
+
+/** Corrects what the expectation mentions and nothing else. */
+function updateValue(
+  document: Document,
+  at: Path,
+  expected: JsonValue,
+  actual: JsonValue | undefined,
+): boolean {
+  if (isJsonObject(expected) && isJsonObject(actual)) {
+    return Object.keys(expected)
+      .map((key) => updateValue(document, [...at, key], expected[key] ?? null, ownValue(actual, key)))
+      .includes(true);
+  }
+  if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
+    return expected
+      .map((element, index) => updateValue(document, [...at, index], element, actual[index]))
+      .includes(true);
+  }
+  if (jsonEquals(expected, actual) || (expected === null && actual === undefined)) return false;
+  if (actual !== undefined) document.setIn(at, document.createNode(actual));
+  else if (isMap(document.getIn(at.slice(0, -1)))) document.setIn(at, null);
+  else document.deleteIn(at);
+  return true;
+}
+
+/** The style of the file, as far as it can be told, so that a diff shows only what has changed. */
+function styleOf(text: string): ToStringOptions {
+  return {
+    lineWidth: 0,
+    flowCollectionPadding: /\{ /u.test(text),
+    indentSeq: !/^(\s*)[\w"'.-]+:\n\1- /mu.test(text),
+  };
+}

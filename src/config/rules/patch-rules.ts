@@ -1,0 +1,163 @@
+/** What must hold of `patches` beyond the types of their members. Works on what the user wrote, whatever else is wrong with it. */
+
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import { errorAtKey, errorAtValue, type Finding } from '../finding.ts';
+import { type ConfigPath, formatPath } from '../source/path.ts';
+import { show } from '../schema/schema-fields.ts';
+import type { ConfigChecks, PatchConfig, PathSegment, ReferenceConfig } from '../types.ts';
+
+const RELATIVE_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;
+const IDENTITY = ['name', 'namespace', 'uid'];
+const MODES = 'expression, labels or reference';
+
+/** Checks a list of patches at `path`; entries that are not mappings are reported by the schema check. */
+export function checkPatches(
+  patches: JsonValue | undefined,
+  path: ConfigPath,
+  checks: ConfigChecks,
+): Finding[] {
+  if (!Array.isArray(patches)) return [];
+  const entries = patches.map((entry) => (isJsonObject(entry) ? entry : undefined));
+  const each = entries.flatMap((entry, index) =>
+    entry === undefined ? [] : checkEntry(entry, [...path, index], checks),
+  );
+  return [...each, ...duplicatePaths(entries, path, checks)];
+}
+
+function checkEntry(entry: JsonObject, path: ConfigPath, checks: ConfigChecks): Finding[] {
+  const findings = [...checkModes(entry, path), ...checkReference(entry, path)];
+  const target = textMember(entry, 'path');
+  if (target !== undefined) findings.push(...checkTarget(target, path, checks));
+  const patch = patchOf(entry);
+  if (patch === undefined) return findings;
+  for (const { field, message, offset, severity } of checks.checkPatch(patch, kindOf(path))) {
+    const finding = errorAtValue([...path, ...field.split('.')], message, offset);
+    findings.push(severity === undefined ? finding : { ...finding, severity });
+  }
+  return findings;
+}
+
+/** By the list that the entry is in; undefined in a file of patches alone, which may be for any kind. */
+function kindOf(path: ConfigPath): 'Endpoints' | 'EndpointSlice' | undefined {
+  if (path.includes('endpoints')) return 'Endpoints';
+  return path.includes('endpointSlices') ? 'EndpointSlice' : undefined;
+}
+
+function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {
+  const hasText = (key: string): boolean => (textMember(entry, key) ?? '') !== '';
+  const used = [
+    hasText('expression') || hasText('reverseExpression'),
+    isSet(entry, 'labels'),
+    isSet(entry, 'reference'),
+  ].filter(Boolean).length;
+  const where = formatPath(path);
+  if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
+  if (used === 1) return [];
+  // A member of the wrong type has its own finding; saying that there is none would be wrong.
+  const isMeant = ['expression', 'reverseExpression'].some((key) => isSet(entry, key) && !isText(entry, key));
+  if (isMeant) return [];
+  const hint = Object.hasOwn(entry, 'labels')
+    ? ' (an empty "labels:" counts as not set, write labels: {})'
+    : '';
+  return [errorAtKey(path, `${where} need to use one of: ${MODES}${hint}`)];
+}
+
+function checkReference(entry: JsonObject, path: ConfigPath): Finding[] {
+  const reference = ownValue(entry, 'reference');
+  if (!isJsonObject(reference) || isSet(reference, 'namePath')) return [];
+  // With `namespacePath` alone only a namespace is rewritten: such a reference names no object.
+  return ['kindPath', 'apiVersionPath']
+    .filter((key) => isSet(reference, key))
+    .map((key) =>
+      errorAtKey([...path, 'reference', key], `namePath is required with ${key}: say where the name is`),
+    );
+}
+
+/** What makes an object that object, and what the translation keeps about it, must stay as the translation wrote it. */
+function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
+  const [first, second, third] = checks.pathSegments(target) ?? [];
+  if (first !== 'metadata' || typeof second !== 'string') return [];
+  const refuse = (what: string): Finding[] => [
+    errorAtValue([...path, 'path'], `${what} cannot be patched: the translation needs it as it is`),
+  ];
+  if (IDENTITY.includes(second)) return refuse(`metadata.${second}`);
+  if ((second !== 'annotations' && second !== 'labels') || typeof third !== 'string') return [];
+  return checks.isBookkeepingKey(second, third) ? refuse(`the bookkeeping key ${show(third)}`) : [];
+}
+
+/** Two entries with one path would depend on their order; paths that are written differently are compared by what they mean. */
+function duplicatePaths(
+  entries: readonly (JsonObject | undefined)[],
+  path: ConfigPath,
+  checks: ConfigChecks,
+): Finding[] {
+  const latest = new Map<string, { index: number; text: string }>();
+  return entries.flatMap((entry, index) => {
+    const text = entry === undefined ? undefined : textMember(entry, 'path');
+    if (text === undefined) return [];
+    const meaning = meaningOf(checks.pathSegments(text), text);
+    const before = latest.get(meaning);
+    latest.set(meaning, { index, text });
+    if (before === undefined) return [];
+    const both = `${formatPath([...path, before.index])} and ${formatPath([...path, index])}`;
+    const written = before.text === text ? JSON.stringify(text) : `${show(before.text)} = ${show(text)}`;
+    return [errorAtValue([...path, index, 'path'], `${both} have the same path ${written}`)];
+  });
+}
+
+function meaningOf(segments: readonly PathSegment[] | undefined, text: string): string {
+  if (segments === undefined) return `text ${text}`;
+  // `subsets.0` and `subsets[0]` are one place.
+  return JSON.stringify(segments.map((segment) => (typeof segment === 'number' ? String(segment) : segment)));
+}
+
+/** A list of entries as the rest of the program gets it; what is not a patch is left out. */
+export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
+  const entries = Array.isArray(patches) ? patches.filter(isJsonObject) : [];
+  return entries.map(patchOf).filter((patch) => patch !== undefined);
+}
+
+/** Undefined without a path; members of the wrong type are left out. */
+function patchOf(entry: JsonObject): PatchConfig | undefined {
+  const path = textMember(entry, 'path');
+  if (path === undefined) return undefined;
+  const expression = textMember(entry, 'expression');
+  const reverseExpression = textMember(entry, 'reverseExpression');
+  const reference = referenceOf(ownValue(entry, 'reference'));
+  const labels = ownValue(entry, 'labels');
+  return {
+    path,
+    ...(expression === undefined || expression === '' ? {} : { expression }),
+    ...(reverseExpression === undefined || reverseExpression === '' ? {} : { reverseExpression }),
+    ...(reference === undefined ? {} : { reference }),
+    ...(isJsonObject(labels) ? { labels: {} } : {}),
+  };
+}
+
+function referenceOf(value: JsonValue | undefined): ReferenceConfig | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const reference: { -readonly [K in keyof ReferenceConfig]: ReferenceConfig[K] } = {
+    apiVersion: textMember(value, 'apiVersion') ?? '',
+    kind: textMember(value, 'kind') ?? '',
+  };
+  for (const key of RELATIVE_PATHS) {
+    const text = textMember(value, key) ?? '';
+    if (text !== '') reference[key] = text;
+  }
+  return reference;
+}
+
+function textMember(object: JsonObject, key: string): string | undefined {
+  const value = ownValue(object, key);
+  return typeof value === 'string' ? value : undefined;
+}
+
+function isText(object: JsonObject, key: string): boolean {
+  return textMember(object, key) !== undefined;
+}
+
+/** Written with something behind it; empty text is nothing. */
+function isSet(object: JsonObject, key: string): boolean {
+  const value = ownValue(object, key);
+  return value !== undefined && value !== null && value !== '';
+}

@@ -1,0 +1,156 @@
+/** What must hold between fields. Works on what the user wrote, so that one wrong field does not hide the next. */
+
+import type { JsonObject } from '../../base/json.ts';
+import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
+import { errorAtKey, errorAtValue, type Finding, warningAtKey } from '../finding.ts';
+import { managementRules } from './management-rules.ts';
+import type { ConfigChecks } from '../types.ts';
+
+/** Every finding that needs more than one field. `own` is the configuration file alone, `merged` with vCluster's values below it. */
+export function checkRules(
+  { merged, own }: { readonly merged: JsonObject; readonly own: JsonObject },
+  checks: ConfigChecks,
+): Finding[] {
+  const fields = new Fields(merged);
+  return [
+    ...notBuiltYet(new Fields(own)),
+    ...namespaceRules(fields, checks),
+    ...accessRules(fields),
+    ...ownerRules(fields),
+    ...durationRules(fields),
+    ...managementRules(fields),
+  ];
+}
+
+/** Features that are designed but not there: switched on they must not be accepted in silence. */
+function notBuiltYet(fields: Fields): Finding[] {
+  const findings: Finding[] = [];
+  const refuse = (dotted: string, message: string): void => {
+    findings.push(errorAtValue(pathOf(dotted), message));
+  };
+  if (fields.text('endpointSyncer.services') === 'sync') {
+    refuse(
+      'endpointSyncer.services',
+      'syncing Services is not available in this version: set it to vcluster',
+    );
+  }
+  return findings;
+}
+
+function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {
+  const enabledPath = 'sync.toHost.namespaces.enabled';
+  const byNamePath = pathOf('sync.toHost.namespaces.mappings.byName');
+  const byName = fields.object('sync.toHost.namespaces.mappings.byName');
+  const isMapped = fields.isOn(enabledPath);
+  const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
+  if (!isMapped) {
+    const isUseless = Object.keys(byName).length > 0 || fields.isOn('sync.toHost.namespaces.mappingsOnly');
+    return isUseless
+      ? [warningAtKey(pathOf('sync.toHost.namespaces'), `has no effect while ${enabledPath} is false`)]
+      : [];
+  }
+  const findings: Finding[] = [];
+  if (isLegacy) {
+    findings.push(
+      errorAtValue(
+        pathOf('experimental.multiNamespaceMode.enabled'),
+        `cannot be combined with ${enabledPath}: two rules for the same namespaces, switch one off`,
+      ),
+    );
+  }
+  if (Object.keys(byName).length === 0) {
+    findings.push(errorAtKey(byNamePath, `are empty: ${enabledPath} needs at least one mapping`));
+  }
+  const texts: Record<string, string> = {};
+  for (const [key, value] of Object.entries(byName)) if (typeof value === 'string') texts[key] = value;
+  const name = fields.text('endpointSyncer.name');
+  for (const { key, message } of checks.checkNamespaceMappings(
+    texts,
+    name,
+    fields.text('endpointSyncer.host.namespace'),
+    fields.text('managementApi.store.namespace'),
+  )) {
+    findings.push(errorAtKey([...byNamePath, key], message));
+  }
+  return findings;
+}
+
+function accessRules(fields: Fields): Finding[] {
+  const [kubeconfig, secret] = ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.virtual.secret'];
+  const findings: Finding[] = [];
+  if (fields.text(kubeconfig) !== '' && fields.text(secret) !== '') {
+    findings.push(errorAtValue(pathOf(secret), `cannot be combined with ${kubeconfig}: set one of the two`));
+  }
+  const server = 'endpointSyncer.virtual.server';
+  const url = fields.text(server);
+  if (url !== '' && !isServerUrl(url)) {
+    findings.push(
+      errorAtValue(pathOf(server), 'must be the URL of an API server such as https://my-vcluster.team-a'),
+    );
+  }
+  return findings;
+}
+
+function isServerUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/u.test(url.protocol)) return false;
+  return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+}
+
+/** Kinds of owners whose apiVersion is known. */
+export const OWNER_API_VERSIONS: ReadonlyMap<string, string> = new Map([
+  ['Pod', 'v1'],
+  ['Service', 'v1'],
+  ['ConfigMap', 'v1'],
+  ['Secret', 'v1'],
+  ['ServiceAccount', 'v1'],
+  ['StatefulSet', 'apps/v1'],
+  ['Deployment', 'apps/v1'],
+  ['DaemonSet', 'apps/v1'],
+  ['ReplicaSet', 'apps/v1'],
+]);
+
+function ownerRules(fields: Fields): Finding[] {
+  const owner = 'endpointSyncer.owner';
+  const has = (key: string): boolean => fields.text(`${owner}.${key}`) !== '';
+  if (!has('kind') && !has('name') && !has('apiVersion')) return [];
+  const findings: Finding[] = [];
+  for (const key of ['kind', 'name']) {
+    if (!has(key)) findings.push(errorAtKey(pathOf(`${owner}.${key}`), 'is required when an owner is named'));
+  }
+  if (has('kind') && !has('apiVersion') && !OWNER_API_VERSIONS.has(fields.text(`${owner}.kind`))) {
+    const message = `is required for the kind ${fields.text(`${owner}.kind`)}`;
+    findings.push(errorAtKey(pathOf(`${owner}.apiVersion`), message));
+  }
+  if (isMultiNamespace(fields)) {
+    findings.push(
+      warningAtKey(
+        pathOf(owner),
+        'has no effect with several host namespaces: an owner must be in the same one',
+      ),
+    );
+  }
+  return findings;
+}
+
+function durationRules(fields: Fields): Finding[] {
+  const findings: Finding[] = [];
+  const order = (smaller: [string, string], larger: [string, string], prefix: string): void => {
+    const [low, high] = [
+      fields.durationMs(`${prefix}.${smaller[0]}`, smaller[1]),
+      fields.durationMs(`${prefix}.${larger[0]}`, larger[1]),
+    ];
+    if (low > high) {
+      const [small, large] = [smaller, larger].map(([key, fallback]) => {
+        return `${key} (${fields.text(`${prefix}.${key}`, fallback)})`;
+      });
+      const at = fields.value(`${prefix}.${larger[0]}`) === undefined ? smaller[0] : larger[0];
+      findings.push(errorAtValue(pathOf(`${prefix}.${at}`), `${small} must not be longer than ${large}`));
+    }
+  };
+  order(['expressionTimeout', '100ms'], ['batchTimeout', '1s'], 'endpointSyncer.sandbox');
+  order(['renewDeadline', '10s'], ['leaseDuration', '15s'], 'endpointSyncer.leaderElection');
+  order(['retryPeriod', '2s'], ['renewDeadline', '10s'], 'endpointSyncer.leaderElection');
+  order(['default', '24h'], ['max', '168h'], 'managementApi.tokenTtl');
+  return findings;
+}

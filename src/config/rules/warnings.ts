@@ -1,0 +1,116 @@
+/** What is allowed and yet most likely not meant. */
+
+import type { JsonObject } from '../../base/json.ts';
+import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
+import { type Finding, warningAtKey, warningAtValue } from '../finding.ts';
+import { knownKeys } from '../schema/schema-check.ts';
+import { nearestWord } from './suggest.ts';
+
+/**
+ * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
+ * file.
+ */
+export function configWarnings(
+  { merged, own }: { readonly merged: JsonObject; readonly own: JsonObject },
+  defaults: JsonObject,
+  fileExists: (path: string) => boolean = () => true,
+): Finding[] {
+  const fields = new Fields(merged);
+  return [
+    ...riskyChoices(fields),
+    ...missingFiles(fields, fileExists),
+    ...misspeltSections(new Fields(own), defaults),
+  ];
+}
+
+function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Finding[] {
+  return ['endpointSyncer.virtual.kubeconfig', 'endpointSyncer.host.kubeconfig']
+    .filter((name) => fields.text(name) !== '' && !fileExists(fields.text(name)))
+    .map((name) => warningAtValue(pathOf(name), `there is no file ${fields.text(name)}`));
+}
+
+/** Objects that vCluster, by its values, and this program would both write. `vcluster` is without empty keys. */
+export function vclusterWarnings(merged: JsonObject, vcluster: JsonObject): Finding[] {
+  const [fields, theirs] = [new Fields(merged), new Fields(vcluster)];
+  if (!fields.isOn('sync.toHost.endpoints.enabled', true)) return [];
+  const findings: Finding[] = [];
+  const warn = (name: string, message: string): void => {
+    findings.push({ ...warningAtValue(pathOf(name), message), isAboutVcluster: true });
+  };
+  // Both kinds are on by default in vCluster.
+  const endpoints = 'sync.toHost.endpoints.enabled';
+  if (theirs.isOn(endpoints, true)) {
+    warn(endpoints, "vCluster syncs Endpoints too: set it to false in vCluster's values");
+  }
+  const slices = 'sync.toHost.endpointSlices.enabled';
+  const patches = fields.value('sync.toHost.endpoints.patches');
+  if (theirs.isOn(slices, true) && Array.isArray(patches) && patches.length > 0) {
+    const why =
+      'vCluster copies EndpointSlices without the patches, in turns with the mirroring controller of the host';
+    warn(slices, `${why}: set it to false in vCluster's values`);
+  }
+  return findings;
+}
+
+function riskyChoices(fields: Fields): Finding[] {
+  const findings: Finding[] = [];
+  if (
+    !fields.isOn('sync.toHost.endpoints.enabled', true) &&
+    fields.isOn('sync.toHost.services.enabled', true)
+  ) {
+    findings.push(
+      warningAtValue(
+        pathOf('sync.toHost.endpoints.enabled'),
+        'sync.toHost.services.enabled is true and Services depend on Endpoints: those without a selector will have no addresses on the host',
+      ),
+    );
+  }
+  if (fields.text('endpointSyncer.onHostDelete') === 'deleteVirtual') {
+    findings.push(
+      warningAtValue(
+        pathOf('endpointSyncer.onHostDelete'),
+        "the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster",
+      ),
+    );
+  }
+  if (fields.isOn('endpointSyncer.createNamespaces') && !isMultiNamespace(fields)) {
+    findings.push(
+      warningAtValue(
+        pathOf('endpointSyncer.createNamespaces'),
+        'has no effect: everything goes into the one host namespace of the virtual cluster',
+      ),
+    );
+  }
+  return findings;
+}
+
+/** Elsewhere unknown keys are vCluster's business; a near miss of one that this program reads is most likely a slip. */
+function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
+  const theirs = new Fields(defaults);
+  return ['', 'sync', 'sync.toHost'].flatMap((section) => {
+    const path = section === '' ? [] : pathOf(section);
+    const known = knownKeys(path);
+    return keysOf(fields, section)
+      .filter((key) => !known.includes(key) && !keysOf(theirs, section).includes(key))
+      .flatMap((key) => {
+        const hint = misplaced(section, key) ?? misspelt(key, known);
+        return hint === undefined ? [] : [warningAtKey([...path, key], `this key is not read: ${hint}`)];
+      });
+  });
+}
+
+function keysOf(fields: Fields, section: string): string[] {
+  return Object.keys(section === '' ? fields.root() : fields.object(section));
+}
+
+function misspelt(key: string, known: readonly string[]): string | undefined {
+  const near = nearestWord(key, known);
+  return near === undefined ? undefined : `did you mean "${near}"?`;
+}
+
+/** The right word one or two levels too high. */
+function misplaced(section: string, key: string): string | undefined {
+  if (section === '' && key === 'toHost') return 'it belongs below sync';
+  const isLost = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
+  return isLost ? 'it belongs below sync.toHost' : undefined;
+}

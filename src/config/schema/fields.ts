@@ -1,0 +1,56 @@
+/** Reading single fields of a configuration that may be wrong in any other place. */
+
+import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
+import { parseDuration } from '../duration.ts';
+import type { ConfigPath } from '../source/path.ts';
+
+/** Typed access to what the user wrote; a value of another type counts as absent, the schema reports it. */
+export class Fields {
+  readonly #root: JsonObject;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  root(): JsonObject {
+    return this.#root;
+  }
+
+  /** `dotted` has plain keys only. */
+  value(dotted: string): JsonValue | undefined {
+    let value: JsonValue | undefined = this.#root;
+    for (const key of dotted.split('.')) value = isJsonObject(value) ? ownValue(value, key) : undefined;
+    return value;
+  }
+
+  text(dotted: string, fallback = ''): string {
+    const value = this.value(dotted);
+    return typeof value === 'string' ? value : fallback;
+  }
+
+  isOn(dotted: string, fallback = false): boolean {
+    const value = this.value(dotted);
+    return typeof value === 'boolean' ? value : fallback;
+  }
+
+  object(dotted: string): JsonObject {
+    const value = this.value(dotted);
+    return isJsonObject(value) ? value : {};
+  }
+
+  /** NaN when the text is not a duration. */
+  durationMs(dotted: string, fallback: string): number {
+    return parseDuration(this.text(dotted, fallback)) ?? Number.NaN;
+  }
+}
+
+export function pathOf(dotted: string): ConfigPath {
+  return dotted.split('.');
+}
+
+/** More than one host namespace receives objects. */
+export function isMultiNamespace(fields: Fields): boolean {
+  return (
+    fields.isOn('sync.toHost.namespaces.enabled') || fields.isOn('experimental.multiNamespaceMode.enabled')
+  );
+}

@@ -1,0 +1,140 @@
+/** Checks a value against the schema and explains every finding. */
+
+import type * as z from 'zod';
+import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
+import { errorAtKey, errorAtValue, type Finding } from '../finding.ts';
+import type { ConfigPath } from '../source/path.ts';
+import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
+import { show } from './schema-fields.ts';
+import { didYouMean } from '../rules/suggest.ts';
+
+export interface SchemaResult {
+  /** Undefined when anything is wrong. */
+  readonly config: ParsedConfig | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** Checks the sections that the schema describes. `written` has no empty keys. */
+export function checkSchema(written: JsonObject, isNameOptional = false): SchemaResult {
+  const schema = isNameOptional ? namelessConfigSchema : configSchema;
+  const checked: JsonObject = {};
+  for (const section of Object.keys(configSchema.shape)) {
+    const value = ownValue(written, section);
+    if (value !== undefined) setOwn(checked, section, value);
+  }
+  // Compiling the schema to code pays from the second parse on; this is the only one.
+  const result = schema.safeParse(checked, { jitless: true });
+  if (result.success) return { config: result.data, findings: [] };
+  return { config: undefined, findings: result.error.issues.flatMap((issue) => findingsOf(issue, checked)) };
+}
+
+type Issue = z.core.$ZodIssue;
+
+function findingsOf(issue: Issue, root: JsonObject): Finding[] {
+  const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
+  const value = valueAt(root, path);
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => unknownKey(path, key));
+    case 'invalid_type':
+      return [typeFinding(issue, path, value)];
+    case 'invalid_value':
+      return [errorAtValue(path, oneOf(issue.values.map(String), value))];
+    case 'too_small':
+    case 'too_big':
+      return [errorAtValue(path, rangeMessage(issue, value))];
+    default:
+      return [errorAtValue(path, issue.message)];
+  }
+}
+
+function unknownKey(parent: ConfigPath, key: string): Finding {
+  const known = knownKeys(parent);
+  if (known.length === 0)
+    return errorAtKey([...parent, key], `takes no keys: write {} instead of ${show(key)}`);
+  const near = didYouMean(key, known);
+  const list = near === '' ? `; known here: ${known.join(', ')}` : near;
+  return errorAtKey([...parent, key], `unknown key ${show(key)}${list}`);
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function typeFinding(
+  issue: z.core.$ZodIssueInvalidType,
+  path: ConfigPath,
+  value: JsonValue | undefined,
+): Finding {
+  const hasOwnMessage = !issue.message.startsWith('Invalid input');
+  if (value === undefined) return errorAtKey(path, hasOwnMessage ? issue.message : 'is required');
+  if (hasOwnMessage) return errorAtValue(path, issue.message);
+  const isCount = issue.expected === 'number' || issue.expected === 'int';
+  const wanted = isCount ? 'a whole number' : (TYPE_WORDS[issue.expected] ?? issue.expected);
+  return errorAtValue(path, `must be ${wanted}, found ${show(value)}${typeHint(issue.expected, value)}`);
+}
+
+/** The usual reasons for a value of the wrong type. */
+function typeHint(expected: string, value: JsonValue): string {
+  if (expected === 'boolean' && typeof value === 'string') {
+    const isTrue = /^(true|yes|on|y|1|enabled)$/iu.test(value);
+    const isFalse = /^(false|no|off|n|0|disabled)$/iu.test(value);
+    if (isTrue || isFalse) return `: write ${isTrue} without quotes`;
+  }
+  if ((expected === 'number' || expected === 'int') && typeof value === 'string' && /^\d+$/u.test(value)) {
+    return `: write ${Number(value)} without quotes`;
+  }
+  if (expected === 'string' && typeof value !== 'object') return `: put it in quotes`;
+  if (expected === 'array' && isJsonObject(value)) return ': start each entry with "- "';
+  return '';
+}
+
+function oneOf(words: readonly string[], value: JsonValue | undefined): string {
+  const near = typeof value === 'string' ? didYouMean(value, words) : '';
+  return `must be one of ${words.join(', ')}, found ${show(value)}${near}`;
+}
+
+function rangeMessage(
+  issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig,
+  value: JsonValue | undefined,
+): string {
+  if (issue.origin === 'string') return 'must not be empty';
+  const limit = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`;
+  return `must be ${limit}, found ${show(value)}`;
+}
+
+/** Keys that the schema knows in the mapping at a path. */
+export function knownKeys(path: ConfigPath): string[] {
+  let schema: unknown = configSchema;
+  for (const step of path) schema = childOf(unwrapped(schema), step);
+  const shape = memberOf(unwrapped(schema), 'shape');
+  return typeof shape === 'object' && shape !== null ? Object.keys(shape) : [];
+}
+
+function childOf(schema: unknown, step: string | number): unknown {
+  const shape = memberOf(schema, 'shape');
+  if (typeof shape === 'object' && shape !== null) return memberOf(shape, String(step));
+  return memberOf(schema, typeof step === 'number' ? 'element' : 'valueType');
+}
+
+/** What is inside `optional`, `default` and `prefault`. */
+function unwrapped(schema: unknown): unknown {
+  let inner = schema;
+  for (let next = innerOf(inner); next !== undefined; next = innerOf(inner)) inner = next;
+  return inner;
+}
+
+function innerOf(schema: unknown): unknown {
+  return memberOf(memberOf(schema, 'def'), 'innerType');
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return (value as Record<string, unknown>)[key]; // read only, checked by the caller
+}

@@ -1,0 +1,157 @@
+/** The kinds of values a configuration field may have. Each has its error messages and the pattern that an editor can check. */
+
+import * as z from 'zod';
+import { parseBindAddress } from '../../base/bind-address.ts';
+import { DURATION_PATTERN, formatDuration, parseDuration } from '../duration.ts';
+import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../quantity.ts';
+
+const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+const DNS_LABEL = new RegExp(`^${LABEL}$`, 'u');
+const DNS_LABEL_OR_EMPTY = new RegExp(`^(${LABEL})?$`, 'u');
+const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
+const LABEL_RULE =
+  'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
+
+/** Text of one line. */
+export function text(description: string) {
+  return z.string().default('').meta({ description });
+}
+
+/** A switch. */
+export function flag(description: string, fallback: boolean) {
+  return z.boolean().default(fallback).meta({ description });
+}
+
+/** One of a few words. */
+export function choice<const T extends readonly [string, ...string[]]>(
+  description: string,
+  words: T,
+  fallback: T[number],
+) {
+  return z.enum(words).prefault(fallback).meta({ description });
+}
+
+/** A DNS label that must be there; `hint` says how to set it. */
+export function requiredLabel(description: string, hint: string) {
+  return z
+    .string({ error: (issue) => (issue.input === undefined ? `is required: ${hint}` : undefined) })
+    .regex(DNS_LABEL, { error: (issue) => `must be a DNS label (${LABEL_RULE}), found ${show(issue.input)}` })
+    .meta({ description });
+}
+
+/** A DNS label, or '' for none. */
+export function label(description: string) {
+  return z
+    .string()
+    .regex(DNS_LABEL_OR_EMPTY, {
+      error: (issue) => `must be a DNS label (${LABEL_RULE}), found ${show(issue.input)}`,
+    })
+    .default('')
+    .meta({ description });
+}
+
+const LABEL_KEY = String.raw`([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
+const LABEL_REQUIREMENT_OR_EMPTY = new RegExp(
+  `^(${LABEL_KEY}(=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?)?)?$`,
+  'u',
+);
+
+/** A label by KEY or KEY=VALUE, or '' for none. */
+export function labelRequirement(description: string) {
+  return z
+    .string()
+    .regex(LABEL_REQUIREMENT_OR_EMPTY, {
+      error: (issue) =>
+        `must be a label, KEY or KEY=VALUE such as example.com/import=true, found ${show(issue.input)}`,
+    })
+    .default('')
+    .meta({ description });
+}
+
+/** The name of a namespaced Kubernetes object, or '' for none. */
+export function objectName(description: string) {
+  return z
+    .string()
+    .regex(SUBDOMAIN_OR_EMPTY, {
+      error: (issue) =>
+        `must be a Kubernetes name (lower-case letters, digits, "-" and "."), found ${show(issue.input)}`,
+    })
+    .default('')
+    .meta({ description });
+}
+
+/** A count. */
+export function count(description: string, limits: { min: number; max: number }, fallback: number) {
+  return z.int().min(limits.min).max(limits.max).default(fallback).meta({ description });
+}
+
+/** A length of time, read into milliseconds. */
+export function duration(description: string, limits: { minMs: number; maxMs: number }, fallback: string) {
+  const wanted = 'must be a duration such as 100ms, 15s or 1m30s';
+  return z
+    .string({ error: (issue) => `${wanted}, found ${show(issue.input)}` })
+    .meta({ description, pattern: DURATION_PATTERN })
+    .transform((value, context) => {
+      const durationMs = parseDuration(value);
+      if (durationMs !== undefined && durationMs >= limits.minMs && durationMs <= limits.maxMs)
+        return durationMs;
+      const range = `between ${formatDuration(limits.minMs)} and ${formatDuration(limits.maxMs)}`;
+      context.addIssue(
+        durationMs === undefined
+          ? `${wanted}, found ${show(value)}${withoutDays(value)}`
+          : `must be ${range}, found ${show(value)}`,
+      );
+      return z.NEVER;
+    })
+    .prefault(fallback);
+}
+
+/** Go's durations have no days: the error message gives the same duration in hours. */
+function withoutDays(text: string): string {
+  const days = Number(/^(\d{1,5}) ?(?:d|days?)$/u.exec(text)?.[1] ?? 0);
+  return days === 0 ? '' : `: days are no unit here, write ${days * 24}h`;
+}
+
+/** An amount of memory, read into bytes. */
+export function size(description: string, limits: { min: number; max: number }, fallback: string) {
+  const wanted = 'must be a size such as 64Mi or 1G';
+  return z
+    .union([z.string().meta({ pattern: QUANTITY_PATTERN }), z.number().meta({ minimum: 0 })], {
+      error: (issue) => `${wanted}, found ${show(issue.input)}`,
+    })
+    .meta({ description })
+    .transform((value, context) => {
+      const bytes = parseBytes(String(value));
+      if (bytes !== undefined && bytes >= limits.min && bytes <= limits.max) return bytes;
+      const range = `between ${formatBytes(limits.min)} and ${formatBytes(limits.max)}`;
+      context.addIssue(
+        bytes === undefined ? `${wanted}, found ${show(value)}` : `must be ${range}, found ${show(value)}`,
+      );
+      return z.NEVER;
+    })
+    .prefault(fallback);
+}
+
+/** `host:port` to listen on. */
+export function bindAddress(description: string, fallback: string) {
+  return z
+    .string()
+    .refine((value) => parseBindAddress(value) !== undefined, {
+      error: (issue) =>
+        `must be HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080, found ${show(issue.input)}`,
+    })
+    .prefault(fallback)
+    .meta({ description });
+}
+
+const SHOWN_MAX = 60;
+
+/** A value in a message: short, quoted when it is text. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value);
+  }
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'a mapping';
+  return String(value);
+}

@@ -1,0 +1,135 @@
+/** The part of vCluster's own file format that this program reads: `sync.toHost` and `experimental.multiNamespaceMode`. */
+
+import * as z from 'zod';
+import { flag } from './schema-fields.ts';
+
+const relativePath = (what: string) =>
+  z
+    .string()
+    .optional()
+    .meta({ description: `Path of the ${what}, relative to what \`path\` matched.` });
+
+const reference = z
+  .strictObject({
+    apiVersion: z
+      .string()
+      .regex(/^([a-z0-9.-]+\/)?[a-z0-9]+$/u, {
+        error: 'must be VERSION or GROUP/VERSION, such as v1 or apps/v1',
+      })
+      .meta({ description: 'apiVersion of the referenced object, such as v1 or apps/v1.' }),
+    kind: z
+      .string()
+      .regex(/^[A-Za-z][A-Za-z0-9]*$/u, { error: 'must be a kind, such as Secret' })
+      .meta({ description: 'Kind of the referenced object, such as Secret.' }),
+    apiVersionPath: relativePath('apiVersion; where it is not found `apiVersion` is used'),
+    kindPath: relativePath('kind; where it is not found `kind` is used'),
+    namePath: relativePath('name. Without it the matched value itself is the name'),
+    namespacePath: relativePath("namespace; where it is not found the object's own namespace is used"),
+  })
+  .meta({ id: 'Reference', description: 'The value names another object; the name is translated.' });
+
+const patch = z
+  .strictObject({
+    path: z.string().meta({
+      description:
+        'What to change, such as metadata.annotations["example.com/key"] or subsets[*].addresses[*].ip.',
+    }),
+    expression: z.string().optional().meta({
+      description: 'JavaScript, virtual to host: `value` is the current value, the result replaces it.',
+    }),
+    reverseExpression: z
+      .string()
+      .optional()
+      .meta({ description: 'JavaScript, host to virtual: undoes `expression`.' }),
+    reference: reference.optional(),
+    labels: z
+      .strictObject({})
+      .optional()
+      .meta({ description: 'Write `labels: {}`: the value is a label selector, its keys are translated.' }),
+  })
+  .meta({
+    id: 'Patch',
+    description: 'One change. Exactly one of: expression and/or reverseExpression, reference, labels.',
+  });
+
+const patches = z
+  .array(patch)
+  .prefault([])
+  .meta({ description: 'Changes on top of the built-in translation, applied in this order.' });
+
+/** Only the switch is looked at; the rest of such a section is vCluster's business. */
+function kind(fallback: boolean) {
+  return z.looseObject({ enabled: flag('Whether this kind is synced to the host.', fallback) }).prefault({});
+}
+
+const namespaces = z
+  .looseObject({
+    enabled: flag('Virtual namespaces have host namespaces of their own.', false),
+    mappingsOnly: flag('Namespaces that no mapping covers are not synced.', false),
+    mappings: z
+      .looseObject({
+        byName: z.record(z.string(), z.string()).prefault({}).meta({
+          description:
+            'Virtual namespace (or PREFIX-*) to host namespace (or PREFIX-*); ${name} is the virtual cluster.',
+        }),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const toHost = z
+  .looseObject({
+    endpoints: z
+      .strictObject({ enabled: flag('Whether Endpoints are synced to the host.', true), patches })
+      .prefault({}),
+    endpointSlices: z
+      .strictObject({
+        enabled: flag(
+          'Whether EndpointSlices are synced to the host. Those that controllers of the virtual cluster made from something else are not.',
+          false,
+        ),
+        patches,
+      })
+      .prefault({}),
+    namespaces,
+    customResources: z
+      .record(z.string(), z.looseObject({ enabled: flag('Whether this custom resource is synced.', false) }))
+      .prefault({})
+      .meta({ description: 'Custom resources by PLURAL.GROUP.' }),
+    services: kind(true),
+    secrets: kind(true),
+    configMaps: kind(true),
+    pods: kind(true),
+    persistentVolumeClaims: kind(true),
+    ingresses: kind(false),
+    networkPolicies: kind(false),
+    persistentVolumes: kind(false),
+    podDisruptionBudgets: kind(false),
+    priorityClasses: kind(false),
+    resourceClaims: kind(false),
+    resourceClaimTemplates: kind(false),
+    serviceAccounts: kind(false),
+    storageClasses: kind(false),
+    volumeSnapshots: kind(false),
+    volumeSnapshotContents: kind(false),
+  })
+  .prefault({});
+
+export const syncSchema = z
+  .looseObject({ toHost })
+  .prefault({})
+  .meta({ description: "vCluster's own section; keys that are not listed here may be present." });
+
+export const experimentalSchema = z
+  .looseObject({
+    multiNamespaceMode: z
+      .looseObject({
+        enabled: flag(
+          'vCluster 0.25 and older: every virtual namespace has a generated host namespace.',
+          false,
+        ),
+      })
+      .prefault({}),
+  })
+  .prefault({})
+  .meta({ description: "vCluster's own section; keys that are not listed here may be present." });

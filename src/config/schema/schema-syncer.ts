@@ -1,0 +1,162 @@
+/** `endpointSyncer`: how this program runs. */
+
+import * as z from 'zod';
+import {
+  bindAddress,
+  choice,
+  count,
+  duration,
+  flag,
+  label,
+  labelRequirement,
+  objectName,
+  requiredLabel,
+  size,
+  text,
+} from './schema-fields.ts';
+
+const MI = 2 ** 20;
+const GI = 2 ** 30;
+const MINUTE_MS = 60_000;
+
+const virtual = z
+  .strictObject({
+    kubeconfig: text(
+      'Path of the kubeconfig of the virtual cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
+    ),
+    context: text('Context in that kubeconfig. Empty: its current context.'),
+    secret: objectName(
+      'Secret in the host namespace with the kubeconfig under the key "config"; vCluster writes vc-NAME. Instead of kubeconfig.',
+    ),
+    server: text(
+      'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
+    ),
+  })
+  .prefault({})
+  .meta({ description: 'Access to the virtual cluster.' });
+
+const host = z
+  .strictObject({
+    kubeconfig: text(
+      'Path of the kubeconfig of the host cluster. Empty: in-cluster, then KUBECONFIG, then ~/.kube/config.',
+    ),
+    context: text('Context in that kubeconfig. Empty: its current context.'),
+    namespace: label(
+      "Namespace of the virtual cluster on the host. Empty: the Pod's own in a cluster, else that of the context.",
+    ),
+  })
+  .prefault({})
+  .meta({ description: 'Access to the host cluster.' });
+
+const owner = z
+  .strictObject({
+    apiVersion: text(
+      'apiVersion of the owner; not needed for Pod, Service, StatefulSet and other built-in kinds.',
+    ),
+    kind: text('Kind of the owner, such as StatefulSet. Empty: copies have no owner.'),
+    name: objectName('Name of the owner.'),
+  })
+  .prefault({})
+  .meta({
+    description:
+      'Object in the host namespace that owns the copies, so that they are deleted with it. Not in multi-namespace modes.',
+  });
+
+const sandbox = z
+  .strictObject({
+    expressionTimeout: duration(
+      'Processor time that one expression may take for one value.',
+      { minMs: 1, maxMs: MINUTE_MS },
+      '100ms',
+    ),
+    batchTimeout: duration(
+      'Processor time that one round trip with many expressions may take.',
+      { minMs: 10, maxMs: 5 * MINUTE_MS },
+      '1s',
+    ),
+    memory: size(
+      'Resident memory that the sandbox process may take above its baseline.',
+      { min: 16 * MI, max: 16 * GI },
+      '128Mi',
+    ),
+    memoBytes: size('Memory for remembered results; 0 switches that off.', { min: 0, max: 16 * GI }, '64Mi'),
+  })
+  .prefault({})
+  .meta({ description: 'Limits for patch expressions.' });
+
+const leaderElection = z
+  .strictObject({
+    enabled: flag('Let one of several replicas sync at a time; the others stand by.', false),
+    leaseDuration: duration(
+      'Time after which a lease that is not renewed expires.',
+      { minMs: 1_000, maxMs: 60 * MINUTE_MS },
+      '15s',
+    ),
+    renewDeadline: duration(
+      'Time in which the leader must renew its lease.',
+      { minMs: 500, maxMs: 60 * MINUTE_MS },
+      '10s',
+    ),
+    retryPeriod: duration('Time between two attempts.', { minMs: 100, maxMs: 60 * MINUTE_MS }, '2s'),
+  })
+  .prefault({})
+  .meta({ description: 'One of several replicas works at a time.' });
+
+const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
+
+const fields = z.strictObject({
+  name: requiredLabel(NAME, 'the name of the virtual cluster, here, with --name or in VCLUSTER_NAME'),
+  virtual,
+  host,
+  owner,
+  workers: count('Objects synced at the same time.', { min: 1, max: 256 }, 10),
+  vclusterConfig: text("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
+  services: choice(
+    'Which program copies Services to the host: vcluster, or sync for this one, where no vCluster does it.',
+    ['vcluster', 'sync'],
+    'vcluster',
+  ),
+  requireService: flag('Sync only Endpoints that have a Service, as vCluster does.', false),
+  onHostDelete: choice(
+    'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does.',
+    ['recreate', 'deleteVirtual'],
+    'recreate',
+  ),
+  createNamespaces: flag('Create host namespaces that are missing (multi-namespace modes).', false),
+  references: z
+    .strictObject({
+      naming: choice('Names that `reference` patches write.', ['short', 'long'], 'short'),
+      refuseSecrets: z.array(z.string().min(1)).prefault([]).meta({
+        description:
+          'Host Secrets that are not imported, in addition to the built-in ones: patterns of their names, types or data keys; * matches any text.',
+      }),
+      onlyLabelled: labelRequirement(
+        'Label that a host object needs to be imported, KEY or KEY=VALUE. Empty: none.',
+      ),
+    })
+    .prefault({}),
+  sandbox,
+  leaderElection,
+  http: z
+    .strictObject({
+      bindAddress: bindAddress('Where /healthz, /readyz and /metrics are served.', '127.0.0.1:8080'),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: choice(
+        'Least severe level that is written.',
+        ['debug', 'info', 'warn', 'error', 'silent'],
+        'info',
+      ),
+      format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
+    })
+    .prefault({}),
+});
+
+export const syncerSchema = fields
+  .prefault({} as never) // `name` is missing then, which is the error to report
+  .meta({ description: 'How endpoint-syncer runs.' });
+
+/** For what has nothing to do with a virtual cluster: the key and token API alone. */
+export const namelessSyncerSchema = fields.extend({ name: label(NAME) }).prefault({});

@@ -1,0 +1,160 @@
+/** What kinds mean for each other in a cluster: namespaces hold their content, a Service takes its Endpoints along. */
+
+import { StatusError } from '../../kube/status-error.ts';
+import type { Logger } from '../../base/logger.ts';
+import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/types.ts';
+import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
+import type { Admission, CommittedWrite } from '../../apiserver/objects/admission.ts';
+import { isRevisionConflict } from '../../apiserver/objects/object-registry.ts';
+import { groupName } from '../../apiserver/request/target.ts';
+import type { DefinitionTable, ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { failure, forbidden, notFound } from '../../apiserver/status.ts';
+import { awaitsCollector, releaseFromCollector } from './cluster-finalizers.ts';
+import { finalized, isTerminating } from '../kinds/namespace.ts';
+
+const NAMESPACES = { group: '', resource: 'namespaces' };
+/** These cannot be deleted. */
+const PROTECTED = ['default', 'kube-system', 'kube-public'];
+const ATTEMPTS = 20;
+
+export interface ClusterAdmissionOptions {
+  readonly store: Store;
+  readonly table: DefinitionTable;
+  readonly logger: Logger;
+  /** The deleter works through this admission, so it comes later. */
+  deleter(): ObjectDeleter;
+}
+
+export class ClusterAdmission implements Admission {
+  readonly #options: ClusterAdmissionOptions;
+
+  constructor(options: ClusterAdmissionOptions) {
+    this.#options = options;
+  }
+
+  async beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {
+    if (!definition.isNamespaced) return;
+    const entry = await this.#namespace(namespace);
+    if (!entry) throw notFound(NAMESPACES, namespace);
+    if (!isTerminating(entry.value)) return;
+    const { message, details } = forbidden(
+      groupName(definition),
+      name,
+      `unable to create new content in namespace ${namespace} because it is being terminated`,
+    ).status;
+    throw failure(403, 'Forbidden', message ?? '', {
+      ...details,
+      causes: [
+        {
+          reason: 'NamespaceTerminating',
+          message: `namespace ${namespace} is being terminated`,
+          field: 'metadata.namespace',
+        },
+      ],
+    });
+  }
+
+  async review(): Promise<void> {
+    // A cluster's writers are not told apart.
+  }
+
+  async beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {
+    const { name } = entry.key;
+    if (definition.storage !== 'namespaces' || !PROTECTED.includes(name)) return;
+    throw forbidden(NAMESPACES, name, 'this namespace may not be deleted');
+  }
+
+  async afterWrite(definition: ResourceDefinition, { type, entry }: CommittedWrite): Promise<void> {
+    try {
+      if (definition.storage === 'services' && type === 'deleted') await this.#deleteEndpoints(entry);
+      if (definition.storage === 'namespaces' && type === 'updated' && isTerminating(entry.value)) {
+        // Later, so that the answer to the deletion shows the namespace as it stands now.
+        setImmediate(() => void this.#empty(entry.key.name));
+      }
+      // Later, for the same reason.
+      if (type === 'updated' && awaitsCollector(entry)) {
+        setImmediate(() => void this.#release(definition, entry));
+      }
+      if (definition.isNamespaced && type === 'deleted') await this.#finish(entry.key.namespace);
+    } catch (error) {
+      this.#options.logger.warn({ err: error, key: entry.key }, 'follow-up of a write failed');
+    }
+  }
+
+  async #deleteEndpoints({ key }: StoredEntry): Promise<void> {
+    const definition = this.#options.table.find('', 'v1', 'endpoints');
+    if (definition) await this.#delete(definition, key.namespace, key.name);
+  }
+
+  async #delete(definition: ResourceDefinition, namespace: string, name: string): Promise<void> {
+    const options = {
+      isDryRun: false,
+      gracePeriodSeconds: undefined,
+      uid: undefined,
+      resourceVersion: undefined,
+      propagationPolicy: '' as const,
+    };
+    try {
+      await this.#options.deleter().delete({ definition, namespace, name }, options);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code !== 404) throw error;
+    }
+  }
+
+  async #release(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {
+    try {
+      const written = await releaseFromCollector(this.#options.store, definition, entry);
+      if (written) await this.afterWrite(definition, written);
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'closed') return;
+      this.#options.logger.warn({ err: error, key: entry.key }, 'ending a deletion failed');
+    }
+  }
+
+  async #empty(namespace: string): Promise<void> {
+    try {
+      for (const definition of this.#content()) {
+        const { entries } = await this.#options.store.list({ resource: definition.storage, namespace });
+        for (const { key } of entries) await this.#delete(definition, namespace, key.name);
+      }
+      await this.#finish(namespace);
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'closed') return;
+      this.#options.logger.warn({ err: error, namespace }, 'emptying a namespace failed');
+    }
+  }
+
+  /** The kinds that live in namespaces, each storage once. */
+  #content(): ResourceDefinition[] {
+    const kinds = this.#options.table.all.filter(({ isNamespaced, respond }) => isNamespaced && !respond);
+    return kinds.filter(
+      ({ storage }, index) => kinds.findIndex((other) => other.storage === storage) === index,
+    );
+  }
+
+  /** Lets a terminating namespace go once nothing is left in it. */
+  async #finish(namespace: string): Promise<void> {
+    const { store } = this.#options;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const entry = await this.#namespace(namespace);
+      if (!entry || !isTerminating(entry.value)) return;
+      for (const { storage } of this.#content()) {
+        const { entries, remaining } = await store.list({ resource: storage, namespace }, { limit: 1 });
+        if (entries.length + remaining > 0) return;
+      }
+      try {
+        const next = finalized(entry.value);
+        const definition = this.#options.table.find('', 'v1', 'namespaces');
+        if (definition && !definition.holdsDeletion(next)) await store.delete(entry.key, entry.revision);
+        else await store.update(entry.key, next, entry.revision);
+        return;
+      } catch (error) {
+        if (!isRevisionConflict(error)) throw error;
+      }
+    }
+  }
+
+  #namespace(name: string): Promise<StoredEntry | undefined> {
+    return this.#options.store.get({ resource: 'namespaces', namespace: '', name });
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * The finalizers that `--cascade=orphan` and `--cascade=foreground` leave to a garbage collector. A cluster without one takes them away
+ * itself: else the object would wait for ever, and with it kubectl and the namespace. Dependents stay as they are.
+ */
+
+import type { Store, StoredEntry } from '../../apiserver/storage/types.ts';
+import type { CommittedWrite } from '../../apiserver/objects/admission.ts';
+import {
+  hasCollectorFinalizer,
+  withoutCollectorFinalizers,
+} from '../../apiserver/objects/collector-finalizers.ts';
+import { isRevisionConflict } from '../../apiserver/objects/object-registry.ts';
+import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { metadataOf, listField, text } from '../../apiserver/validation/metadata.ts';
+import { isFinished } from '../../apiserver/objects/write-rules.ts';
+
+const ATTEMPTS = 20;
+
+/** It is being deleted and waits for a garbage collector. */
+export function awaitsCollector({ value }: StoredEntry): boolean {
+  const metadata = metadataOf(value);
+  if (text(metadata, 'deletionTimestamp') === '') return false;
+  return hasCollectorFinalizer(listField(metadata, 'finalizers'));
+}
+
+/** Resolves with what was written; undefined: somebody else was faster. Throws `StoreError`. */
+export async function releaseFromCollector(
+  store: Store,
+  definition: ResourceDefinition,
+  { key }: StoredEntry,
+): Promise<CommittedWrite | undefined> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const entry = await store.get(key);
+    if (!entry || !awaitsCollector(entry)) return undefined;
+    const { finalizers: _held, ...metadata } = metadataOf(entry.value);
+    const left = withoutCollectorFinalizers(listField(metadataOf(entry.value), 'finalizers'));
+    const object = {
+      ...entry.value,
+      metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata,
+    };
+    try {
+      return isFinished(definition, object)
+        ? { type: 'deleted', entry: await store.delete(key, entry.revision) }
+        : { type: 'updated', entry: await store.update(key, object, entry.revision) };
+    } catch (error) {
+      if (!isRevisionConflict(error)) throw error;
+    }
+  }
+  return undefined;
+}

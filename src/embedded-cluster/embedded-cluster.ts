@@ -1,0 +1,145 @@
+/** A small Kubernetes cluster in the process: an API server over memory, for the demo and for tests. No nodes, no controllers. */
+
+import { systemClock, type Clock } from '../base/clock.ts';
+import type { JsonObject } from '../base/json.ts';
+import { systemRandom, type Random } from '../base/random.ts';
+import { silentLogger, type Logger } from '../base/logger.ts';
+import { MemoryStore } from '../apiserver/storage/memory-store.ts';
+import type { Store } from '../apiserver/storage/types.ts';
+import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
+import { withFaults, type Interceptor } from './faults.ts';
+import { builtInKinds } from './kinds/built-in-kinds.ts';
+import { ClusterAdmission } from './admission/cluster-admission.ts';
+import type { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
+import type { DefinitionTable, ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
+import { decodeObject } from '../apiserver/schema/decode.ts';
+import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apiserver/request/user.ts';
+import { startServer } from '../apiserver/http/start-server.ts';
+
+export interface EmbeddedClusterOptions {
+  /** In the kubeconfig and in logs. */
+  name: string;
+  /** Default: any free one. */
+  port?: number;
+  clock?: Clock;
+  random?: Random;
+  logger?: Logger;
+  /** Default: everything is allowed. */
+  authorizer?: Authorizer;
+  /** Bearer token that every request must carry; absent: none is asked for. */
+  token?: string;
+  /** More users, bearer token → name, for an authorizer that tells them apart. */
+  users?: Readonly<Record<string, string>>;
+  /** Events kept for watches; an older resourceVersion is answered with 410. */
+  historyLimit?: number;
+  /** Default 1 minute. */
+  bookmarkIntervalMs?: number;
+  /** Faults for tests, asked before every request. */
+  interceptor?: Interceptor;
+  /** Served besides the built-in kinds, as custom resources would be. */
+  kinds?: readonly ResourceDefinition[];
+}
+
+export interface EmbeddedCluster {
+  readonly name: string;
+  /** `http://127.0.0.1:40123` */
+  readonly url: string;
+  /** YAML text of a kubeconfig with this one cluster. */
+  readonly kubeconfig: string;
+  readonly store: Store;
+  /** Replaces the faults of the options; undefined: none. */
+  intercept(interceptor: Interceptor | undefined): void;
+  /** Resets every open connection, watches included. The server goes on. */
+  disconnect(): void;
+  /** Forgets all history: a watch or a list that resumes from before now gets 410. */
+  expireHistory(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What the server says it is; kubectl warns when it is too far from its own. */
+const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
+const USER = userNamed('admin', ['system:masters']);
+
+export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Promise<EmbeddedCluster> {
+  const logger = (options.logger ?? silentLogger).child({ cluster: options.name });
+  const authorizer = options.authorizer ?? allowEverything;
+  const { historyLimit, bookmarkIntervalMs } = options;
+  const store = new MemoryStore(historyLimit === undefined ? {} : { historyLimit });
+  const table = builtInKinds(authorizer, options.kinds);
+  const clock = options.clock ?? systemClock;
+  let interceptor = options.interceptor;
+  const server = await startServer({
+    table,
+    store,
+    clock,
+    random: options.random ?? systemRandom,
+    logger,
+    authorizer,
+    authenticate: authenticatorFor(options),
+    version: VERSION,
+    admission: (deleter) => new ClusterAdmission({ store, table, logger, deleter }),
+    bootstrap: (registry) => bootstrap(registry, table),
+    wrapListener: (serve) => withFaults(serve, () => interceptor, clock),
+    ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
+    listen: { port: options.port ?? 0 },
+  });
+  return {
+    name: options.name,
+    url: `http://${server.address}`,
+    kubeconfig: kubeconfigText(options.name, server.address, options.token),
+    store,
+    intercept: (next) => (interceptor = next),
+    disconnect: () => server.disconnect(),
+    expireHistory: async () => store.compact(await store.revision()),
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function authenticatorFor({
+  token,
+  users = {},
+}: EmbeddedClusterOptions): (credentials: Credentials) => UserInfo | undefined {
+  return ({ authorization }) => {
+    const bearer = authorization?.startsWith('Bearer ') ? authorization.slice('Bearer '.length) : undefined;
+    if (bearer !== undefined && Object.hasOwn(users, bearer)) return userNamed(users[bearer] ?? '');
+    return token === undefined || bearer === token ? USER : undefined;
+  };
+}
+
+/** JSON is YAML, and a name cannot break out of a JSON string. */
+function kubeconfigText(name: string, address: string, token: string | undefined): string {
+  const user = token === undefined ? {} : { token };
+  const lines = [
+    'apiVersion: v1',
+    'kind: Config',
+    `current-context: ${JSON.stringify(name)}`,
+    `clusters: [${JSON.stringify({ name, cluster: { server: `http://${address}` } })}]`,
+    `users: [${JSON.stringify({ name, user })}]`,
+    `contexts: [${JSON.stringify({ name, context: { cluster: name, user: name, namespace: 'default' } })}]`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
+/** What a new cluster holds. */
+async function bootstrap(registry: ObjectRegistry, table: DefinitionTable): Promise<void> {
+  const context = { user: SERVER_USER, manager: 'kube-apiserver', isDryRun: false };
+  const create = async (resource: string, namespace: string, body: JsonObject): Promise<void> => {
+    const definition = table.find('', 'v1', resource);
+    if (!definition) return;
+    const { value } = decodeObject(definition.schema, body);
+    await registry.create({ definition, namespace, name: '' }, value, context);
+  };
+  for (const name of NAMESPACES) await create('namespaces', '', { metadata: { name } });
+  await create('services', 'default', {
+    metadata: { name: 'kubernetes', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    spec: {
+      clusterIP: '10.0.0.1',
+      ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
+    },
+  });
+}

@@ -1,0 +1,128 @@
+/** Endpoints. */
+
+import { isIP } from 'node:net';
+import type { JsonObject } from '../../base/json.ts';
+import { ENDPOINTS } from '../../kube/object.ts';
+import {
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+  type FieldError,
+} from '../../apiserver/field-error.ts';
+import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { listField, objectList, text } from '../../apiserver/validation/metadata.ts';
+import { labelProblem, subdomainProblem } from '../../apiserver/validation/names.ts';
+
+export function endpoints(types: TypeTable): ResourceDefinition {
+  return defineResource({
+    ...ENDPOINTS,
+    singular: 'endpoints',
+    shortNames: ['ep'],
+    schema: types.get('Endpoints'),
+    checkName: subdomainProblem,
+    allowsCreateOnUpdate: true,
+    deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+    columns: [
+      NAME_COLUMN,
+      textColumn('Endpoints', 'Ready addresses with their ports.', addressText),
+      AGE_COLUMN,
+    ],
+    applyDefaults: (object) => {
+      for (const subset of objectList(object, 'subsets')) {
+        for (const port of objectList(subset, 'ports')) port['protocol'] ??= 'TCP';
+      }
+    },
+    validate: (object) => objectList(object, 'subsets').flatMap(subsetErrors),
+  });
+}
+
+const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+
+function subsetErrors(subset: JsonObject, index: number): FieldError[] {
+  const path = `subsets[${index}]`;
+  const addresses = objectList(subset, 'addresses');
+  const notReady = objectList(subset, 'notReadyAddresses');
+  if (addresses.length === 0 && notReady.length === 0) {
+    return [requiredValue(path, 'must specify `addresses` or `notReadyAddresses`')];
+  }
+  const ports = objectList(subset, 'ports');
+  return [
+    ...addresses.flatMap((address, at) => addressErrors(address, `${path}.addresses[${at}]`)),
+    ...notReady.flatMap((address, at) => addressErrors(address, `${path}.notReadyAddresses[${at}]`)),
+    ...ports.flatMap((port, at) => portErrors(port, `${path}.ports[${at}]`, ports.length > 1)),
+  ];
+}
+
+function addressErrors(address: JsonObject, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const ip = text(address, 'ip');
+  if (!isIP(ip)) {
+    errors.push(
+      invalidValue(`${path}.ip`, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+    );
+  }
+  const hostname = text(address, 'hostname');
+  const wrongHost = hostname === '' ? undefined : labelProblem(hostname);
+  if (wrongHost) errors.push(invalidValue(`${path}.hostname`, hostname, wrongHost));
+  const nodeName = address['nodeName'];
+  const wrongNode = typeof nodeName === 'string' ? subdomainProblem(nodeName) : undefined;
+  if (wrongNode) errors.push(invalidValue(`${path}.nodeName`, nodeName, wrongNode));
+  const why = isIP(ip) ? reservedAddress(ip) : 'must be a valid IP address';
+  if (why) errors.push(invalidValue(`${path}.ip`, ip, why));
+  return errors;
+}
+
+/** Why an address cannot be that of an endpoint. */
+export function reservedAddress(ip: string): string | undefined {
+  if (ip === '0.0.0.0' || ip === '::') return `may not be unspecified (${ip})`;
+  if (ip.startsWith('127.') || ip === '::1') return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
+  if (ip.startsWith('169.254.') || /^fe[89ab]/i.test(ip)) {
+    return 'may not be in the link-local range (169.254.0.0/16, fe80::/10)';
+  }
+  if (ip.startsWith('224.0.0.') || ip.toLowerCase().startsWith('ff02:')) {
+    return 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)';
+  }
+  return undefined;
+}
+
+function portErrors(port: JsonObject, path: string, isNameNeeded: boolean): FieldError[] {
+  const errors: FieldError[] = [];
+  const name = text(port, 'name');
+  if (name === '' && isNameNeeded) errors.push(requiredValue(`${path}.name`));
+  const wrongName = name === '' ? undefined : labelProblem(name);
+  if (wrongName) errors.push(invalidValue(`${path}.name`, name, wrongName));
+  errors.push(...portNumberErrors(port['port'], `${path}.port`));
+  const protocol = text(port, 'protocol');
+  if (!PROTOCOLS.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS));
+  return errors;
+}
+
+export function portNumberErrors(port: unknown, path: string): FieldError[] {
+  const isPort = typeof port === 'number' && port >= 1 && port <= 65535;
+  return isPort ? [] : [invalidValue(path, port ?? 0, 'must be between 1 and 65535, inclusive')];
+}
+
+const SHOWN_MAX = 3;
+
+function addressText(object: JsonObject): string {
+  const shown: string[] = [];
+  let count = 0;
+  for (const subset of objectList(object, 'subsets')) {
+    const ports = objectList(subset, 'ports');
+    const addresses = listField(subset, 'addresses').length === 0 ? [] : objectList(subset, 'addresses');
+    const suffixes = ports.length === 0 ? [''] : ports.map((port) => `:${Number(port['port'] ?? 0)}`);
+    for (const suffix of suffixes) {
+      for (const address of addresses) {
+        const ip = text(address, 'ip');
+        if (shown.length < SHOWN_MAX)
+          shown.push(suffix !== '' && isIP(ip) === 6 ? `[${ip}]${suffix}` : ip + suffix);
+        count++;
+      }
+    }
+  }
+  if (count === 0) return '<none>';
+  const list = shown.join(',');
+  return count > SHOWN_MAX ? `${list} + ${count - SHOWN_MAX} more...` : list;
+}

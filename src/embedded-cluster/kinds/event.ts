@@ -1,0 +1,210 @@
+/** Events: one storage, seen as core/v1 and as events.k8s.io/v1. */
+
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { invalidValue, requiredValue, tooLong, type FieldError } from '../../apiserver/field-error.ts';
+import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import { ageText, textColumn } from '../../apiserver/objects/table.ts';
+import { metadataOf, objectField, text } from '../../apiserver/validation/metadata.ts';
+import { subdomainProblem } from '../../apiserver/validation/names.ts';
+
+const STORAGE = 'events';
+
+export function coreEvents(types: TypeTable): ResourceDefinition {
+  return defineResource({
+    group: '',
+    version: 'v1',
+    kind: 'Event',
+    plural: 'events',
+    singular: 'event',
+    isNamespaced: true,
+    shortNames: ['ev'],
+    storage: STORAGE,
+    schema: types.get('Event'),
+    checkName: subdomainProblem,
+    allowsCreateOnUpdate: true,
+    selectableFields: selectable('involvedObject'),
+    columns: columnsOf((object) => object),
+    validate: (next, previous) => eventErrors(next, previous, 'reportingComponent'),
+  });
+}
+
+export function groupEvents(types: TypeTable): ResourceDefinition {
+  return defineResource({
+    group: 'events.k8s.io',
+    version: 'v1',
+    kind: 'Event',
+    plural: 'events',
+    singular: 'event',
+    isNamespaced: true,
+    shortNames: ['ev'],
+    storage: STORAGE,
+    schema: types.get('events.Event'),
+    checkName: subdomainProblem,
+    allowsCreateOnUpdate: true,
+    selectableFields: selectable('regarding'),
+    columns: columnsOf(toCore),
+    validate: (next, previous) => groupEventErrors(toCore(next), previous && toCore(previous)),
+    view: { validationGroup: '', toStorage: toCore, fromStorage: fromCore },
+  });
+}
+
+/** Names of fields that differ between the two views: events.k8s.io → core. */
+const RENAMED: Readonly<Record<string, string>> = {
+  reportingController: 'reportingComponent',
+  regarding: 'involvedObject',
+  note: 'message',
+  deprecatedSource: 'source',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+  deprecatedCount: 'count',
+};
+
+/** In the order and with the always-written fields of core/v1. */
+function toCore(object: JsonObject): JsonObject {
+  const core: JsonObject = {};
+  for (const key of Object.keys(object)) core[RENAMED[key] ?? key] = object[key] ?? null;
+  core['involvedObject'] ??= {};
+  core['source'] ??= {};
+  core['firstTimestamp'] ??= null;
+  core['lastTimestamp'] ??= null;
+  core['eventTime'] ??= null;
+  core['reportingComponent'] ??= '';
+  core['reportingInstance'] ??= '';
+  return core;
+}
+
+function fromCore(core: JsonObject): JsonObject {
+  const object: JsonObject = {};
+  const names = Object.fromEntries(Object.entries(RENAMED).map(([name, coreName]) => [coreName, name]));
+  for (const key of Object.keys(core)) {
+    const value = core[key] ?? null;
+    const isAlwaysWritten = [
+      'metadata',
+      'eventTime',
+      'involvedObject',
+      'source',
+      'firstTimestamp',
+      'lastTimestamp',
+    ].includes(key);
+    if (value === '' && !isAlwaysWritten) continue;
+    object[names[key] ?? key] = value;
+  }
+  return object;
+}
+
+function selectable(about: 'involvedObject' | 'regarding'): ResourceDefinition['selectableFields'] {
+  const fields: Record<string, (object: JsonObject) => string> = {};
+  for (const part of ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']) {
+    fields[`${about}.${part}`] = (object) => text(objectField(object, about), part);
+  }
+  for (const part of ['reason', 'type']) fields[part] = (object) => text(object, part);
+  const reporter = about === 'regarding' ? 'reportingController' : 'reportingComponent';
+  fields[reporter] = (object) => text(object, reporter);
+  const source = about === 'regarding' ? 'deprecatedSource' : 'source';
+  fields['source'] = (object) => text(objectField(object, source), 'component') || text(object, reporter);
+  return fields;
+}
+
+const NOTE_BYTES_MAX = 1024;
+const TEXT_BYTES_MAX = 128;
+
+/** Both arguments in the form of core/v1, whose names a real server uses here for both groups. */
+function eventErrors(event: JsonObject, previous: JsonObject | undefined, reporter: string): FieldError[] {
+  const involved = text(objectField(event, 'involvedObject'), 'namespace');
+  const own = text(metadataOf(event), 'namespace');
+  const isElsewhere = involved !== own && !(involved === '' && own === 'default');
+  const errors = isElsewhere
+    ? [invalidValue('involvedObject.namespace', involved, 'does not match event.namespace')]
+    : [];
+  if (previous || typeof event['eventTime'] !== 'string') return errors;
+  // The fields of new-style Events, which have a time in microseconds.
+  const values = { [reporter]: 'reportingComponent', reportingInstance: '', action: '', reason: '' };
+  for (const [field, name] of Object.entries(values)) {
+    const value = text(event, name || field);
+    if (value === '') errors.push(requiredValue(field));
+    if (Buffer.byteLength(value) > TEXT_BYTES_MAX) errors.push(tooLong(field, TEXT_BYTES_MAX));
+  }
+  if (Buffer.byteLength(text(event, 'message')) > NOTE_BYTES_MAX) {
+    errors.push(tooLong('message', NOTE_BYTES_MAX));
+  }
+  return errors;
+}
+
+const FIXED = ['reason', 'message', 'type', 'action', 'reportingComponent', 'reportingInstance'];
+
+function groupEventErrors(event: JsonObject, previous: JsonObject | undefined): FieldError[] {
+  const errors = eventErrors(event, previous, 'reportingController');
+  if (previous) {
+    const changed = FIXED.filter((field) => text(event, field) !== text(previous, field));
+    return [
+      ...errors,
+      ...changed.map((field) => invalidValue(field, text(event, field), 'field is immutable')),
+    ];
+  }
+  if (typeof event['eventTime'] !== 'string') errors.push(requiredValue('eventTime'));
+  const type = text(event, 'type');
+  if (type !== 'Normal' && type !== 'Warning') {
+    errors.push(invalidValue('type', '', `has invalid value: ${type}`));
+  }
+  return errors;
+}
+
+function columnsOf(asCore: (object: JsonObject) => JsonObject): ResourceDefinition['columns'] {
+  const column = (
+    name: string,
+    description: string,
+    value: (core: JsonObject, nowMs: number) => string | number,
+    priority = 0,
+  ): ResourceDefinition['columns'][number] =>
+    textColumn(name, description, (object, nowMs) => value(asCore(object), nowMs), priority);
+  return [
+    column('Last Seen', 'When it happened last.', (core, nowMs) => ageText(lastSeen(core), nowMs)),
+    column('Type', 'Normal or Warning.', (core) => text(core, 'type')),
+    column('Reason', 'A word for programs.', (core) => text(core, 'reason')),
+    column('Object', 'What it happened to.', objectText),
+    column(
+      'Subobject',
+      'The part it happened to.',
+      (core) => text(objectField(core, 'involvedObject'), 'fieldPath'),
+      1,
+    ),
+    column('Source', 'Who says so.', sourceText, 1),
+    column('Message', 'A sentence for people.', (core) => text(core, 'message').trim()),
+    column('First Seen', 'When it happened first.', (core, nowMs) => ageText(firstSeen(core), nowMs), 1),
+    column('Count', 'How often.', countOf, 1),
+    {
+      ...column('Name', 'The name of the Event.', (core) => text(metadataOf(core), 'name'), 1),
+      format: 'name',
+    },
+  ];
+}
+
+function series(core: JsonObject): JsonObject | undefined {
+  return isJsonObject(core['series']) ? core['series'] : undefined;
+}
+
+function firstSeen(core: JsonObject): string {
+  return text(core, 'firstTimestamp') || text(core, 'eventTime');
+}
+
+function lastSeen(core: JsonObject): string {
+  const repeated = series(core);
+  return (repeated && text(repeated, 'lastObservedTime')) || text(core, 'lastTimestamp') || firstSeen(core);
+}
+
+function countOf(core: JsonObject): number {
+  return Number(series(core)?.['count'] ?? core['count'] ?? 1) || 1;
+}
+
+function objectText(core: JsonObject): string {
+  const involved = objectField(core, 'involvedObject');
+  return `${text(involved, 'kind').toLowerCase()}/${text(involved, 'name')}`;
+}
+
+function sourceText(core: JsonObject): string {
+  const source = objectField(core, 'source');
+  const component = text(source, 'component') || text(core, 'reportingComponent');
+  const host = text(source, 'host') || text(core, 'reportingInstance');
+  return host === '' ? component : `${component}, ${host}`;
+}

@@ -1,0 +1,127 @@
+/** Pods, as far as a server without nodes knows them. */
+
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import { requiredValue, type FieldError } from '../../apiserver/field-error.ts';
+import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import { metadataOf, objectField, objectList, text } from '../../apiserver/validation/metadata.ts';
+import { subdomainProblem } from '../../apiserver/validation/names.ts';
+
+export function pods(types: TypeTable): ResourceDefinition {
+  const spec = (field: string) => (object: JsonObject) => text(objectField(object, 'spec'), field);
+  const status = (field: string) => (object: JsonObject) => text(objectField(object, 'status'), field);
+  return defineResource({
+    group: '',
+    version: 'v1',
+    kind: 'Pod',
+    plural: 'pods',
+    singular: 'pod',
+    isNamespaced: true,
+    shortNames: ['po'],
+    categories: ['all'],
+    schema: types.get('Pod'),
+    checkName: subdomainProblem,
+    hasStatus: true,
+    hasGeneration: true,
+    returnsDeleted: true,
+    selectableFields: {
+      'spec.nodeName': spec('nodeName'),
+      'spec.restartPolicy': spec('restartPolicy'),
+      'spec.schedulerName': spec('schedulerName'),
+      'spec.serviceAccountName': spec('serviceAccountName'),
+      'status.phase': status('phase'),
+      'status.podIP': status('podIP'),
+      'status.nominatedNodeName': status('nominatedNodeName'),
+    },
+    columns: [
+      NAME_COLUMN,
+      textColumn('Ready', 'Containers that are ready, of all.', readyText),
+      textColumn('Status', 'Where it stands.', statusText),
+      textColumn('Restarts', 'How often containers were started again.', (object) =>
+        String(restarts(object)),
+      ),
+      AGE_COLUMN,
+      textColumn('IP', 'Its address.', (object) => status('podIP')(object) || '<none>', 1),
+      textColumn('Node', 'Where it runs.', (object) => spec('nodeName')(object) || '<none>', 1),
+      textColumn(
+        'Nominated Node',
+        'Where it may run.',
+        (object) => status('nominatedNodeName')(object) || '<none>',
+        1,
+      ),
+      textColumn('Readiness Gates', 'Further conditions.', () => '<none>', 1),
+    ],
+    applyDefaults,
+    prepare: (next, previous) => {
+      if (!previous) next['status'] = { phase: 'Pending', qosClass: 'BestEffort' };
+    },
+    validate,
+    gracePeriodSeconds,
+  });
+}
+
+const GRACE_SECONDS = 30;
+
+/** Nobody runs a Pod that has no node, or that has ended: it may go at once. */
+function gracePeriodSeconds(object: JsonObject, asked: number | undefined): number {
+  const phase = text(objectField(object, 'status'), 'phase');
+  const podSpec = objectField(object, 'spec');
+  if (text(podSpec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+  return asked ?? Number(podSpec['terminationGracePeriodSeconds'] ?? GRACE_SECONDS);
+}
+
+function applyDefaults(object: JsonObject): void {
+  const spec = objectField(object, 'spec');
+  for (const container of [...objectList(spec, 'containers'), ...objectList(spec, 'initContainers')]) {
+    for (const port of objectList(container, 'ports')) port['protocol'] ??= 'TCP';
+    container['terminationMessagePath'] ??= '/dev/termination-log';
+    container['terminationMessagePolicy'] ??= 'File';
+    const image = text(container, 'image');
+    const isFixed = image.includes('@') || /:(?!latest$)[^/]+$/.test(image);
+    container['imagePullPolicy'] ??= isFixed ? 'IfNotPresent' : 'Always';
+  }
+  spec['restartPolicy'] ??= 'Always';
+  spec['terminationGracePeriodSeconds'] ??= GRACE_SECONDS;
+  spec['dnsPolicy'] ??= 'ClusterFirst';
+  spec['securityContext'] ??= {};
+  spec['schedulerName'] ??= 'default-scheduler';
+  spec['enableServiceLinks'] ??= true;
+  object['spec'] = spec;
+}
+
+function validate(object: JsonObject): FieldError[] {
+  const containers = objectList(objectField(object, 'spec'), 'containers');
+  if (containers.length === 0) return [requiredValue('spec.containers')];
+  return containers.flatMap((container, index) =>
+    ['name', 'image']
+      .filter((field) => text(container, field) === '')
+      .map((field) => requiredValue(`spec.containers[${index}].${field}`)),
+  );
+}
+
+function readyText(object: JsonObject): string {
+  const all = objectList(objectField(object, 'spec'), 'containers').length;
+  const ready = containerStatuses(object).filter((container) => container['ready'] === true).length;
+  return `${ready}/${all}`;
+}
+
+function containerStatuses(object: JsonObject): JsonObject[] {
+  return objectList(objectField(object, 'status'), 'containerStatuses');
+}
+
+function restarts(object: JsonObject): number {
+  return containerStatuses(object).reduce(
+    (sum, container) => sum + Number(container['restartCount'] ?? 0),
+    0,
+  );
+}
+
+function statusText(object: JsonObject): string {
+  if (text(metadataOf(object), 'deletionTimestamp') !== '') return 'Terminating';
+  const status = objectField(object, 'status');
+  const waiting = containerStatuses(object)
+    .map((container) => objectField(container, 'state')['waiting'])
+    .find(isJsonObject);
+  return (waiting && text(waiting, 'reason')) || text(status, 'reason') || text(status, 'phase');
+}

@@ -1,0 +1,178 @@
+/** Services. No cluster IP is allocated: nothing here routes traffic. */
+
+import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
+import { SERVICES } from '../../kube/object.ts';
+import {
+  duplicateValue,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+  type FieldError,
+} from '../../apiserver/field-error.ts';
+import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../apiserver/schema/notation.ts';
+import { AGE_COLUMN, NAME_COLUMN, textColumn } from '../../apiserver/objects/table.ts';
+import {
+  labelErrors,
+  listField,
+  objectField,
+  objectList,
+  text,
+} from '../../apiserver/validation/metadata.ts';
+import { labelProblem } from '../../apiserver/validation/names.ts';
+import { portNumberErrors } from './endpoints.ts';
+
+export function services(types: TypeTable): ResourceDefinition {
+  const schema = types.get('Service');
+  return defineResource({
+    ...SERVICES,
+    singular: 'service',
+    shortNames: ['svc'],
+    categories: ['all'],
+    schema,
+    checkName: labelProblem,
+    hasStatus: true,
+    allowsCreateOnUpdate: true,
+    returnsDeleted: true,
+    selectableFields: {
+      'spec.clusterIP': (object) => text(objectField(object, 'spec'), 'clusterIP'),
+      'spec.type': (object) => text(objectField(object, 'spec'), 'type'),
+    },
+    columns: [
+      NAME_COLUMN,
+      textColumn('Type', 'How it is reached.', (object) => text(objectField(object, 'spec'), 'type')),
+      textColumn('Cluster-IP', 'Its address in the cluster.', (object) =>
+        orNone(text(objectField(object, 'spec'), 'clusterIP')),
+      ),
+      textColumn('External-IP', 'Addresses from outside.', externalText),
+      textColumn('Port(s)', 'Ports that it offers.', portsText),
+      AGE_COLUMN,
+      textColumn('Selector', 'Labels of the Pods behind it.', selectorText, 1),
+    ],
+    applyDefaults,
+    prepare: (next, previous) => {
+      const spec = objectField(next, 'spec');
+      if (previous) keepAllocated(spec, objectField(previous, 'spec'));
+      allocate(spec);
+    },
+    validate,
+  });
+}
+
+const AFFINITY_SECONDS = 3 * 60 * 60;
+
+function applyDefaults(object: JsonObject): void {
+  const spec = objectField(object, 'spec');
+  if (text(spec, 'type') === '') spec['type'] = 'ClusterIP';
+  if (text(spec, 'sessionAffinity') === '') spec['sessionAffinity'] = 'None';
+  if (spec['sessionAffinity'] === 'ClientIP') {
+    spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: AFFINITY_SECONDS } };
+  }
+  if (spec['type'] !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster';
+  for (const port of objectList(spec, 'ports')) {
+    if (text(port, 'protocol') === '') port['protocol'] = 'TCP';
+    if (!port['targetPort']) port['targetPort'] = port['port'] ?? 0;
+  }
+  object['spec'] = spec;
+}
+
+const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];
+
+/** Who writes a Service without them does not take them away. */
+function keepAllocated(spec: JsonObject, previous: JsonObject): void {
+  if ([spec, previous].some((one) => text(one, 'type') === 'ExternalName')) return;
+  for (const field of ALLOCATED) {
+    const isUnset = text(spec, field) === '' && listField(spec, field).length === 0;
+    const had = previous[field];
+    if (isUnset && had !== undefined) spec[field] = cloneJson(had);
+  }
+}
+
+/** A headless Service is so in both fields, and every Service has a family. */
+function allocate(spec: JsonObject): void {
+  if (text(spec, 'type') === 'ExternalName') return;
+  const clusterIp = text(spec, 'clusterIP');
+  if (clusterIp !== '' && listField(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [clusterIp];
+  // Somebody else writes the addresses of a headless Service without a selector: of both families.
+  const isOpen = clusterIp === 'None' && Object.keys(objectField(spec, 'selector')).length === 0;
+  if (listField(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = isOpen ? ['IPv4', 'IPv6'] : ['IPv4'];
+  spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack';
+}
+
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
+
+function validate(object: JsonObject): FieldError[] {
+  const spec = objectField(object, 'spec');
+  const type = text(spec, 'type');
+  const ports = objectList(spec, 'ports');
+  const errors: FieldError[] = [];
+  const isHeadless = text(spec, 'clusterIP') === 'None';
+  if (ports.length === 0 && !isHeadless && type !== 'ExternalName') errors.push(requiredValue('spec.ports'));
+  const names = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    errors.push(...portErrors(port, `spec.ports[${index}]`, { isNameNeeded: ports.length > 1, names }));
+  }
+  errors.push(...labelErrors(objectField(spec, 'selector'), 'spec.selector'));
+  if (!['ClientIP', 'None'].includes(text(spec, 'sessionAffinity'))) {
+    errors.push(
+      unsupportedValue('spec.sessionAffinity', text(spec, 'sessionAffinity'), ['ClientIP', 'None']),
+    );
+  }
+  if (!TYPES.includes(type)) errors.push(unsupportedValue('spec.type', type, TYPES));
+  return errors;
+}
+
+function portErrors(
+  port: JsonObject,
+  path: string,
+  { isNameNeeded, names }: { isNameNeeded: boolean; names: Set<string> },
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const name = text(port, 'name');
+  if (name === '' && isNameNeeded) errors.push(requiredValue(`${path}.name`));
+  const wrong = name === '' ? undefined : labelProblem(name);
+  if (wrong) errors.push(invalidValue(`${path}.name`, name, wrong));
+  if (name !== '' && names.has(name)) errors.push(duplicateValue(`${path}.name`, name));
+  names.add(name);
+  errors.push(...portNumberErrors(port['port'], `${path}.port`));
+  if (typeof port['targetPort'] === 'number') {
+    errors.push(...portNumberErrors(port['targetPort'], `${path}.targetPort`));
+  }
+  const protocol = text(port, 'protocol');
+  if (!PROTOCOLS.includes(protocol)) errors.push(unsupportedValue(`${path}.protocol`, protocol, PROTOCOLS));
+  return errors;
+}
+
+function orNone(value: string): string {
+  return value === '' ? '<none>' : value;
+}
+
+function externalText(object: JsonObject): string {
+  const spec = objectField(object, 'spec');
+  if (text(spec, 'type') === 'ExternalName') return text(spec, 'externalName');
+  const balancer = objectField(objectField(object, 'status'), 'loadBalancer');
+  const ingress = objectList(balancer, 'ingress').map(
+    (entry) => text(entry, 'ip') || text(entry, 'hostname'),
+  );
+  return orNone([...ingress, ...listField(spec, 'externalIPs').map(String)].join(','));
+}
+
+function portsText(object: JsonObject): string {
+  const ports = objectList(objectField(object, 'spec'), 'ports').map((port) => {
+    const node = port['nodePort'] ? `:${Number(port['nodePort'])}` : '';
+    return `${Number(port['port'] ?? 0)}${node}/${text(port, 'protocol')}`;
+  });
+  return orNone(ports.join(','));
+}
+
+export function selectorText(object: JsonObject): string {
+  const selector = objectField(object, 'spec')['selector'];
+  if (!isJsonObject(selector)) return '<none>';
+  return orNone(
+    Object.keys(selector)
+      .sort()
+      .map((key) => `${key}=${text(selector, key)}`)
+      .join(','),
+  );
+}

@@ -1,0 +1,239 @@
+/** One API server, spoken to in raw JSON. */
+
+import type { KubeObject, NamespacedName, Resource } from '../object.ts';
+import { StatusError } from '../status-error.ts';
+import { backoffDelayMs } from '../../base/backoff.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { boundedRetryAfterMs } from '../../base/retry.ts';
+import type { ServerAccess } from '../access.ts';
+import { asList, asObject, checkDeletion } from './answers.ts';
+import type { HttpRequest, HttpResponse } from './exchange.ts';
+import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
+import { responseError } from './response-error.ts';
+import { createTransport, type RequestMetrics, type Transport } from './transport.ts';
+import {
+  MalformedAnswerError,
+  type ClusterName,
+  type DeletePreconditions,
+  type ListOptions,
+  type ObjectList,
+  type PatchType,
+  type RequestOptions,
+  type WatchClient,
+  type WatchHandler,
+  type WatchOptions,
+  type WriteOptions,
+} from '../types.ts';
+import { WatchStream } from '../informer/watch-stream.ts';
+
+export interface ClientOptions {
+  cluster: ClusterName;
+  access: ServerAccess;
+  clock: Clock;
+  metrics: RequestMetrics;
+  /** `endpoint-syncer/1.2.3`. */
+  userAgent: string;
+  /** Connections for everything but watches. Default 16. */
+  connections?: number;
+  /** Default 64 MiB. */
+  responseBytesMax?: number;
+}
+
+const TIMEOUT_MS = 30_000;
+/** Attempts of a read while the server answers 429 or 503. */
+const READ_ATTEMPTS_MAX = 4;
+const READ_RETRY_BASE_MS = 500;
+const READ_RETRY_MAX_MS = 4000;
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+};
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+
+/** A client on pooled connections. It opens none before the first request. */
+export function createClient(options: ClientOptions): WatchClient {
+  return new RestClient(options.cluster, createTransport(options), options.clock);
+}
+
+class RestClient implements WatchClient {
+  readonly cluster: ClusterName;
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+
+  constructor(cluster: ClusterName, transport: Transport, clock: Clock) {
+    this.cluster = cluster;
+    this.#transport = transport;
+    this.#clock = clock;
+  }
+
+  async get(resource: Resource, key: NamespacedName, options: RequestOptions = {}): Promise<KubeObject> {
+    const path = objectPath(resource, key.namespace, key.name);
+    return asObject(await this.#read({ method: 'GET', path, options }), { resource, key, isStored: true });
+  }
+
+  async list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
+    const query = queryString({
+      limit: options.limit,
+      continue: options.continueToken,
+      resourceVersion: options.resourceVersion,
+      labelSelector: options.labelSelector,
+    });
+    const path = collectionPath(resource, options.namespace ?? '') + query;
+    const accept = options.isMetadataOnly === true ? METADATA_LIST : 'application/json';
+    return asList(await this.#read({ method: 'GET', path, options, accept, isBulky: true }), resource);
+  }
+
+  async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
+    const { namespace = '', name } = object.metadata;
+    const path = namespacePath(resource, namespace) + writeQuery(options);
+    const answer = await this.#send({ method: 'POST', path, body: object, options });
+    return asObject(answer, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+  }
+
+  async update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
+    const { namespace = '', name } = object.metadata;
+    const path = objectPath(resource, namespace, name) + writeQuery(options);
+    const answer = await this.#send({ method: 'PUT', path, body: object, options });
+    return asObject(answer, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+  }
+
+  async patch(
+    resource: Resource,
+    key: NamespacedName,
+    patch: { type: PatchType; body: JsonValue },
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
+    const path = objectPath(resource, key.namespace, key.name) + writeQuery(options);
+    const contentType = CONTENT_TYPES[patch.type];
+    const answer = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
+    return asObject(answer, { resource, key, isStored: options.isDryRun !== true });
+  }
+
+  async delete(
+    resource: Resource,
+    key: NamespacedName,
+    preconditions: DeletePreconditions,
+    options: WriteOptions = {},
+  ): Promise<void> {
+    const path = objectPath(resource, key.namespace, key.name) + writeQuery(options);
+    const body: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' };
+    if (preconditions.uid !== undefined || preconditions.resourceVersion !== undefined) {
+      body['preconditions'] = { ...preconditions };
+    }
+    const answer = await this.#send({ method: 'DELETE', path, body, options });
+    checkDeletion(answer, { resource, key, isStored: options.isDryRun !== true });
+  }
+
+  async request(
+    method: string,
+    path: string,
+    body?: JsonValue,
+    options: RequestOptions = {},
+  ): Promise<JsonValue> {
+    const call: Call = { method, path, options, ...(body === undefined ? {} : { body }) };
+    return await (method === 'GET' ? this.#read(call) : this.#send(call));
+  }
+
+  async watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void> {
+    const query = queryString({
+      watch: '1',
+      allowWatchBookmarks: 'true',
+      resourceVersion: options.resourceVersion,
+      timeoutSeconds: options.timeoutSeconds,
+      labelSelector: options.labelSelector,
+    });
+    const path = collectionPath(resource, options.namespace ?? '') + query;
+    const accept = options.isMetadataOnly === true ? METADATA : 'application/json';
+    const stream = new WatchStream(handler);
+    const call: Call = { method: 'GET', path, options, accept };
+    const response = await this.#transport.send({ ...httpRequest(call), stream });
+    if (response.status > 299) throw this.#refusal(response, call);
+    stream.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transport[Symbol.asyncDispose]();
+  }
+
+  /** Repeats a read while the server answers 429 or 503 and the deadline allows it. */
+  async #read(call: Call): Promise<JsonValue> {
+    const { options } = call;
+    const deadlineMs = this.#clock.monotonicMs() + (options.timeoutMs ?? TIMEOUT_MS);
+    for (let attempt = 1; ; attempt++) {
+      const leftMs = Math.max(1, Math.ceil(deadlineMs - this.#clock.monotonicMs()));
+      try {
+        return await this.#send({ ...call, options: { ...options, timeoutMs: leftMs } });
+      } catch (error) {
+        if (!isOverloaded(error) || options.isRetried === false || attempt >= READ_ATTEMPTS_MAX) throw error;
+        const backoffMs = backoffDelayMs(attempt - 1, READ_RETRY_BASE_MS, READ_RETRY_MAX_MS);
+        const delayMs = boundedRetryAfterMs(backoffMs, error.retryAfterMs ?? 0);
+        if (this.#clock.monotonicMs() + delayMs >= deadlineMs) throw error;
+        await this.#pause(delayMs, options.signal);
+      }
+    }
+  }
+
+  async #send(call: Call): Promise<JsonValue> {
+    const response = await this.#transport.send(httpRequest(call));
+    if (response.status > 299) throw this.#refusal(response, call);
+    const text = response.body.toString('utf8');
+    if (text === '') return null;
+    try {
+      return JSON.parse(text) as JsonValue; // JSON text is a JSON value
+    } catch (cause) {
+      const excerpt = JSON.stringify(text.slice(0, 80));
+      throw new MalformedAnswerError(`the answer to ${this.#what(call)} is not JSON: ${excerpt}`, { cause });
+    }
+  }
+
+  #refusal({ status, headers, body }: HttpResponse, call: Call): StatusError {
+    return responseError(
+      { status, headers, text: body.toString('utf8') },
+      this.#what(call),
+      this.#clock.now(),
+    );
+  }
+
+  #what({ method, path }: Call): string {
+    return `${method} ${this.#transport.host}${path}`;
+  }
+
+  async #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    await sleep(this.#clock, delayMs, signal ?? new AbortController().signal);
+    signal?.throwIfAborted();
+  }
+}
+
+/** One API request, before it is HTTP. */
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly isBulky?: boolean;
+  readonly options: RequestOptions;
+}
+
+function httpRequest({ options, body, ...call }: Call): HttpRequest {
+  return {
+    ...call,
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.beforeSend === undefined ? {} : { beforeSend: options.beforeSend }),
+  };
+}
+
+function isOverloaded(error: unknown): error is StatusError {
+  return error instanceof StatusError && (error.code === 429 || error.code === 503);
+}
+
+function writeQuery({
+  fieldManager,
+  isDryRun = false,
+}: Pick<WriteOptions, 'fieldManager' | 'isDryRun'>): string {
+  return queryString({ fieldManager, dryRun: isDryRun ? 'All' : undefined });
+}

@@ -1,0 +1,173 @@
+/** One HTTP request and its response: collects or forwards the body, enforces the deadline, settles exactly once. */
+
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { transportError } from './transport-error.ts';
+import { TransportError } from '../types.ts';
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Starts with `/`; the base path of the server is put before it. */
+  readonly path: string;
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly accept?: string;
+  /** The response may be large: over a network, compression is requested. */
+  readonly isBulky?: boolean;
+  readonly signal?: AbortSignal;
+  /** Until the complete response has arrived; for a stream, its headers. */
+  readonly timeoutMs: number;
+  /** Called when a connection is free and nothing has been sent yet; when it throws, nothing is. */
+  readonly beforeSend?: () => void;
+  /** Makes it a stream: a successful response is passed here chunk by chunk, unbounded in size and time. */
+  readonly stream?: StreamHandler;
+}
+
+export interface StreamHandler {
+  /** The response is a success; chunks follow. */
+  started(): void;
+  /** May throw: that ends the stream with this very error. */
+  chunk(chunk: Buffer): void;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Empty for a stream that was a success. */
+  readonly body: Buffer;
+}
+
+export interface ExchangeLimits {
+  readonly clock: Clock;
+  readonly host: string;
+  readonly responseBytesMax: number;
+}
+
+interface Settle {
+  resolve(response: HttpResponse): void;
+  reject(error: unknown): void;
+}
+
+/** Error responses of streams are short. */
+const ERROR_BODY_BYTES_MAX = 1024 * 1024;
+
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #request: HttpRequest;
+  readonly #limits: ExchangeLimits;
+  readonly #settle: Settle;
+  readonly #timer: Timer;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isSettled = false;
+  #isStreaming = false;
+  #status = 0;
+  #headers: IncomingHttpHeaders = {};
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(request: HttpRequest, limits: ExchangeLimits, settle: Settle) {
+    this.#request = request;
+    this.#limits = limits;
+    this.#settle = settle;
+    this.#timer = limits.clock.schedule(request.timeoutMs, () => this.#timedOut());
+    const { signal } = request;
+    if (signal === undefined) return;
+    if (signal.aborted) this.#stop(signal.reason);
+    else signal.addEventListener('abort', this.#aborted, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It was cancelled while it waited for a connection, and nothing of it has been sent.
+    if (this.#isSettled) {
+      controller.abort(new Error('cancelled'));
+      return;
+    }
+    try {
+      this.#request.beforeSend?.();
+    } catch (error) {
+      this.#stop(error);
+    }
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return; // informational
+    this.#status = status;
+    this.#headers = headers;
+    const { stream } = this.#request;
+    if (stream === undefined || status > 299) return;
+    this.#isStreaming = true;
+    this.#timer.cancel();
+    stream.started();
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isSettled) return;
+    if (this.#isStreaming) {
+      this.#passOn(chunk);
+      return;
+    }
+    this.#bytes += chunk.length;
+    const { responseBytesMax } = this.#limits;
+    const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
+    if (this.#bytes > limit) this.#stop(new AnswerTooLargeError(this.#what(), limit));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (!this.#finish()) return;
+    const [first] = this.#chunks;
+    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    this.#settle.resolve({ status: this.#status, headers: this.#headers, body });
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error);
+  }
+
+  /** There was no response, or it was cut off. */
+  fail(error: unknown): void {
+    if (this.#finish()) this.#settle.reject(transportError(error, this.#what()));
+  }
+
+  readonly #aborted = (): void => this.#stop(this.#request.signal?.reason);
+
+  #passOn(chunk: Buffer): void {
+    try {
+      this.#request.stream?.chunk(chunk);
+    } catch (error) {
+      this.#stop(error);
+    }
+  }
+
+  #timedOut(): void {
+    this.#stop(new TransportError(`${this.#what()} took more than ${this.#request.timeoutMs} ms`));
+  }
+
+  /** Ends the exchange from this side with this error. */
+  #stop(error: unknown): void {
+    if (!this.#finish()) return;
+    this.#settle.reject(error);
+    this.#controller?.abort(new Error('cancelled'));
+  }
+
+  /** True the first time. */
+  #finish(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    this.#timer.cancel();
+    this.#request.signal?.removeEventListener('abort', this.#aborted);
+    return true;
+  }
+
+  #what(): string {
+    return `${this.#request.method} ${this.#limits.host}${this.#request.path}`;
+  }
+}
+
+/** The response is larger than the limit; a list may ask for smaller pages. */
+export class AnswerTooLargeError extends TransportError {
+  constructor(what: string, bytesMax: number) {
+    super(`the response to ${what} is larger than ${bytesMax} bytes`);
+  }
+}

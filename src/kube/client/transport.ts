@@ -1,0 +1,182 @@
+/** HTTP to one API server: pooled keep-alive connections, deadlines, size limits, credentials. Knows nothing of Kubernetes objects. */
+
+import { promisify } from 'node:util';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../base/clock.ts';
+import type { RequestHeaders, ServerAccess } from '../access.ts';
+import { createConnector } from './connector.ts';
+import { transportError } from './transport-error.ts';
+import { Pool } from './undici-parts.ts';
+import { Exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from './exchange.ts';
+
+/** `code` is the HTTP status, or `<error>` when no answer came: client-go's words. */
+export interface RequestMetrics {
+  requested(method: string, code: string, seconds: number): void;
+}
+
+export interface Transport {
+  /** Resolves with any HTTP answer. Rejects with `TransportError`, or with the reason of the signal. */
+  send(request: HttpRequest): Promise<HttpResponse>;
+  /** `host:port`, for metrics and messages. */
+  readonly host: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface TransportOptions {
+  access: ServerAccess;
+  clock: Clock;
+  metrics: RequestMetrics;
+  userAgent: string;
+  /** Connections for everything but watches. Default 16. */
+  connections?: number;
+  /** Default 64 MiB. */
+  responseBytesMax?: number;
+}
+
+/** A watch keeps its connection; there are fewer informers than this. */
+const WATCH_CONNECTIONS_MAX = 128;
+/** Go's servers close an idle connection after 90 s or more: never reuse one that may be closing. */
+const IDLE_CONNECTION_MS = 60_000;
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
+
+export function createTransport(options: TransportOptions): Transport {
+  return new PooledTransport(options);
+}
+
+class PooledTransport implements Transport {
+  readonly host: string;
+  readonly #options: TransportOptions;
+  readonly #basePath: string;
+  /** On the same machine compression costs more than it saves. */
+  readonly #isLocal: boolean;
+  readonly #limits: ExchangeLimits;
+  /** Requests and watches use separate pools, so that neither starves the other. */
+  #requests: Dispatcher | undefined;
+  #watches: Dispatcher | undefined;
+  #isClosed = false;
+
+  constructor(options: TransportOptions) {
+    const url = new URL(options.access.server);
+    this.host = url.host;
+    this.#options = options;
+    this.#isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
+    this.#limits = {
+      clock: options.clock,
+      host: url.host,
+      responseBytesMax: options.responseBytesMax ?? RESPONSE_BYTES_MAX,
+    };
+    this.#basePath = url.pathname === '/' ? '' : url.pathname.replace(/\/+$/, '');
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const { clock, metrics } = this.#options;
+    const startedMs = clock.monotonicMs();
+    let isRecorded = false;
+    const record = (code: string): void => {
+      if (!isRecorded) metrics.requested(request.method, code, (clock.monotonicMs() - startedMs) / 1000);
+      isRecorded = true;
+    };
+    try {
+      const response = await this.#sendWithCredentials(recordStart(request, () => record('200')));
+      record(String(response.status));
+      return await this.#unpack(response);
+    } catch (error) {
+      record('<error>');
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([this.#requests?.destroy(), this.#watches?.destroy()]);
+  }
+
+  /** A rejected credential is renewed and the request sent once more: after 401 the server has done nothing, so this is safe for writes too. */
+  async #sendWithCredentials(request: HttpRequest): Promise<HttpResponse> {
+    const { credentials } = this.#options.access;
+    const first = credentials.headers();
+    const response = await this.#exchange(request, first instanceof Promise ? await first : first);
+    if (response.status !== 401 || !credentials.invalidate()) return response;
+    this.#renewConnections(); // a client certificate belongs to a connection
+    return await this.#exchange(request, await credentials.headers());
+  }
+
+  #exchange(request: HttpRequest, credentials: RequestHeaders): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(request, this.#limits, { resolve, reject });
+      try {
+        this.#poolFor(request).dispatch(
+          {
+            path: this.#basePath + request.path,
+            method: request.method,
+            body: request.body ?? null,
+            headers: this.#headers(request, credentials),
+            // One deadline for the whole exchange replaces the pool's own timers.
+            headersTimeout: 0,
+            bodyTimeout: 0,
+          },
+          exchange,
+        );
+      } catch (error) {
+        exchange.fail(error);
+      }
+    });
+  }
+
+  #headers(request: HttpRequest, credentials: RequestHeaders): Record<string, string> {
+    const headers: Record<string, string> = {
+      accept: request.accept ?? 'application/json',
+      'user-agent': this.#options.userAgent,
+      ...credentials,
+    };
+    if (request.isBulky === true && !this.#isLocal) headers['accept-encoding'] = 'gzip';
+    if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
+    return headers;
+  }
+
+  async #unpack(response: HttpResponse): Promise<HttpResponse> {
+    if (response.headers['content-encoding'] !== 'gzip') return response;
+    const { gunzip } = await import('node:zlib');
+    try {
+      const maxOutputLength = this.#limits.responseBytesMax;
+      return { ...response, body: await promisify(gunzip)(response.body, { maxOutputLength }) };
+    } catch (error) {
+      throw transportError(error, `a compressed request to ${this.host}`);
+    }
+  }
+
+  #poolFor(request: HttpRequest): Dispatcher {
+    if (this.#isClosed) throw new Error('this client is closed');
+    if (request.stream !== undefined) return (this.#watches ??= this.#open(WATCH_CONNECTIONS_MAX));
+    return (this.#requests ??= this.#open(this.#options.connections ?? 16));
+  }
+
+  #open(connections: number): Dispatcher {
+    return new Pool(new URL(this.#options.access.server).origin, {
+      connections,
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      connect: createConnector(this.#options.access),
+    });
+  }
+
+  /** Lets requests in flight finish; new ones open new connections. */
+  #renewConnections(): void {
+    const pools = [this.#requests, this.#watches];
+    this.#requests = undefined;
+    this.#watches = undefined;
+    for (const pool of pools) void pool?.close().catch(() => undefined); // an old pool closes on its own
+  }
+}
+
+/** A stream counts when it starts: it is meant to last. */
+function recordStart(request: HttpRequest, onStart: () => void): HttpRequest {
+  const { stream } = request;
+  if (stream === undefined) return request;
+  const started = (): void => {
+    onStart();
+    stream.started();
+  };
+  return { ...request, stream: { started, chunk: (chunk) => stream.chunk(chunk) } };
+}

@@ -1,0 +1,141 @@
+/** The credentials that the user entry of a kubeconfig stands for. */
+
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { TerminalError } from '../../base/errors.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
+import { textOf } from './kubeconfig-file.ts';
+import { pluginCredentials, type UserEntry } from './plugin-credentials.ts';
+import { TransportError } from '../types.ts';
+
+/** Kubelets renew projected tokens long before they expire; client-go looks every minute too. */
+const TOKEN_FILE_LIFE_MS = 60_000;
+
+/** Reads every file once, so that a wrong path is an error now. Throws `TerminalError`. */
+export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
+  const { user } = entry;
+  const impersonation = impersonationHeaders(user);
+  const certificate = certificateSource(entry);
+  const tokenFile = textOf(user, 'tokenFile') ?? textOf(user, 'token-file');
+  if (tokenFile !== undefined)
+    return { certificate, ...tokenFileSource(tokenFile, entry, impersonation, clock) };
+  const fixed = fixedAuthorization(user);
+  if (fixed !== undefined) {
+    return fixedSource({ authorization: fixed, ...impersonation }, certificate);
+  }
+  if (isJsonObject(user['exec']) || isJsonObject(user['auth-provider'])) {
+    return pluginCredentials({ entry, clock, impersonation, certificate });
+  }
+  return fixedSource(impersonation, certificate);
+}
+
+function fixedSource(headers: RequestHeaders, certificate: Credentials['certificate']): Credentials {
+  // A new connection reads a renewed certificate file; nothing else here can be renewed.
+  return { headers: () => headers, certificate, invalidate: () => false };
+}
+
+function fixedAuthorization(user: JsonObject): string | undefined {
+  const token = textOf(user, 'token')?.trim();
+  if (token !== undefined) return `Bearer ${token}`;
+  const username = textOf(user, 'username');
+  if (username === undefined) return undefined;
+  const password = textOf(user, 'password') ?? '';
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
+function tokenFileSource(
+  path: string,
+  entry: UserEntry,
+  ...[impersonation, clock]: [RequestHeaders, Clock]
+): Pick<Credentials, 'headers' | 'invalidate'> {
+  let headers = tokenHeaders(
+    readTextFile(path, `users[${entry.name}].tokenFile`, entry.source),
+    impersonation,
+  );
+  let readAtMs = clock.monotonicMs();
+  const reread = (): boolean => {
+    readAtMs = clock.monotonicMs();
+    try {
+      const next = tokenHeaders(readFileSync(path, 'utf8'), impersonation);
+      const isNew = next['authorization'] !== headers['authorization'];
+      headers = next;
+      return isNew;
+    } catch {
+      return false; // the last token may still be valid; if it is not, the server answers 401
+    }
+  };
+  return {
+    headers() {
+      if (clock.monotonicMs() - readAtMs > TOKEN_FILE_LIFE_MS) reread();
+      return headers;
+    },
+    invalidate: reread,
+  };
+}
+
+function tokenHeaders(token: string, impersonation: RequestHeaders): RequestHeaders {
+  return { authorization: `Bearer ${token.trim()}`, ...impersonation };
+}
+
+function certificateSource(entry: UserEntry): Credentials['certificate'] {
+  const { user, name, source } = entry;
+  const read = (key: string): string | Buffer | undefined => {
+    const data = textOf(user, `${key}-data`);
+    if (data !== undefined) return Buffer.from(data, 'base64');
+    const path = textOf(user, key);
+    return path === undefined ? undefined : readTextFile(path, `users[${name}].${key}`, source);
+  };
+  const both = (): ClientCertificate | undefined => {
+    const [cert, key] = [read('client-certificate'), read('client-key')];
+    if (cert === undefined && key === undefined) return undefined;
+    if (cert === undefined || key === undefined) {
+      const missing = cert === undefined ? 'client-certificate' : 'client-key';
+      throw new TerminalError(`${source}: users[${name}] has no ${missing} beside its other half`);
+    }
+    return { cert, key };
+  };
+  const first = both();
+  if (first === undefined) return () => undefined;
+  checkPair(first, `${source}: users[${name}]`);
+  return () => {
+    try {
+      return both();
+    } catch (cause) {
+      throw new TransportError(cause instanceof Error ? cause.message : String(cause), { cause });
+    }
+  };
+}
+
+function checkPair(pair: ClientCertificate, what: string): void {
+  try {
+    createSecureContext(pair);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TerminalError(
+      `${what}: client-certificate and client-key are no certificate and its key in PEM: ${why}`,
+      { cause },
+    );
+  }
+}
+
+function impersonationHeaders(user: JsonObject): RequestHeaders {
+  const headers: Record<string, string> = {};
+  const as = textOf(user, 'as');
+  if (as === undefined) return headers;
+  headers['impersonate-user'] = as;
+  const uid = textOf(user, 'as-uid');
+  if (uid !== undefined) headers['impersonate-uid'] = uid;
+  return headers;
+}
+
+/** Throws `TerminalError`, which names the entry of the kubeconfig and the file. */
+export function readTextFile(path: string, entry: string, source: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TerminalError(`${source}: ${entry} names a file that cannot be read: ${why}`, { cause });
+  }
+}

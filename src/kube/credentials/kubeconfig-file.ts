@@ -1,0 +1,144 @@
+/** The text of kubeconfigs, several of them merged as kubectl does: what comes first wins. */
+
+import { isAbsolute, join } from 'node:path';
+import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
+import { parse, YAMLParseError } from 'yaml';
+import { TerminalError } from '../../base/errors.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
+
+export interface Kubeconfig {
+  /** For messages: the file, or the Secret. */
+  readonly source: string;
+  readonly currentContext: string;
+  readonly clusters: readonly JsonObject[];
+  readonly users: readonly JsonObject[];
+  readonly contexts: readonly JsonObject[];
+}
+
+/** What one context selects. */
+export interface SelectedContext {
+  readonly source: string;
+  readonly context: string;
+  readonly namespace: string;
+  readonly cluster: Cluster;
+  readonly userName: string;
+  readonly user: JsonObject;
+}
+
+const CLUSTER_PATHS = ['certificate-authority'];
+const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file'];
+
+/** `folder` is what relative paths are relative to. Throws `TerminalError`. */
+export function parseKubeconfig(text: string, source: string, folder: string): Kubeconfig {
+  let document: unknown;
+  try {
+    // Scalars stay text: a token of digits is no number.
+    document = parse(text, { schema: 'failsafe', customTags: ['null', 'bool'] });
+  } catch (error) {
+    throw new TerminalError(`${source} is not YAML${whereIn(error)}`);
+  }
+  if (!isJsonObject(document)) throw new TerminalError(`${source} is not a kubeconfig: it holds no mapping`);
+  const entries = (key: string): JsonObject[] => {
+    const list = document[key] ?? [];
+    if (!Array.isArray(list)) throw new TerminalError(`${source} is not a kubeconfig: ${key} is not a list`);
+    return list.filter(isJsonObject);
+  };
+  return {
+    source,
+    currentContext: textOf(document, 'current-context') ?? '',
+    clusters: entries('clusters').map((entry) => absolute(entry, 'cluster', CLUSTER_PATHS, folder)),
+    users: entries('users')
+      .map((entry) => absolute(entry, 'user', USER_PATHS, folder))
+      .map((entry) => absoluteCommand(entry, folder)),
+    contexts: entries('contexts'),
+  };
+}
+
+/** Where the text breaks, and no more: the parser's own words show the text, which may be a token. */
+function whereIn(error: unknown): string {
+  if (!(error instanceof YAMLParseError)) return '';
+  const [start] = error.linePos ?? [];
+  return start ? `: line ${start.line}, column ${start.col}` : '';
+}
+
+export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
+  return {
+    source: files.map(({ source }) => source).join(', '),
+    currentContext: files.find(({ currentContext }) => currentContext !== '')?.currentContext ?? '',
+    clusters: files.flatMap(({ clusters }) => clusters),
+    users: files.flatMap(({ users }) => users),
+    contexts: files.flatMap(({ contexts }) => contexts),
+  };
+}
+
+/** '' selects the current context. Throws `TerminalError`, which lists what there is. */
+export function selectContext(config: Kubeconfig, wanted: string): SelectedContext {
+  const { source } = config;
+  const name = wanted === '' ? config.currentContext : wanted;
+  if (name === '') {
+    throw new TerminalError(`${source} has no current-context; choose one of: ${namesOf(config.contexts)}`);
+  }
+  const rawContext = find(config.contexts, name, 'context', source);
+  const context = usable(() => newContexts([rawContext]), `context ${name}`, source);
+  const rawCluster = find(config.clusters, context.cluster, 'cluster', source);
+  const user = context.user === undefined ? {} : find(config.users, context.user, 'user', source)['user'];
+  return {
+    source,
+    context: name,
+    namespace: context.namespace ?? '',
+    cluster: usable(() => newClusters([rawCluster]), `cluster ${context.cluster}`, source),
+    userName: context.user ?? '',
+    user: isJsonObject(user) ? user : {},
+  };
+}
+
+function find(entries: readonly JsonObject[], name: string, kind: string, source: string): JsonObject {
+  const found = entries.find((entry) => entry['name'] === name);
+  if (found !== undefined) return found;
+  throw new TerminalError(`${source} has no ${kind} ${JSON.stringify(name)}; there are: ${namesOf(entries)}`);
+}
+
+function namesOf(entries: readonly JsonObject[]): string {
+  const names = entries.map((entry) => textOf(entry, 'name') ?? '(one without a name)');
+  return names.length === 0 ? 'none' : names.slice(0, 20).join(', ');
+}
+
+/** client-node's readers throw plain errors about the entry that they are given. */
+function usable<T>(read: () => T[], what: string, source: string): T {
+  try {
+    const [entry] = read();
+    if (entry !== undefined) return entry;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^\w+\[0\]\.?/, '') : String(cause);
+    throw new TerminalError(`${source}: ${what} is unusable: ${why}`, { cause });
+  }
+  throw new TerminalError(`${source}: ${what} is unusable`);
+}
+
+/** Paths in a kubeconfig are relative to the folder that it is in. */
+function absolute(entry: JsonObject, part: string, keys: readonly string[], folder: string): JsonObject {
+  const inner = entry[part];
+  if (!isJsonObject(inner)) return entry;
+  const copy: JsonObject = { ...inner };
+  for (const key of keys) {
+    const path = textOf(inner, key);
+    if (path !== undefined && !isAbsolute(path)) copy[key] = join(folder, path);
+  }
+  return { ...entry, [part]: copy };
+}
+
+/** A plugin with a slash in its name is a path too; without one it is looked up in PATH. */
+function absoluteCommand(entry: JsonObject, folder: string): JsonObject {
+  const user = entry['user'];
+  const exec = isJsonObject(user) ? user['exec'] : undefined;
+  if (!isJsonObject(user) || !isJsonObject(exec)) return entry;
+  const command = textOf(exec, 'command');
+  if (command === undefined || !command.includes('/') || isAbsolute(command)) return entry;
+  return { ...entry, user: { ...user, exec: { ...exec, command: join(folder, command) } } };
+}
+
+/** A string of an entry, undefined when it is missing or empty. */
+export function textOf(object: JsonObject, key: string): string | undefined {
+  const value = ownValue(object, key);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

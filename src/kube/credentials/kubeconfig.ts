@@ -1,0 +1,221 @@
+/** From a kubeconfig, a Secret that holds one, or the Pod's own service account to an API server that can be spoken to. */
+
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import type { Cluster } from './client-node-parts.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { SECRETS } from '../object.ts';
+import { StatusError } from '../status-error.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+import type { ServerAccess, ServerTrust } from '../access.ts';
+import { createCredentials, readTextFile } from './credentials.ts';
+import { inClusterAccess, isInCluster, SERVICE_ACCOUNT_FOLDER, type Environment } from './in-cluster.ts';
+import {
+  mergeKubeconfigs,
+  parseKubeconfig,
+  selectContext,
+  textOf,
+  type Kubeconfig,
+  type SelectedContext,
+} from './kubeconfig-file.ts';
+import type { ClusterClient } from '../types.ts';
+
+export interface AccessSource {
+  /** Path of a kubeconfig; '' means the service account of the Pod, then `KUBECONFIG`, then `~/.kube/config`. */
+  readonly kubeconfig: string;
+  /** '' means the file's current context. A context without a file skips the service account. */
+  readonly context: string;
+}
+
+export interface AccessEnvironment {
+  readonly clock: Clock;
+  /** Default `process.env`. */
+  readonly env?: Environment;
+  /** Default: where kubelets put it. */
+  readonly serviceAccountFolder?: string;
+}
+
+/** Reads and checks everything that can be read now. Throws `TerminalError`, which says which file and entry is wrong. */
+export function loadClusterAccess(
+  source: AccessSource,
+  { clock, env = process.env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: AccessEnvironment,
+): ServerAccess {
+  const isUnnamed = source.kubeconfig === '' && source.context === '';
+  if (isUnnamed && isInCluster(env, serviceAccountFolder)) {
+    return inClusterAccess(env, clock, serviceAccountFolder);
+  }
+  const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
+  if (files.length === 0) {
+    throw new TerminalError(
+      'no cluster is named: this is not a Pod with a service account, KUBECONFIG names no file that exists and there is no ~/.kube/config; name a kubeconfig in the configuration',
+    );
+  }
+  const config = mergeKubeconfigs(files.map((file) => readKubeconfig(file)));
+  return accessOf(selectContext(config, source.context), clock);
+}
+
+/** Age after which a Secret is read again for a new connection. It is read immediately when the server rejects its credentials. */
+const SECRET_LIFE_MS = 5 * 60_000;
+const RENEWAL_PAUSE_MS = 10_000;
+
+/**
+ * The kubeconfig that a Secret holds under `config`; vCluster writes one named `vc-NAME`. Renewed certificates in it are picked up.
+ * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not answer.
+ */
+export async function kubeconfigFromSecret(
+  host: Pick<ClusterClient, 'get'>,
+  namespace: string,
+  name: string,
+  clock: Clock,
+): Promise<ServerAccess> {
+  const read = (): Promise<ServerAccess> => readSecret(host, namespace, name, clock);
+  let access = await read();
+  let readAtMs = clock.monotonicMs();
+  const isFresh = (): boolean => clock.monotonicMs() - readAtMs < SECRET_LIFE_MS;
+  const current = async (): Promise<ServerAccess> => {
+    if (isFresh()) return access;
+    readAtMs = clock.monotonicMs();
+    try {
+      access = await read();
+    } catch {
+      // The old credentials may still be valid; if they are not, the server answers 401.
+    }
+    return access;
+  };
+  return {
+    ...access,
+    trust: async () => (await current()).trust(),
+    credentials: {
+      headers: () =>
+        isFresh() ? access.credentials.headers() : current().then(({ credentials }) => credentials.headers()),
+      certificate: async () => (await current()).credentials.certificate(),
+      invalidate() {
+        const mayDiffer = clock.monotonicMs() - readAtMs > RENEWAL_PAUSE_MS;
+        if (mayDiffer) readAtMs = -Infinity;
+        return access.credentials.invalidate() || mayDiffer;
+      },
+    },
+  };
+}
+
+async function readSecret(
+  host: Pick<ClusterClient, 'get'>,
+  namespace: string,
+  name: string,
+  clock: Clock,
+): Promise<ServerAccess> {
+  const source = `Secret ${namespace}/${name} of the host cluster`;
+  const secret = await host.get(SECRETS, { namespace, name }).catch((cause: unknown) => {
+    if (!(cause instanceof StatusError)) throw cause;
+    const hint = cause.code === 404 ? '; vCluster writes it as vc-NAME once it has started' : '';
+    throw new TerminalError(`${source} cannot be read: ${cause.message}${hint}`, { cause });
+  });
+  const data = isJsonObject(secret['data']) ? secret['data'] : {};
+  const encoded = textOf(data, 'config');
+  if (encoded === undefined) {
+    const keys = Object.keys(data).join(', ');
+    throw new TerminalError(
+      `${source} has no key config with a kubeconfig; it has: ${keys === '' ? 'none' : keys}`,
+    );
+  }
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  return accessOf(selectContext(parseKubeconfig(text, source, '/'), ''), clock);
+}
+
+/** kubectl's rules: KUBECONFIG may name several files, of which some may be missing. */
+function usualFiles(env: Environment): string[] {
+  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  if (named.length > 0) return named.map((path) => resolve(path)).filter((path) => existsSync(path));
+  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
+  return existsSync(usual) ? [usual] : [];
+}
+
+function readKubeconfig(file: string): Kubeconfig {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TerminalError(`the kubeconfig ${file} cannot be read: ${why}`, { cause });
+  }
+  return parseKubeconfig(text, file, dirname(file));
+}
+
+function accessOf(selected: SelectedContext, clock: Clock): ServerAccess {
+  const { cluster, source, user, userName } = selected;
+  const what = `${source}: cluster ${cluster.name}`;
+  const url = URL.parse(cluster.server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new TerminalError(`${what}: server ${JSON.stringify(cluster.server)} is not an http or https URL`);
+  }
+  const trust = trustSource(cluster, source);
+  if (url.protocol === 'https:') checkAuthority(trust(), what);
+  return {
+    server: cluster.server,
+    namespace: selected.namespace,
+    description: `context ${selected.context} of ${source}`,
+    ...proxyOf(cluster, what),
+    credentials: createCredentials({ user, name: userName, source, cluster: clusterInfo(cluster) }, clock),
+    trust,
+  };
+}
+
+function trustSource(
+  { caData, caFile, name, skipTLSVerify, tlsServerName }: Cluster,
+  source: string,
+): () => ServerTrust {
+  const fixed = caData ? Buffer.from(caData, 'base64') : undefined;
+  const entry = `clusters[${name}].certificate-authority`;
+  return () => {
+    const ca = fixed ?? (caFile ? readTextFile(caFile, entry, source) : undefined);
+    return {
+      isUnverified: skipTLSVerify,
+      ...(ca === undefined ? {} : { ca }),
+      ...(tlsServerName ? { serverName: tlsServerName } : {}),
+    };
+  };
+}
+
+/** TLS accepts an unreadable CA silently and then rejects every certificate, so it is checked here. */
+function checkAuthority({ ca }: ServerTrust, what: string): void {
+  if (ca === undefined) return;
+  try {
+    new X509Certificate(ca);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TerminalError(`${what}: certificate-authority is not a certificate in PEM: ${why}`, { cause });
+  }
+}
+
+function proxyOf({ proxyUrl }: Cluster, what: string): { proxyUrl?: string } {
+  if (!proxyUrl) return {};
+  if (!/^https?:\/\//.test(proxyUrl)) {
+    throw new TerminalError(
+      `${what}: proxy-url ${JSON.stringify(proxyUrl)} is not supported; use an http or https proxy`,
+    );
+  }
+  return { proxyUrl };
+}
+
+/** Cluster information for an exec plugin with `provideClusterInfo`. */
+function clusterInfo({
+  server,
+  caData,
+  caFile,
+  skipTLSVerify,
+  tlsServerName,
+  proxyUrl,
+}: Cluster): JsonObject {
+  const authority =
+    caData ?? (caFile && existsSync(caFile) ? readFileSync(caFile).toString('base64') : undefined);
+  return {
+    server,
+    ...(authority === undefined ? {} : { 'certificate-authority-data': authority }),
+    ...(skipTLSVerify ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(tlsServerName ? { 'tls-server-name': tlsServerName } : {}),
+    ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
+  };
+}

@@ -1,0 +1,102 @@
+/** Finds the resource that a kind is served as. */
+
+import { TerminalError } from '../base/errors.ts';
+import type { Resource } from './object.ts';
+import { isNotFound } from './status-error.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { MalformedAnswerError, type ClusterClient, type RequestOptions } from './types.ts';
+
+export interface Discovery {
+  /**
+   * The resource of `apiVersion` (`v1`, `apps/v1`) and `kind`. Rejects with `TerminalError` when the server does not serve it, with
+   * `StatusError` or `TransportError` when it cannot say. Answers are remembered per group and version; a kind that is missing is
+   * looked up again the next time, since a CustomResourceDefinition may bring it.
+   */
+  resolve(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
+  /** The same, and `TerminalError` for a cluster-scoped kind: it cannot live in a namespace of the host. */
+  resolveNamespaced(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
+}
+
+export function createDiscovery(client: Pick<ClusterClient, 'cluster' | 'request'>): Discovery {
+  return new CachingDiscovery(client);
+}
+
+class CachingDiscovery implements Discovery {
+  readonly #client: Pick<ClusterClient, 'cluster' | 'request'>;
+  readonly #known = new Map<string, readonly Resource[]>();
+
+  constructor(client: Pick<ClusterClient, 'cluster' | 'request'>) {
+    this.#client = client;
+  }
+
+  async resolve(apiVersion: string, kind: string, options: RequestOptions = {}): Promise<Resource> {
+    const isKind = (resource: Resource): boolean => resource.kind === kind;
+    const known = this.#known.get(apiVersion)?.find(isKind);
+    if (known !== undefined) return known;
+    const resources = await this.#fetch(apiVersion, options);
+    this.#known.set(apiVersion, resources);
+    const found = resources.find(isKind);
+    if (found !== undefined) return found;
+    throw new TerminalError(
+      `the ${this.#client.cluster} cluster serves no kind ${kind} in ${apiVersion}${suggestion(resources, kind)}`,
+    );
+  }
+
+  async resolveNamespaced(apiVersion: string, kind: string, options: RequestOptions = {}): Promise<Resource> {
+    const resource = await this.resolve(apiVersion, kind, options);
+    if (resource.isNamespaced) return resource;
+    throw new TerminalError(
+      `${kind} of ${apiVersion} is cluster-scoped in the ${this.#client.cluster} cluster; only namespaced kinds can be used here`,
+    );
+  }
+
+  async #fetch(apiVersion: string, options: RequestOptions): Promise<readonly Resource[]> {
+    const { group, version } = splitVersion(apiVersion);
+    const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+    try {
+      return asResources(await this.#client.request('GET', path, undefined, options), group, version);
+    } catch (cause) {
+      if (!isNotFound(cause)) throw cause;
+      throw new TerminalError(
+        `the ${this.#client.cluster} cluster does not serve ${apiVersion}; kubectl api-versions lists what it serves`,
+        { cause },
+      );
+    }
+  }
+}
+
+/** A group and a version are DNS names: anything else must not become a path. */
+function splitVersion(apiVersion: string): { group: string; version: string } {
+  const [first = '', second] = apiVersion.split('/', 2);
+  const [group, version] = second === undefined ? ['', first] : [first, second];
+  if (!/^([a-z0-9][a-z0-9.-]*)?$/.test(group) || !/^[a-z0-9]+$/.test(version)) {
+    throw new TerminalError(`${JSON.stringify(apiVersion)} is not an apiVersion: write v1 or group/version`);
+  }
+  return { group, version };
+}
+
+function asResources(answer: unknown, group: string, version: string): readonly Resource[] {
+  const list = isJsonObject(answer) ? answer['resources'] : undefined;
+  if (!Array.isArray(list)) throw new MalformedAnswerError(`no list of resources for ${group}/${version}`);
+  return list.filter(isJsonObject).flatMap((entry) => asResource(entry, group, version));
+}
+
+function asResource(entry: JsonObject, group: string, version: string): Resource[] {
+  const { name, kind, namespaced } = entry;
+  // A slash marks a subresource, which has a kind of its own.
+  if (typeof name !== 'string' || typeof kind !== 'string' || name.includes('/')) return [];
+  return [{ group, version, kind, plural: name, isNamespaced: namespaced === true }];
+}
+
+function suggestion(resources: readonly Resource[], kind: string): string {
+  const wanted = kind.toLowerCase();
+  const near = resources.find(
+    (resource) =>
+      resource.kind.toLowerCase() === wanted ||
+      resource.plural === wanted ||
+      `${wanted}s` === resource.plural,
+  );
+  if (near !== undefined) return `; did you mean ${near.kind}?`;
+  const kinds = resources.map((resource) => resource.kind).sort();
+  return kinds.length === 0 ? '' : `; it serves ${kinds.slice(0, 30).join(', ')}`;
+}

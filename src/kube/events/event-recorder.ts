@@ -1,0 +1,273 @@
+/**
+ * Tells users, in Events on their objects, what happens to them. Beside the point of the program: whatever goes wrong here is counted
+ * and said once, and syncing goes on.
+ */
+
+import type { KubeObject, Resource } from '../object.ts';
+import { StatusError } from '../status-error.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { Logger } from '../../base/logger.ts';
+import { RetryDelay } from '../../base/retry.ts';
+import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
+import {
+  boundedNote,
+  eventName,
+  newEvent,
+  newSeries,
+  seriesField,
+  seriesKey,
+  type EventSeries,
+} from './event-series.ts';
+import { verdictOf } from './event-verdict.ts';
+import type { ClusterClient, EventRecorder, RecordedEvent } from '../types.ts';
+
+const EVENTS: Resource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  isNamespaced: true,
+};
+
+/** Counts Events by result. */
+export interface EventMetrics {
+  event(result: 'sent' | 'dropped' | 'error'): void;
+}
+
+export interface EventRecorderOptions {
+  client: Pick<ClusterClient, 'create' | 'patch'>;
+  /** A qualified name: `endpoint-syncer/controller`. */
+  reportingController: string;
+  /** This process, e.g. the host name; at most 128 characters are kept. */
+  reportingInstance: string;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  metrics: EventMetrics;
+}
+
+/** Burst and rate of Normal Events. */
+const NORMAL: Rate = { burst: 25, perSecond: 5 };
+/** How long repetitions are counted before they are sent. */
+const REPEAT_DELAY_MS = 10_000;
+/** After this long without an occurrence the next one is a new Event. */
+const SERIES_LIFE_MS = 10 * 60_000;
+/** Different notes of one series that become separate Events within its life. */
+const NOTES_MAX = 10;
+const SERIES_MAX = 20_000;
+const SENDERS = 4;
+const SEND_TIMEOUT_MS = 10_000;
+/** The pause after the API server has denied Events or does not serve them. */
+const REFUSED_PAUSE_MS = 5 * 60_000;
+const RETRY_BASE_MS = 1000;
+const RETRY_MAX_MS = 60_000;
+
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  return new AggregatingRecorder(options);
+}
+
+class AggregatingRecorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #normal: TokenBucket;
+  /** Least recently observed first. */
+  readonly #series = new Map<string, EventSeries>();
+  /** To be sent now, oldest first. */
+  readonly #due = new Set<EventSeries>();
+  /** To be sent when the timer fires. */
+  readonly #later = new Set<EventSeries>();
+  #laterTimer: Timer | undefined;
+  /** Being sent; occurrences in the meantime are sent afterwards. */
+  readonly #sending = new Map<EventSeries, Promise<void>>();
+  #pausedUntilMs = 0;
+  #pauseTimer: Timer | undefined;
+  readonly #retryDelay: RetryDelay;
+  #isRefused = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#normal = new TokenBucket(NORMAL, options.clock);
+    this.#retryDelay = new RetryDelay(options.random, { baseMs: RETRY_BASE_MS, maxMs: RETRY_MAX_MS });
+  }
+
+  event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void {
+    if (event.type === 'Normal' && this.#normal.take() > 0) {
+      this.#options.metrics.event('dropped');
+      return;
+    }
+    const { clock } = this.#options;
+    const series = this.#find(regarding, resource, event);
+    series.note = boundedNote(event.note);
+    series.count += 1;
+    series.lastObservedMs = clock.now();
+    if (this.#due.has(series)) return;
+    if (this.#isFirst(series) && !this.#sending.has(series)) this.#due.add(series);
+    else this.#delay(series);
+    this.#pump();
+  }
+
+  async flush(): Promise<void> {
+    this.#cancelPause();
+    this.#pausedUntilMs = 0;
+    this.#promote();
+    this.#pump();
+    // The first failure pauses again: a server that is gone must not hold up the end of the process.
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+    this.#cancelPause();
+  }
+
+  #find(regarding: KubeObject, resource: Resource, event: RecordedEvent): EventSeries {
+    const key = seriesKey(regarding, resource, event);
+    const known = this.#series.get(key);
+    const isAlive = known !== undefined && this.#options.clock.now() - known.lastObservedMs < SERIES_LIFE_MS;
+    const series = isAlive ? known : newSeries(regarding, resource, event);
+    this.#series.delete(key);
+    this.#series.set(key, series);
+    if (this.#series.size > SERIES_MAX) this.#evict();
+    return series;
+  }
+
+  /** Prefers a series that is already sent: then only the link to its Event is lost. */
+  #evict(): void {
+    let victim: EventSeries | undefined;
+    for (const series of this.#series.values()) {
+      victim ??= series;
+      if (!this.#due.has(series) && !this.#later.has(series)) {
+        victim = series;
+        break;
+      }
+    }
+    if (victim === undefined) return;
+    this.#series.delete(victim.key);
+    if (this.#due.delete(victim) || this.#later.delete(victim)) this.#options.metrics.event('dropped');
+  }
+
+  /** Needs a new Event now. */
+  #isFirst(series: EventSeries): boolean {
+    const { stored, note, createdMs } = series;
+    if (stored === undefined) return createdMs.length === 0;
+    if (stored.note === note) return false;
+    const sinceMs = this.#options.clock.now() - SERIES_LIFE_MS;
+    series.createdMs = createdMs.filter((ms) => ms > sinceMs);
+    return series.createdMs.length < NOTES_MAX;
+  }
+
+  #delay(series: EventSeries): void {
+    this.#later.add(series);
+    this.#laterTimer ??= this.#options.clock.schedule(REPEAT_DELAY_MS, () => {
+      this.#promote();
+      this.#pump();
+    });
+  }
+
+  #promote(): void {
+    this.#laterTimer?.cancel();
+    this.#laterTimer = undefined;
+    for (const series of this.#later) this.#due.add(series);
+    this.#later.clear();
+  }
+
+  /** Starts as many senders as may run. */
+  #pump(): void {
+    const waitMs = this.#pausedUntilMs - this.#options.clock.monotonicMs();
+    if (waitMs > 0) {
+      this.#pauseTimer ??= this.#options.clock.schedule(waitMs, () => {
+        this.#pauseTimer = undefined;
+        this.#pump();
+      });
+      return;
+    }
+    for (const series of this.#due) {
+      if (this.#sending.size >= SENDERS) return;
+      if (!this.#sending.has(series)) this.#start(series);
+    }
+  }
+
+  #start(series: EventSeries): void {
+    this.#due.delete(series);
+    this.#later.delete(series);
+    const sending = this.#send(series).then(() => {
+      this.#sending.delete(series);
+      this.#pump();
+    });
+    this.#sending.set(series, sending);
+  }
+
+  /** Never rejects. */
+  async #send(series: EventSeries): Promise<void> {
+    try {
+      await this.#write(series);
+      this.#options.metrics.event('sent');
+      this.#retryDelay.reset();
+      this.#isRefused = false;
+    } catch (error) {
+      this.#options.metrics.event('error');
+      this.#failed(series, error);
+    }
+  }
+
+  async #write(series: EventSeries): Promise<void> {
+    const { stored } = series;
+    if (stored !== undefined && !this.#isFirst(series)) {
+      if (stored.count === series.count) return;
+      try {
+        await this.#patch(series, stored.name);
+        return;
+      } catch (error) {
+        // Events are deleted after an hour: the series continues in a new one.
+        if (!(error instanceof StatusError) || error.code !== 404) throw error;
+      }
+    }
+    await this.#create(series);
+  }
+
+  async #patch(series: EventSeries, name: string): Promise<void> {
+    const { count } = series;
+    const key = { namespace: series.namespace, name };
+    const body = { series: seriesField(series) };
+    await this.#options.client.patch(EVENTS, key, { type: 'merge', body }, { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note: series.stored?.note ?? series.note, count };
+  }
+
+  async #create(series: EventSeries): Promise<void> {
+    const { client, clock, random, reportingController, reportingInstance } = this.#options;
+    // A new note begins a new Event: what was counted under the old one stays there.
+    if (series.stored !== undefined && series.stored.note !== series.note) {
+      series.count = Math.max(1, series.count - series.stored.count);
+    }
+    const { note, count } = series;
+    const name = eventName(series, clock.now(), random());
+    const reporting = { controller: reportingController, instance: reportingInstance.slice(0, 128) };
+    await client.create(EVENTS, newEvent(series, name, reporting), { timeoutMs: SEND_TIMEOUT_MS });
+    series.stored = { name, note, count };
+    series.createdMs.push(clock.now());
+  }
+
+  #failed(series: EventSeries, error: unknown): void {
+    const { logger } = this.#options;
+    const fields = { reason: series.reason, error: error instanceof Error ? error.message : String(error) };
+    const verdict = verdictOf(error);
+    if (verdict === 'drop') {
+      logger.debug(fields, 'event dropped');
+      return;
+    }
+    this.#due.add(series);
+    if (verdict === 'refused') {
+      if (!this.#isRefused) logger.warn(fields, 'events are rejected by the API server and are held back');
+      this.#isRefused = true;
+      this.#pause(REFUSED_PAUSE_MS);
+      return;
+    }
+    if (this.#retryDelay.failures === 0) logger.warn(fields, 'events cannot be sent and are retried');
+    this.#pause(this.#retryDelay.next({ error }));
+  }
+
+  #cancelPause(): void {
+    this.#pauseTimer?.cancel();
+    this.#pauseTimer = undefined;
+  }
+
+  #pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#options.clock.monotonicMs() + ms);
+  }
+}

@@ -1,0 +1,117 @@
+/** Occurrences of the same thing on the same object, counted until they are sent. No network in here. */
+
+import type { KubeObject, Resource } from '../object.ts';
+import { apiVersionOf } from '../object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { RecordedEvent } from '../types.ts';
+
+const NOTE_BYTES_MAX = 1024;
+const NAME_CHARS_MAX = 220;
+
+/** All occurrences of one reason on one object, as one Event in the API as long as it lives. */
+export interface EventSeries {
+  readonly key: string;
+  readonly type: RecordedEvent['type'];
+  readonly reason: string;
+  readonly action: string;
+  readonly namespace: string;
+  /** The object's. */
+  readonly name: string;
+  readonly regarding: JsonObject;
+  /** The newest note. */
+  note: string;
+  /** Occurrences so far under the Event that is in the API, or that will be. */
+  count: number;
+  lastObservedMs: number;
+  /** The Event in the API; undefined: none yet, or not for this note. */
+  stored: { readonly name: string; readonly note: string; readonly count: number } | undefined;
+  /** When Events of this series were created: notes that change all the time must not become Events without end. */
+  createdMs: number[];
+}
+
+export function seriesKey({ metadata }: KubeObject, resource: Resource, event: RecordedEvent): string {
+  const { namespace = '', name, uid = '' } = metadata;
+  return [event.type, event.reason, resource.group, resource.kind, namespace, name, uid].join('\n');
+}
+
+export function newSeries(regarding: KubeObject, resource: Resource, event: RecordedEvent): EventSeries {
+  const { namespace = '', name, uid } = regarding.metadata;
+  return {
+    key: seriesKey(regarding, resource, event),
+    type: event.type,
+    reason: event.reason,
+    action: event.action ?? 'Sync',
+    // Events about cluster-scoped objects live in `default`: the API server demands it.
+    namespace: namespace === '' ? 'default' : namespace,
+    name,
+    regarding: {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      ...(namespace === '' ? {} : { namespace }),
+      name,
+      ...(uid === undefined ? {} : { uid }),
+    },
+    note: '',
+    count: 0,
+    lastObservedMs: 0,
+    stored: undefined,
+    createdMs: [],
+  };
+}
+
+/** The Event of events.k8s.io/v1 for a series that has none in the API yet. */
+export function newEvent(
+  series: EventSeries,
+  name: string,
+  reporting: { controller: string; instance: string },
+): KubeObject {
+  const observed = microTime(series.lastObservedMs);
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name, namespace: series.namespace },
+    eventTime: observed,
+    reportingController: reporting.controller,
+    reportingInstance: reporting.instance,
+    action: series.action,
+    reason: series.reason,
+    type: series.type,
+    regarding: series.regarding,
+    note: series.note,
+    ...(series.count < 2 ? {} : { series: seriesField(series) }),
+  };
+}
+
+/** What changes of a stored Event: everything else in it is immutable. */
+export function seriesField(series: EventSeries): JsonObject {
+  return { count: Math.max(2, series.count), lastObservedTime: microTime(series.lastObservedMs) };
+}
+
+/** A name that no other Event has: the object's, the time and some randomness. */
+export function eventName(series: EventSeries, nowMs: number, random: number): string {
+  const base = series.name
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, '-')
+    .slice(0, NAME_CHARS_MAX)
+    .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '');
+  const suffix = Math.floor(random * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+  return `${base === '' ? 'object' : base}.${nowMs.toString(16)}${suffix}`;
+}
+
+/** At most 1024 bytes of UTF-8, never half a character. */
+export function boundedNote(note: string): string {
+  if (note.length * 3 <= NOTE_BYTES_MAX) return note;
+  const bytes = Buffer.from(note, 'utf8');
+  if (bytes.length <= NOTE_BYTES_MAX) return note;
+  const ellipsis = '…';
+  let end = NOTE_BYTES_MAX - Buffer.byteLength(ellipsis);
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // not inside a character
+  return bytes.toString('utf8', 0, end) + ellipsis;
+}
+
+/** Kubernetes' MicroTime. */
+function microTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace('Z', '000Z');
+}

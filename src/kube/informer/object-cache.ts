@@ -1,0 +1,116 @@
+/** Decides what a cache stores: never an older state over a newer one, in whatever order the states arrive. */
+
+import { objectKey, type KubeObject, type ObjectKey } from '../object.ts';
+import { createIndexer, type Indexer } from './indexer.ts';
+import { compareVersions, isOlder } from './resource-version.ts';
+import type { CacheEvent, IndexFunctions } from '../types.ts';
+
+/** The deletion of an object, kept so that a late event does not bring the object back. */
+interface Grave {
+  readonly version: string | undefined;
+  /** The server has answered our own deletion, but its event has not come yet. */
+  readonly isOurs: boolean;
+}
+
+const GRAVES_MAX = 10_000;
+
+export class ObjectCache {
+  readonly indexer: Indexer;
+  /** By uid, oldest first. */
+  readonly #graves = new Map<string, Grave>();
+
+  constructor(indexes: IndexFunctions) {
+    this.indexer = createIndexer(indexes);
+  }
+
+  /** Stores a state from a list or a watch; undefined when nothing changed. */
+  apply(object: KubeObject): CacheEvent | undefined {
+    const key = objectKey(object);
+    const previous = this.indexer.get(key);
+    if (this.#isDead(object) || (previous !== undefined && !isNews(object, previous))) return undefined;
+    return this.#put(key, object, previous);
+  }
+
+  /** Stores a state whatever the cache holds: the server's history has been reset. */
+  replace(object: KubeObject): CacheEvent | undefined {
+    const key = objectKey(object);
+    const previous = this.indexer.get(key);
+    const { uid, resourceVersion } = object.metadata;
+    if (uid !== undefined) this.#graves.delete(uid);
+    const isSame = previous?.metadata.uid === uid && previous?.metadata.resourceVersion === resourceVersion;
+    return isSame && previous !== undefined ? undefined : this.#put(key, object, previous);
+  }
+
+  /** A DELETED event; undefined when the cache holds nothing, or another object of that name. */
+  remove(object: KubeObject): CacheEvent | undefined {
+    const key = objectKey(object);
+    const held = this.indexer.get(key);
+    const { uid, resourceVersion } = object.metadata;
+    this.#bury(object, resourceVersion, false);
+    if (held === undefined || held.metadata.uid !== uid) return undefined;
+    if (isOlder(resourceVersion, held.metadata.resourceVersion)) return undefined;
+    this.indexer.delete(key);
+    return { type: 'deleted', key, object };
+  }
+
+  /** A list as of `listVersion` does not hold this key. An object that is newer than the list stays; the watch reports its deletion. */
+  removeUnlisted(key: ObjectKey, listVersion: string | undefined): CacheEvent | undefined {
+    const held = this.indexer.get(key);
+    if (held === undefined || isOlder(listVersion, held.metadata.resourceVersion)) return undefined;
+    this.#bury(held, listVersion, false);
+    this.indexer.delete(key);
+    return { type: 'deleted', key, object: held };
+  }
+
+  /** Our own deletion was answered: the same object does not come back, unless finalizers keep it. */
+  forget(key: ObjectKey, uid: string): void {
+    const held = this.indexer.get(key);
+    if (held?.metadata.uid === uid) this.indexer.delete(key);
+    const version = held?.metadata.uid === uid ? held.metadata.resourceVersion : undefined;
+    this.#remember(uid, { version, isOurs: true });
+  }
+
+  #put(key: ObjectKey, object: KubeObject, previous: KubeObject | undefined): CacheEvent {
+    this.indexer.set(key, object);
+    if (previous === undefined) return { type: 'added', key, object };
+    if (previous.metadata.uid !== object.metadata.uid) {
+      this.#bury(previous, previous.metadata.resourceVersion, false);
+    }
+    return { type: 'updated', key, object, previous };
+  }
+
+  /** A uid is never given twice; but a watch with a selector says DELETED for what no longer matches, and it may match again later. */
+  #isDead({ metadata: { uid, resourceVersion, deletionTimestamp } }: KubeObject): boolean {
+    const grave = uid === undefined ? undefined : this.#graves.get(uid);
+    if (grave === undefined) return false;
+    const order = compareVersions(resourceVersion, grave.version);
+    const isLate = order !== undefined && order <= 0;
+    return isLate || (grave.isOurs && deletionTimestamp === undefined);
+  }
+
+  #bury({ metadata: { uid } }: KubeObject, version: string | undefined, isOurs: boolean): void {
+    if (uid !== undefined) this.#remember(uid, { version, isOurs });
+  }
+
+  #remember(uid: string, grave: Grave): void {
+    const known = this.#graves.get(uid);
+    if (known !== undefined && !known.isOurs && isOlder(grave.version, known.version)) return;
+    this.#graves.delete(uid);
+    this.#graves.set(uid, grave);
+    if (this.#graves.size <= GRAVES_MAX) return;
+    for (const oldest of this.#graves.keys()) {
+      this.#graves.delete(oldest);
+      return;
+    }
+  }
+}
+
+/**
+ * Not the same version again, and not an older one. One server's versions grow whatever the object, so an older one of another uid is
+ * of an object that had the name before; where they cannot be compared, another uid replaces it.
+ */
+function isNews(object: KubeObject, held: KubeObject): boolean {
+  const order = compareVersions(object.metadata.resourceVersion, held.metadata.resourceVersion);
+  if (object.metadata.uid !== held.metadata.uid) return order === undefined || order >= 0;
+  return order === undefined || order > 0;
+}

@@ -1,0 +1,122 @@
+/** The body of a watch: JSON documents, one per line, cut into chunks anywhere. */
+
+import { StatusError } from '../status-error.ts';
+import type { KubeObject } from '../object.ts';
+import { isJsonObject, type JsonValue } from '../../base/json.ts';
+import type { StreamHandler } from '../client/exchange.ts';
+import { asStatus } from '../client/response-error.ts';
+import { MalformedStreamError, TransportError, type WatchEventType, type WatchHandler } from '../types.ts';
+
+/** Objects are limited to a few MiB by every API server; a longer line is not an event. */
+const LINE_BYTES_MAX = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
+
+/**
+ * Cuts chunks into lines and lines into events. Throws `StatusError` for an ERROR event, `MalformedStreamError` for a line that is
+ * no event, and what the handler throws.
+ */
+export class WatchStream implements StreamHandler {
+  readonly #handler: WatchHandler;
+  readonly #lineBytesMax: number;
+  /** The beginning of a line whose end has not come yet. Bytes, because a chunk may end inside a character. */
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+
+  constructor(handler: WatchHandler, lineBytesMax = LINE_BYTES_MAX) {
+    this.#handler = handler;
+    this.#lineBytesMax = lineBytesMax;
+  }
+
+  started(): void {
+    this.#handler.started();
+  }
+
+  chunk(chunk: Buffer): void {
+    this.#handler.dataReceived();
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      this.#line(this.#complete(chunk, start, end));
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  /** The server has ended the stream. Throws `TransportError` when that was in the middle of a line. */
+  end(): void {
+    if (this.#pendingBytes > 0) {
+      throw new TransportError(
+        `the watch broke off inside an event, after ${this.#pendingBytes} bytes of it`,
+      );
+    }
+  }
+
+  #complete(chunk: Buffer, start: number, end: number): string {
+    if (this.#pendingBytes === 0) return chunk.toString('utf8', start, end);
+    this.#keep(chunk.subarray(start, end));
+    const line = Buffer.concat(this.#pending, this.#pendingBytes).toString('utf8');
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    return line;
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#pendingBytes += bytes.length;
+    if (this.#pendingBytes > this.#lineBytesMax) {
+      throw new MalformedStreamError(`a line of the watch is longer than ${this.#lineBytesMax} bytes`);
+    }
+    this.#pending.push(bytes);
+  }
+
+  #line(line: string): void {
+    if (line === '' || line === '\r') return;
+    const event = parse(line);
+    const { type, object } = event;
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+      case 'DELETED':
+      case 'BOOKMARK':
+        this.#handler.event(type, asWatched(type, object));
+        return;
+      case 'ERROR':
+        throw streamError(object);
+      default:
+        throw new MalformedStreamError(`a line of the watch is not a watch event: ${excerpt(line)}`);
+    }
+  }
+}
+
+function parse(line: string): { type: unknown; object: JsonValue | undefined } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new MalformedStreamError(`a line of the watch is not JSON: ${excerpt(line)}`, { cause });
+  }
+  if (!isJsonObject(value)) throw new MalformedStreamError(`not a watch event: ${excerpt(line)}`);
+  return { type: value['type'], object: value['object'] };
+}
+
+/** A name and a version are what a cache lives on; without them nothing after it can be trusted. */
+function asWatched(type: WatchEventType, object: JsonValue | undefined): KubeObject {
+  const metadata = isJsonObject(object) ? object['metadata'] : undefined;
+  const isComplete =
+    isJsonObject(metadata) &&
+    typeof metadata['resourceVersion'] === 'string' &&
+    metadata['resourceVersion'] !== '' &&
+    (type === 'BOOKMARK' || (typeof metadata['name'] === 'string' && metadata['name'] !== ''));
+  if (!isComplete) {
+    throw new MalformedStreamError(`${type} without an object, its name or its resourceVersion`);
+  }
+  return object as unknown as KubeObject; // checked above as far as the program relies on it
+}
+
+function streamError(object: JsonValue | undefined): Error {
+  const status = asStatus(object, 500);
+  if (status === undefined) return new MalformedStreamError('an ERROR event without a Status');
+  return new StatusError(status);
+}
+
+function excerpt(line: string): string {
+  return JSON.stringify(line.slice(0, 80));
+}

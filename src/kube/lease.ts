@@ -1,0 +1,236 @@
+/**
+ * A Lease of coordination.k8s.io as a lock that one of several processes holds, with client-go's rules: times in the Lease are for people,
+ * every process measures on its own monotonic clock since it saw the Lease change. The holder considers itself the holder only for
+ * `renewDeadlineMs` after it sent the last renewal that was answered; others wait `leaseDurationMs` after they saw it, which is later.
+ */
+
+import type { Clock } from '../base/clock.ts';
+import { sleep } from '../base/clock.ts';
+import { isJsonObject, type JsonObject } from '../base/json.ts';
+import { isReported } from '../base/repetition.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Random } from '../base/random.ts';
+import type { KubeObject, NamespacedName, Resource } from './object.ts';
+import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
+import type { ClusterClient } from './types.ts';
+
+export const LEASES: Resource = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  isNamespaced: true,
+};
+
+export interface LeaseOptions {
+  readonly client: ClusterClient;
+  readonly lease: NamespacedName;
+  /** Different for every process, also for one that is restarted. */
+  readonly identity: string;
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+  readonly fieldManager: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** A Lease as this process saw it last, and since when it looks like this. */
+interface Seen {
+  readonly object: KubeObject;
+  readonly spec: JsonObject;
+  readonly text: string;
+  readonly sinceMs: number;
+}
+
+/** A clean end waits this long for its Lease to be released; without that others take it when it expires. */
+const RELEASE_TIMEOUT_MS = 1000;
+/** A candidate looks twice in each retry period, so that it takes over a released Lease within one. */
+const LOOKS_PER_PERIOD = 2;
+
+export class LeaseLock {
+  readonly #options: LeaseOptions;
+  #seen: Seen | undefined;
+  #heldUntilMs = -Infinity;
+  #failures = 0;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  get identity(): string {
+    return this.#options.identity;
+  }
+
+  /** Checked before each write: it turns false by itself, however long the process was stopped. */
+  get isHeld(): boolean {
+    return this.#options.clock.monotonicMs() < this.#heldUntilMs;
+  }
+
+  /** Identity of the holder as it was seen last; '' for none. */
+  get holder(): string {
+    return textOf(this.#seen?.spec, 'holderIdentity');
+  }
+
+  /** Resolves true when this process holds the Lease, false when `signal` aborts before. */
+  async acquire(signal: AbortSignal): Promise<boolean> {
+    const { clock, random, retryPeriodMs } = this.#options;
+    while (!signal.aborted) {
+      if (await this.#attempt(retryPeriodMs)) return true;
+      const periodMs = retryPeriodMs / LOOKS_PER_PERIOD;
+      await sleep(clock, periodMs * (0.8 + 0.2 * random()), signal);
+    }
+    return false;
+  }
+
+  /** Renews until `signal` aborts; resolves earlier when the Lease is lost. {@link isHeld} is false then. */
+  async hold(signal: AbortSignal): Promise<void> {
+    const { clock, retryPeriodMs } = this.#options;
+    while (!signal.aborted) {
+      await sleep(clock, Math.min(retryPeriodMs, this.#leftMs), signal);
+      if (signal.aborted) return;
+      if (!this.isHeld) return;
+      await this.#attempt(Math.min(this.#leftMs, Math.max(retryPeriodMs, this.#options.renewDeadlineMs / 2)));
+      if (!this.isHeld) return;
+    }
+  }
+
+  /** Gives the Lease up so that the next process need not wait for it to expire. Does nothing when it is not held. */
+  async release(): Promise<void> {
+    const { logger } = this.#options;
+    const seen = this.#seen;
+    if (!this.isHeld || seen === undefined) return;
+    this.#heldUntilMs = -Infinity;
+    const spec = { ...seen.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#timestamp() };
+    try {
+      await this.#write(seen.object, spec, RELEASE_TIMEOUT_MS);
+    } catch (error) {
+      logger.warn(
+        { error: messageOf(error) },
+        'lease was not released, other replicas take it when it expires',
+      );
+    }
+  }
+
+  get #leftMs(): number {
+    return Math.max(0, this.#heldUntilMs - this.#options.clock.monotonicMs());
+  }
+
+  /** One attempt to take or renew the Lease. An unknown outcome counts as a failure. */
+  async #attempt(timeoutMs: number): Promise<boolean> {
+    try {
+      return await this.#takeOrRenew(timeoutMs);
+    } catch (error) {
+      if (!isOvertaken(error)) return this.#failed(error);
+      this.#seen = undefined;
+      if (!this.isHeld) return isNotFound(error) ? this.#failed(error) : false;
+    }
+    // The holder must know at once whether another process has the Lease now.
+    try {
+      return await this.#takeOrRenew(timeoutMs);
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): false {
+    this.#failures += 1;
+    const fields = { lease: this.#options.lease.name, error: messageOf(error), failures: this.#failures };
+    if (isReported(this.#failures))
+      this.#options.logger.warn(fields, 'lease cannot be read or written, retrying');
+    return false;
+  }
+
+  async #takeOrRenew(timeoutMs: number): Promise<boolean> {
+    const { clock, identity, renewDeadlineMs } = this.#options;
+    const isHolder = this.isHeld && this.#seen !== undefined;
+    if (!isHolder) await this.#look(timeoutMs);
+    if (this.#isAnothers()) {
+      this.#heldUntilMs = -Infinity;
+      return false;
+    }
+    const seen = this.#seen;
+    const isOurs = seen !== undefined && this.holder === identity;
+    const sentMs = clock.monotonicMs();
+    await this.#write(seen?.object, this.#claim(seen?.spec, isOurs), timeoutMs);
+    this.#heldUntilMs = sentMs + renewDeadlineMs;
+    return this.isHeld;
+  }
+
+  /** Reads the Lease as it is now. */
+  async #look(timeoutMs: number): Promise<void> {
+    const { client, lease } = this.#options;
+    try {
+      this.#observe(await client.get(LEASES, lease, { timeoutMs, isRetried: false }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      this.#seen = undefined;
+    }
+  }
+
+  /** Another process holds the Lease and may still be alive. */
+  #isAnothers(): boolean {
+    const { clock, identity, leaseDurationMs } = this.#options;
+    const seen = this.#seen;
+    if (seen === undefined || this.holder === '' || this.holder === identity) return false;
+    const seconds = seen.spec['leaseDurationSeconds'];
+    const durationMs = typeof seconds === 'number' ? seconds * 1000 : leaseDurationMs;
+    return clock.monotonicMs() < seen.sinceMs + durationMs;
+  }
+
+  #claim(spec: JsonObject | undefined, isOurs: boolean): JsonObject {
+    const { identity, leaseDurationMs } = this.#options;
+    const now = this.#timestamp();
+    const transitions = spec?.['leaseTransitions'];
+    const before = typeof transitions === 'number' ? transitions : 0;
+    return {
+      ...spec,
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.ceil(leaseDurationMs / 1000)),
+      acquireTime: isOurs ? (spec?.['acquireTime'] ?? now) : now,
+      renewTime: now,
+      leaseTransitions: isOurs || spec === undefined ? before : before + 1,
+    };
+  }
+
+  /** Guarded by the version of `object`; undefined: there is none yet. */
+  async #write(object: KubeObject | undefined, spec: JsonObject, timeoutMs: number): Promise<void> {
+    const { client, lease, fieldManager } = this.#options;
+    const options = { fieldManager, timeoutMs };
+    const type = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    const stored =
+      object === undefined
+        ? await client.create(LEASES, { ...type, metadata: { ...lease }, spec }, options)
+        : await client.update(LEASES, { ...object, ...type, spec }, options);
+    this.#observe(stored);
+  }
+
+  #observe(object: KubeObject): void {
+    const spec = isJsonObject(object['spec']) ? object['spec'] : {};
+    const text = JSON.stringify(spec);
+    const isSame = this.#seen?.text === text;
+    const sinceMs = isSame && this.#seen ? this.#seen.sinceMs : this.#options.clock.monotonicMs();
+    this.#seen = { object, spec, text, sinceMs };
+    this.#failures = 0;
+  }
+
+  /** RFC 3339 with microseconds, as `MicroTime` wants it. */
+  #timestamp(): string {
+    return new Date(this.#options.clock.now()).toISOString().replace('Z', '000Z');
+  }
+}
+
+/** Another client has created, changed or deleted the Lease. */
+function isOvertaken(error: unknown): boolean {
+  return isConflict(error) || isAlreadyExists(error) || isNotFound(error);
+}
+
+function textOf(spec: JsonObject | undefined, member: string): string {
+  const value = spec?.[member];
+  return typeof value === 'string' ? value : '';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

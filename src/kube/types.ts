@@ -1,0 +1,183 @@
+/** The contract of this folder: clients, informers and Events. */
+
+import type { KubeObject, NamespacedName, ObjectKey, Resource } from './object.ts';
+import type { JsonValue } from '../base/json.ts';
+
+/** Which of the two clusters, as it appears in logs, metrics and Events. */
+export type ClusterName = 'virtual' | 'host';
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+  /** Until the complete response has arrived, retries included. Default 30 s. */
+  timeoutMs?: number;
+  /** Called at the last moment before the request is sent; when it throws, nothing is sent and the request rejects with that error. */
+  beforeSend?: () => void;
+  /** Reads are retried within the timeout after 429 and 503; false leaves that to the caller. */
+  isRetried?: boolean;
+}
+
+export interface WriteOptions extends RequestOptions {
+  fieldManager?: string;
+  /** The server does everything except storing the result. */
+  isDryRun?: boolean;
+}
+
+/** `merge` sends `application/merge-patch+json`, `json` a JSON Patch. */
+export type PatchType = 'merge' | 'json';
+
+export interface DeletePreconditions {
+  uid?: string;
+  resourceVersion?: string;
+}
+
+export interface ListOptions extends RequestOptions {
+  /** Absent: every namespace. */
+  namespace?: string;
+  labelSelector?: string;
+  limit?: number;
+  continueToken?: string;
+  resourceVersion?: string;
+  /** Asks for `PartialObjectMetadata`: everything but `metadata` is left out. */
+  isMetadataOnly?: boolean;
+}
+
+export interface ObjectList {
+  resourceVersion: string;
+  continueToken: string;
+  items: KubeObject[];
+}
+
+/**
+ * One API server, raw JSON in and out. Every method rejects with `StatusError` for an error response (its `code`, `reason` and
+ * `retryAfterMs` are set) and with `TransportError` without a response: then a write may or may not have happened.
+ */
+export interface ClusterClient {
+  readonly cluster: ClusterName;
+  get(resource: Resource, key: NamespacedName, options?: RequestOptions): Promise<KubeObject>;
+  list(resource: Resource, options?: ListOptions): Promise<ObjectList>;
+  create(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  /** PUT. The object's `metadata.resourceVersion`, when set, guards it. */
+  update(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  patch(
+    resource: Resource,
+    key: NamespacedName,
+    patch: { type: PatchType; body: JsonValue },
+    options?: WriteOptions,
+  ): Promise<KubeObject>;
+  delete(
+    resource: Resource,
+    key: NamespacedName,
+    preconditions: DeletePreconditions,
+    options?: WriteOptions,
+  ): Promise<void>;
+  /** Any other request, e.g. discovery or an access review. `path` starts with `/`. */
+  request(method: string, path: string, body?: JsonValue, options?: RequestOptions): Promise<JsonValue>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface WatchOptions extends RequestOptions {
+  /** Absent: every namespace. */
+  namespace?: string;
+  labelSelector?: string;
+  resourceVersion: string;
+  /** After this many seconds the server ends the watch. */
+  timeoutSeconds?: number;
+  isMetadataOnly?: boolean;
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+
+export interface WatchHandler {
+  /** The server has accepted the watch. */
+  started(): void;
+  /** Data has been received. */
+  dataReceived(): void;
+  event(type: WatchEventType, object: KubeObject): void;
+}
+
+/** A client that can also follow changes. */
+export interface WatchClient extends ClusterClient {
+  /**
+   * Follows changes after `resourceVersion`, bookmarks included. Resolves when the server ends the watch; rejects with `StatusError`
+   * when it refuses or sends an ERROR event, with `TransportError` when the stream breaks off, with `MalformedStreamError` for what
+   * is not a watch event, and with what the handler throws.
+   */
+  watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void>;
+}
+
+/** What changed in a cache. `added` and `updated` come after the cache holds the object, `deleted` after it let go of it. */
+export interface CacheEvent {
+  type: 'added' | 'updated' | 'deleted';
+  key: ObjectKey;
+  /** The object now, or the last state known before the deletion. Shared and immutable. */
+  object: KubeObject;
+  /** The state before, for `updated`. */
+  previous?: KubeObject;
+  /** From the first list, before the cache was in sync: nothing says that the object has changed. */
+  isInitial?: boolean;
+}
+
+/** A read-only view of one resource in one cluster. Objects in it are shared: never change one. */
+export interface Lister {
+  readonly resource: Resource;
+  get(key: ObjectKey): KubeObject | undefined;
+  list(): Iterable<KubeObject>;
+  /** Keys under one value of a named index, see {@link InformerOptions.indexes}. */
+  byIndex(index: string, value: string): ReadonlySet<ObjectKey>;
+  readonly size: number;
+}
+
+/** Index name → the values under which an object is found. */
+export type IndexFunctions = Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
+
+/** A cache of one resource that a list-watch keeps current. */
+export interface Informer extends Lister {
+  /** True once the first list is in the cache and its events are published; it stays true. */
+  readonly isSynced: boolean;
+  /** Resolves when `isSynced` becomes true; rejects when `signal` aborts. */
+  whenSynced(signal: AbortSignal): Promise<void>;
+  /** The collection's resourceVersion that the cache has reached (list, event or bookmark); '' before the first list. */
+  readonly resourceVersion: string;
+  /** Milliseconds since the last data from the API server (event, bookmark or list). */
+  readonly stalenessMs: number;
+  /** Handlers run synchronously and must only enqueue keys. */
+  subscribe(handler: (event: CacheEvent) => void): void;
+  /** Stores the response to a write immediately, so that no decision is made from an older state. Publishes no event. */
+  observeWrite(object: KubeObject): void;
+  /** The same for a confirmed deletion. */
+  observeDelete(key: ObjectKey, uid: string): void;
+  /** Runs until `signal` aborts; errors become states and metrics, it never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Records Events, see https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/. */
+export interface EventRecorder {
+  /** Records an Event of events.k8s.io/v1 on `regarding`; equal ones become a series. Never rejects, never blocks. */
+  event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void;
+  /** Sends what is pending. */
+  flush(): Promise<void>;
+}
+
+export interface RecordedEvent {
+  type: 'Normal' | 'Warning';
+  reason: string;
+  /** At most 1024 bytes are kept. */
+  note: string;
+  /** What was being done, UpperCamelCase. Default `Sync`. */
+  action?: string;
+}
+
+/** There was no response: connection refused, reset, timed out, or not HTTP. A write may have happened. */
+export class TransportError extends Error {
+  override readonly name: string = 'TransportError';
+}
+
+/** The response is not what the API specifies. A write may have happened. */
+export class MalformedAnswerError extends TransportError {
+  override readonly name = 'MalformedAnswerError';
+}
+
+/** The stream of a watch holds something that is not a watch event. */
+export class MalformedStreamError extends Error {
+  override readonly name = 'MalformedStreamError';
+}

@@ -1,0 +1,211 @@
+/** Both clusters as the daemon needs them: connected, allowed to do what the configuration asks for, and with its owner found. */
+
+import { hostname } from 'node:os';
+import { missingRights } from '../kube/access-review.ts';
+import { withServer, type ServerAccess } from '../kube/access.ts';
+import { createClient } from '../kube/client/client.ts';
+import { createDiscovery } from '../kube/discovery.ts';
+import { createEventRecorder } from '../kube/events/event-recorder.ts';
+import { kubeconfigFromSecret, loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
+import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
+import type { Config } from '../config/types.ts';
+import { TerminalError } from '../base/errors.ts';
+import { isNotFound, isTransient, StatusError } from '../kube/status-error.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { Logger } from '../base/logger.ts';
+import { isReported } from '../base/repetition.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { retry, type BackoffLimits } from '../base/retry.ts';
+import { kindPolicy } from './references/reference-kinds.ts';
+import { resolveNamedKinds, type Discoveries, type ReferencedKind } from './references/referenced-kind.ts';
+import { describeRight, requiredRights, type Right } from './rights.ts';
+import type { OwnerReference } from './translate/forge.ts';
+
+export interface ClustersOptions {
+  readonly config: Config;
+  readonly isDryRun: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly version: string;
+  /** Ends whatever waits for a cluster, requests under way included. */
+  readonly signal: AbortSignal;
+}
+
+export interface Clusters extends AsyncDisposable {
+  /** The host namespace of the virtual cluster: configured, or the host context's own. */
+  readonly hostNamespace: string;
+  readonly virtual: WatchClient;
+  readonly host: WatchClient;
+  /** Rejects with a `TerminalError` that names every missing right. */
+  checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
+  /** What the patches name, in both clusters. Rejects with a `TerminalError` for a kind that is not served, or not in namespaces. */
+  resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
+  readonly discoveries: Discoveries;
+  /** Undefined where no owner is configured. Rejects with a `TerminalError` when it does not exist. */
+  resolveOwner(config: Config): Promise<OwnerReference | undefined>;
+  /** Sends through `client`, one of the virtual cluster. */
+  createRecorder(client: ClusterClient): EventRecorder;
+}
+
+const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
+
+/** Reads kubeconfigs and opens clients; a kubeconfig that lives in a Secret is waited for. */
+export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
+  const { config, clock } = options;
+  const hostAccess = loadClusterAccess(config.host, { clock });
+  const host = clientFor('host', hostAccess, options);
+  const hostNamespace = config.host.namespace || hostAccess.namespace;
+  if (hostNamespace === '') {
+    throw new TerminalError(
+      `endpointSyncer.host.namespace is not set, and ${hostAccess.description} names no namespace. ` +
+        'Set it to the host namespace of the virtual cluster.',
+    );
+  }
+  const { secret, server } = config.virtual;
+  const foundAccess =
+    secret === ''
+      ? loadClusterAccess(config.virtual, { clock })
+      : await untilAnswered(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
+  const virtualAccess = server === '' ? foundAccess : withServer(foundAccess, server);
+  if (virtualAccess.server === hostAccess.server) {
+    throw new TerminalError(
+      `The virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves. ` +
+        'Set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig.',
+    );
+  }
+  const virtual = clientFor('virtual', virtualAccess, options);
+  return new ConnectedClusters(options, { host, virtual, hostNamespace });
+}
+
+function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
+  const { clock, metrics, version, signal } = options;
+  const userAgent = `endpoint-syncer/${version}`;
+  const client = createClient({
+    cluster,
+    access,
+    clock,
+    metrics: metrics.requests(new URL(access.server).host),
+    userAgent,
+  });
+  signal.addEventListener('abort', () => void client[Symbol.asyncDispose](), { once: true });
+  return client;
+}
+
+class ConnectedClusters implements Clusters {
+  readonly virtual: WatchClient;
+  readonly host: WatchClient;
+  readonly hostNamespace: string;
+  readonly discoveries: Discoveries;
+  readonly #options: ClustersOptions;
+
+  constructor(options: ClustersOptions, parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace'>) {
+    this.#options = options;
+    this.virtual = parts.virtual;
+    this.host = parts.host;
+    this.hostNamespace = parts.hostNamespace;
+    this.discoveries = { virtual: createDiscovery(this.virtual), host: createDiscovery(this.host) };
+  }
+
+  async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
+    const { isDryRun, logger } = this.#options;
+    const rights = requiredRights(config, { isDryRun, references });
+    const missing = await Promise.all([this.#missing('host', rights), this.#missing('virtual', rights)]);
+    const all = missing.flat();
+    if (all.length === 0) return;
+    for (const right of all) logger.error({ right: describeRight(right) }, 'right is missing');
+    throw new TerminalError(
+      `${all.length} rights are missing; grant them to the user of the kubeconfig, or switch off what needs them`,
+    );
+  }
+
+  async resolveReferences({ sync }: Config): Promise<readonly ReferencedKind[]> {
+    if (!sync.endpoints.enabled && !sync.endpointSlices.enabled) return [];
+    return untilAnswered(this.#options, 'virtual', () =>
+      resolveNamedKinds(kindPolicy(sync), this.discoveries),
+    );
+  }
+
+  async resolveOwner({ owner, host }: Config): Promise<OwnerReference | undefined> {
+    if (owner === undefined) return undefined;
+    const { apiVersion, kind, name } = owner;
+    return untilAnswered(this.#options, 'host', async () => {
+      const resource = await createDiscovery(this.host).resolve(apiVersion, kind);
+      const object = await this.host
+        .get(resource, { namespace: host.namespace, name })
+        .catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+          throw new TerminalError(
+            `endpointSyncer.owner: there is no ${kind} "${name}" in namespace "${host.namespace}" of the host cluster. ` +
+              'Create it, or leave owner empty.',
+            { cause: error },
+          );
+        });
+      return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+    });
+  }
+
+  createRecorder(client: ClusterClient): EventRecorder {
+    const { isDryRun, clock, random, logger, metrics } = this.#options;
+    if (isDryRun) return NO_EVENTS;
+    return createEventRecorder({
+      client,
+      reportingController: 'endpoint-syncer/controller',
+      reportingInstance: hostname(),
+      clock,
+      random,
+      logger,
+      metrics: metrics.sync,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.virtual[Symbol.asyncDispose](), this.host[Symbol.asyncDispose]()]);
+  }
+
+  async #missing(cluster: ClusterName, rights: readonly Right[]): Promise<readonly Right[]> {
+    const wanted = rights.filter((right) => right.cluster === cluster);
+    return untilAnswered(this.#options, cluster, () => missingRights(this[cluster], wanted));
+  }
+}
+
+/** A dry run reports nothing to users of the cluster. */
+const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
+
+/** Asks until the API server answers; says in the log why it waits. What the server refuses for good becomes a `TerminalError`. */
+async function untilAnswered<T>(
+  { clock, random, logger, signal }: ClustersOptions,
+  cluster: ClusterName,
+  ask: () => Promise<T>,
+): Promise<T> {
+  let attempts = 0;
+  try {
+    return await retry(ask, {
+      ...CONNECT_DELAYS,
+      clock,
+      random,
+      signal,
+      isRetryable: isTransient,
+      onRetry(error, delayMs) {
+        attempts += 1;
+        if (!isReported(attempts)) return;
+        const message = error instanceof Error ? error.message : String(error);
+        const fields = { cluster, error: message, attempts, retryInMs: Math.round(delayMs) };
+        logger.warn(fields, 'cluster cannot be reached, waiting for it');
+      },
+    });
+  } catch (error) {
+    throw asTerminal(cluster, error);
+  }
+}
+
+function asTerminal(cluster: ClusterName, error: unknown): unknown {
+  if (!(error instanceof StatusError)) return error;
+  const advice =
+    error.code === 401
+      ? ' Its credentials are not accepted: check the token or certificate in the kubeconfig.'
+      : '';
+  return new TerminalError(`The ${cluster} cluster refused: ${error.message}.${advice}`, { cause: error });
+}

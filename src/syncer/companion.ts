@@ -1,0 +1,40 @@
+/** What is served beside the sync, the key and token API: its failure is its own, the sync goes on. */
+
+import { TerminalError } from '../base/errors.ts';
+import type { CheckResult } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import type { SeriesRegistry } from '../base/metrics/series.ts';
+
+/** Its series appear beside those of the sync. */
+export type StartCompanion = (metrics: SeriesRegistry) => Promise<AsyncDisposable>;
+
+export interface Companion extends AsyncDisposable {
+  check(): CheckResult;
+}
+
+/** `start` undefined: nothing is served. An error that another configuration would end is logged and fails readiness. */
+export async function startCompanion(
+  start: StartCompanion | undefined,
+  metrics: SeriesRegistry,
+  logger: Logger,
+): Promise<Companion> {
+  if (start === undefined) return companion({ isOk: true, detail: 'not enabled' });
+  try {
+    return companion({ isOk: true }, await start(metrics));
+  } catch (error) {
+    if (!(error instanceof TerminalError)) throw error;
+    logger.error({ reason: error.message }, 'the key and token API cannot start');
+    return companion({ isOk: false, detail: error.message });
+  }
+}
+
+function companion(result: CheckResult, running?: AsyncDisposable): Companion {
+  let disposal: Promise<void> | undefined;
+  return {
+    check: () => result,
+    async [Symbol.asyncDispose]() {
+      disposal ??= Promise.resolve(running?.[Symbol.asyncDispose]());
+      await disposal;
+    },
+  };
+}

@@ -1,0 +1,200 @@
+/** Everything that syncs under one configuration. A reload stops the running engine and starts another one. */
+
+import { createSemaphore } from '../base/semaphore.ts';
+import type { Random } from '../base/random.ts';
+import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
+import type { ClusterName, IndexFunctions } from '../kube/types.ts';
+import { keyOf, objectKey, parseKey, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
+import type { ReferenceNotes } from './reconcile/reconciler.ts';
+import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/referrer.ts';
+import type { References, Referrers } from './references/references.ts';
+import { recordedKinds } from './translate/recorded-kinds.ts';
+
+export interface EngineMetrics extends KindEngineMetrics {
+  informer(cluster: ClusterName, resource: Resource): InformerMetrics;
+}
+
+export interface EngineOptions extends Omit<
+  KindEnvironment,
+  'metrics' | 'inFlight' | 'services' | 'createInformer' | 'learn'
+> {
+  readonly kinds: readonly KindPlan[];
+  /** Filled with the caches of virtual objects, by plural: what one kind may ask about another. */
+  readonly virtualCaches: Map<string, ObservableInformer>;
+  readonly references: References;
+  /** Resolves when this process may write, or when the signal aborts. */
+  readonly whenLeading: (signal: AbortSignal) => Promise<void>;
+  readonly random: Random;
+  readonly metrics: EngineMetrics;
+}
+
+export interface Engine {
+  /** By the name of their readiness check. */
+  readonly informers: Readonly<Record<string, ObservableInformer>>;
+  /** Sources, then caches in sync, then leadership, then workers; resolves when {@link stop} has drained them. */
+  run(): Promise<void>;
+  /** The workers have dealt with everything that the first lists held, or that has changed since. */
+  readonly isIdle: boolean;
+  /** True once the workers run. */
+  readonly isWorking: boolean;
+  /** Takes no more events, finishes what is queued, closes the watches. */
+  stop(): Promise<void>;
+  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  abandon(): number;
+}
+
+export function createEngine(options: EngineOptions): Engine {
+  return new SyncEngine(options);
+}
+
+class SyncEngine implements Engine {
+  readonly #options: EngineOptions;
+  readonly #services: ObservableInformer;
+  readonly #kinds: readonly KindEngine[];
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #isWorking = false;
+
+  constructor(options: EngineOptions) {
+    const { config, references } = options;
+    this.#options = options;
+    this.#services = this.#createInformer('virtual', SERVICES, {});
+    const environment: KindEnvironment = {
+      ...options,
+      services: this.#services,
+      inFlight: createSemaphore(config.workers),
+      createInformer: (cluster, resource, indexes) => this.#createInformer(cluster, resource, indexes),
+      learn: (found) => references.open(found),
+    };
+    this.#kinds = options.kinds.map(
+      (plan) => new KindEngine(plan, environment, notesOf(references, plan.kind.resource)),
+    );
+    for (const { kind, virtual } of this.#kinds) options.virtualCaches.set(kind.resource.plural, virtual);
+  }
+
+  get informers(): Readonly<Record<string, ObservableInformer>> {
+    const caches = this.#kinds.flatMap(({ kind: { resource }, virtual, host }) => [
+      [`virtual-${resource.plural}`, virtual] as const,
+      [`host-${resource.plural}`, host] as const,
+    ]);
+    return { ...Object.fromEntries(caches), 'virtual-services': this.#services };
+  }
+
+  get isIdle(): boolean {
+    return this.#isWorking && this.#kinds.every((kind) => kind.isIdle) && this.#options.references.isIdle;
+  }
+
+  get isWorking(): boolean {
+    return this.#isWorking;
+  }
+
+  run(): Promise<void> {
+    this.#running ??= this.#work();
+    return this.#running;
+  }
+
+  abandon(): number {
+    const queued = this.#kinds.map((kind) => kind.abandon());
+    return queued.reduce((sum, count) => sum + count, this.#options.references.abandon());
+  }
+
+  async stop(): Promise<void> {
+    for (const kind of this.#kinds) kind.shutDown();
+    if (!this.#isWorking) this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #work(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { references } = this.#options;
+    references.start(signal, this.#referrers());
+    const informers = Object.values(this.informers);
+    const watching = informers.map((informer) => informer.run(signal));
+    try {
+      await Promise.all(informers.map((informer) => informer.whenSynced(signal)));
+      await references.whenSynced(signal);
+      await this.#options.whenLeading(signal);
+      signal.throwIfAborted();
+      await references.recover(this.#recordedKinds(), signal);
+      this.#isWorking = true;
+      await Promise.all([
+        Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),
+        references.run(this.#referrerIds()),
+      ]);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#isWorking = false;
+      this.#stopping.abort();
+      await Promise.all([...watching, references.closed()]);
+    }
+  }
+
+  #recordedKinds(): readonly string[] {
+    return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
+  }
+
+  #referrerIds(): readonly ReferrerId[] {
+    return this.#kinds.flatMap(({ kind: { resource }, virtual }) =>
+      [...virtual.list()].map((object) => referrerIdOf(resource, objectKey(object))),
+    );
+  }
+
+  #referrers(): Referrers {
+    const { names } = this.#options;
+    const find = (id: ReferrerId) => {
+      const { plural, key } = parseReferrerId(id);
+      return { key, engine: this.#kinds.find(({ kind }) => kind.resource.plural === plural) };
+    };
+    return {
+      virtual(id) {
+        const { key, engine } = find(id);
+        const object = engine?.virtual.get(key);
+        return object && engine && { object, resource: engine.kind.resource };
+      },
+      hostCopy(id) {
+        const { key, engine } = find(id);
+        const target = names.toHost(parseKey(key));
+        return target && engine?.host.get(keyOf(target));
+      },
+      enqueue(id) {
+        const { key, engine } = find(id);
+        engine?.enqueue(key);
+      },
+    };
+  }
+
+  #createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer {
+    const { clients, config, clock, random, logger, metrics } = this.#options;
+    const isOneNamespace = cluster === 'host' && config.sync.namespaces.kind === 'single';
+    return createInformer({
+      client: clients[cluster],
+      resource,
+      ...(isOneNamespace ? { namespace: config.host.namespace } : {}),
+      indexes,
+      transform: withoutOwnedFields,
+      clock,
+      random,
+      logger,
+      metrics: metrics.informer(cluster, resource),
+    });
+  }
+}
+
+/** The references of one kind's copies, in the index of all kinds. */
+function notesOf(references: References, resource: Resource): ReferenceNotes {
+  const idOf = (key: string): ReferrerId => referrerIdOf(resource, key);
+  return {
+    isStale: (key) => references.isStale(idOf(key)),
+    recordReferences: (key, found) => references.recordReferences(idOf(key), found),
+    clearReferences: (key) => references.clearReferences(idOf(key)),
+    markReconciled: (key) => references.markReconciled(idOf(key)),
+  };
+}
+
+/** `fieldsV1` is half of a typical object's bytes, and nothing here reads it; who wrote, and when, stays. */
+function withoutOwnedFields(object: KubeObject): KubeObject {
+  for (const entry of object.metadata.managedFields ?? []) delete entry['fieldsV1'];
+  return object;
+}

@@ -1,0 +1,227 @@
+/** Everything that one configuration makes: names, compiled patches, sandbox, engine. A reload ends one generation and starts another. */
+
+import type { ObservableInformer } from '../kube/informer/informer.ts';
+import type { EventRecorder, WatchClient } from '../kube/types.ts';
+import type { Config } from '../config/types.ts';
+import type { Clusters } from './clusters.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import type { CheckResult, Checks } from '../base/health.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import type { Leadership } from './leadership.ts';
+import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
+import type { Program } from './sandbox/types.ts';
+import { measuredPipeline } from './patch/measured-pipeline.ts';
+import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
+import type { ReferenceMetrics } from './references/environment.ts';
+import type { ReferencedKind } from './references/referenced-kind.ts';
+import { References } from './references/references.ts';
+import type { DryRun } from './reconcile/dry-run.ts';
+import { checkSlices } from './slice-check.ts';
+import { createTranslation, createTranslators } from './translation.ts';
+
+/** A cache that has heard nothing for so long is not current: watches get a bookmark every minute. */
+const STALENESS_MAX_MS = 5 * 60_000;
+
+export interface GenerationOptions {
+  readonly config: Config;
+  /** What the patches name. */
+  readonly references: readonly ReferencedKind[];
+  readonly clusters: Clusters;
+  /** Through these everything is written: they refuse while another replica leads. */
+  readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
+  readonly leadership: Leadership;
+  readonly recorder: EventRecorder;
+  readonly dryRun: DryRun | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Generation {
+  /** What has to be right before it does its work, by name. */
+  readonly checks: Checks;
+  /** The first pass is over: nothing is queued or worked on. */
+  readonly isIdle: () => boolean;
+  /** Starts to sync. */
+  start(): void;
+  /** Finishes what is queued. */
+  stop(): Promise<void>;
+  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  abandon(): number;
+}
+
+/** Prepares everything that can fail, so that the generation before may run until this one can take over. */
+export async function createGeneration(options: GenerationOptions): Promise<Generation> {
+  const { config, clusters, logger } = options;
+  const owner = await clusters.resolveOwner(config);
+  const virtualCaches = new Map<string, ObservableInformer>();
+  const compiled = compileKinds(syncedKinds(config.sync, virtualCaches));
+  const sandbox = await sandboxFor(
+    options,
+    compiled.flatMap(({ patches }) => patches.programs),
+  );
+  const references = new References(
+    {
+      ...options,
+      ...createTranslators(config),
+      discoveries: clusters.discoveries,
+      owner,
+      metrics: referenceMetrics(options),
+    },
+    options.references,
+  );
+  const referenceInformers = references.informers;
+  const { lookup } = references;
+  const kinds = compiled.map(({ kind, patches }) => {
+    const { pipeline } = createTranslation({ config, kind, compiled: patches, evaluator: sandbox, lookup });
+    return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
+  });
+  const engine = createEngine({
+    ...options,
+    ...createTranslators(config),
+    kinds,
+    virtualCaches,
+    references,
+    owner,
+    whenLeading: (signal) => options.leadership.whenLeading(signal),
+    metrics: engineMetrics(options),
+  });
+  const stopping = new AbortController();
+  let running: Promise<unknown> | undefined;
+  return {
+    checks: {
+      ...engineChecks(engine, options.leadership),
+      references: () => referencesCheck(referenceInformers),
+      sandbox: () => sandboxCheck(sandbox),
+    },
+    isIdle: () => engine.isIdle,
+    start() {
+      running ??= Promise.all([
+        engine.run().catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error')),
+        checkOwnSlices(options, stopping.signal),
+      ]);
+    },
+    abandon: () => engine.abandon(),
+    async stop() {
+      stopping.abort();
+      await engine.stop();
+      await running;
+      await sandbox?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The slices that the host makes of our Endpoints copies; a standby leaves that to the leader. */
+async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): Promise<void> {
+  if (!options.config.sync.endpoints.enabled) return;
+  await options.leadership.whenLeading(signal);
+  await checkSlices({ ...options, ...createTranslators(options.config) }, signal);
+}
+
+/** Where nothing is synced. */
+export const IDLE_GENERATION: Generation = {
+  checks: {},
+  isIdle: () => true,
+  start: () => undefined,
+  stop: async () => undefined,
+  abandon: () => 0,
+};
+
+/** No expression, no child process. */
+async function sandboxFor(
+  { config, clock, logger, metrics }: GenerationOptions,
+  programs: readonly Program[],
+): Promise<Sandbox | undefined> {
+  if (programs.length === 0) return undefined;
+  const vcluster = { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
+  return createSandbox({
+    programs,
+    vcluster,
+    namespaces: config.sync.namespaces,
+    limits: config.sandbox,
+    clock,
+    logger,
+    metrics: metrics.sync,
+  });
+}
+
+function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {
+  const { sync } = metrics;
+  const blocked = new Map<string, Map<string, number>>();
+  return {
+    queue: ({ plural }) => metrics.queue(plural),
+    controller: ({ plural }) => ({
+      ...metrics.controller(plural, config.workers),
+      blocked(reason, count) {
+        const byKind = blocked.get(reason) ?? new Map<string, number>();
+        blocked.set(reason, byKind.set(plural, count));
+        sync.blocked(
+          reason,
+          [...byKind.values()].reduce((sum, one) => sum + one, 0),
+        );
+      },
+      latency: (seconds) => sync.latency(seconds),
+    }),
+    writes: sync,
+    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
+  };
+}
+
+/** Blocked references are counted apart from blocked Endpoints. */
+function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetrics {
+  const { sync } = metrics;
+  return {
+    queue: metrics.queue('references'),
+    controller: {
+      ...metrics.controller('references', config.workers),
+      blocked: (reason, count) =>
+        sync.blocked(reason.startsWith('Reference') ? reason : `Reference${reason}`, count),
+      latency: (seconds) => sync.latency(seconds),
+    },
+    writes: sync,
+    informer: (cluster, resource) => metrics.informer(cluster, resource.plural),
+  };
+}
+
+/** Those of the kinds that patches name; a kind that only data lead to never keeps the daemon from being ready. */
+function referencesCheck(informers: readonly ObservableInformer[]): CheckResult {
+  if (informers.length === 0) return { isOk: true, detail: 'not needed' };
+  const failed = informers.map(informerCheck).find(({ isOk }) => !isOk);
+  return failed ?? { isOk: true, detail: `${informers.length} caches` };
+}
+
+function engineChecks(engine: Engine, leadership: Leadership): Checks {
+  const informers = Object.entries(engine.informers);
+  return {
+    ...Object.fromEntries(informers.map(([name, informer]) => [name, () => informerCheck(informer)])),
+    workers: () => workersCheck(engine, leadership.isLeading),
+  };
+}
+
+function sandboxCheck(sandbox: Sandbox | undefined): CheckResult {
+  const detail =
+    sandbox === undefined ? 'not needed, no patch has an expression' : `${sandbox.pids.length} processes`;
+  return { isOk: true, detail };
+}
+
+function workersCheck({ isWorking }: Engine, isLeading: boolean): CheckResult {
+  if (isWorking) return { isOk: true };
+  return isLeading
+    ? { isOk: false, detail: 'wait for the caches' }
+    : { isOk: true, detail: 'wait for the lease' };
+}
+
+function informerCheck(informer: ObservableInformer): CheckResult {
+  const { lastError } = informer.condition;
+  const why = lastError === undefined ? '' : `, last error: ${lastError}`;
+  if (!informer.isSynced) return { isOk: false, detail: `not synced yet${why}` };
+  const staleness = `last event ${Math.round(informer.stalenessMs / 1000)} s ago`;
+  return {
+    isOk: informer.stalenessMs < STALENESS_MAX_MS,
+    detail: `${informer.size} objects, ${staleness}${why}`,
+  };
+}

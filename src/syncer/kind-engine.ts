@@ -1,0 +1,212 @@
+/** Everything that syncs one kind: caches of both sides, work queue, controller, and the guards of its objects. */
+
+import type { Clock } from '../base/clock.ts';
+import { createBackoff } from '../base/backoff.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Semaphore } from '../base/semaphore.ts';
+import type { Config } from '../config/types.ts';
+import type { ObservableInformer } from '../kube/informer/informer.ts';
+import { keyOf, NAMESPACES, parseKey, type ObjectKey, type Resource } from '../kube/object.ts';
+import { isAlreadyExists } from '../kube/status-error.ts';
+import type { CacheEvent, ClusterName, EventRecorder, IndexFunctions, WatchClient } from '../kube/types.ts';
+import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
+import type { SyncedKind } from './kinds/kind.ts';
+import type { ObjectReference, PatchPipeline } from './patch/types.ts';
+import { createArrivals } from './reconcile/arrivals.ts';
+import { createContentionGuard } from './reconcile/contention.ts';
+import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
+import { createCopyForge } from './reconcile/copy-forge.ts';
+import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './reconcile/observer.ts';
+import type { DryRun } from './reconcile/dry-run.ts';
+import { createReconciler, type Reconcile, type ReferenceNotes } from './reconcile/reconciler.ts';
+import { createRecreationBackoff } from './reconcile/recreation.ts';
+import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/sources.ts';
+import type { SyncedPairs } from './reconcile/synced-pairs.ts';
+import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
+import type { OwnerReference } from './translate/forge.ts';
+import type { LabelTranslator, NameTranslator } from './translate/types.ts';
+
+const TAKE_OVER_BASE_MS = 1000;
+const TAKE_OVER_MAX_MS = 5 * 60_000;
+
+/** One kind with its patches. */
+export interface KindPlan {
+  readonly kind: SyncedKind;
+  readonly pipeline: PatchPipeline;
+}
+
+export interface KindEngineMetrics {
+  readonly writes: WriteMetrics;
+  queue(kind: Resource): QueueMetrics;
+  controller(kind: Resource): ControllerMetrics;
+}
+
+/** What all kinds share. */
+export interface KindEnvironment {
+  readonly config: Config;
+  readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  /** Owns the copies in the virtual cluster's own host namespace. */
+  readonly owner: OwnerReference | undefined;
+  readonly recorder: EventRecorder;
+  readonly dryRun: DryRun | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: KindEngineMetrics;
+  /** Bounds the requests of all kinds together. */
+  readonly inFlight: Semaphore;
+  readonly services: ObservableInformer;
+  createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer;
+  /** Makes known what can be known of the objects behind these references. */
+  learn(references: readonly ObjectReference[]): Promise<boolean>;
+}
+
+export class KindEngine {
+  readonly kind: SyncedKind;
+  readonly virtual: ObservableInformer;
+  readonly host: ObservableInformer;
+  readonly #environment: KindEnvironment;
+  readonly #queue;
+  readonly #controller: Controller;
+  readonly #recreation;
+  #isWorking = false;
+
+  constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceNotes) {
+    const { names, clock, metrics } = environment;
+    this.kind = kind;
+    this.#environment = environment;
+    this.virtual = environment.createInformer('virtual', kind.resource, virtualIndexes(names, kind));
+    this.host = environment.createInformer('host', kind.resource, hostIndexes(names, kind));
+    this.#queue = createWorkQueue({ clock, metrics: metrics.queue(kind.resource) });
+    this.#recreation = createRecreationBackoff(clock);
+    this.#controller = this.#createController(this.#createReconcile(pipeline, references));
+    this.#connect();
+  }
+
+  /** Something that the copy depends on has changed. */
+  enqueue(key: ObjectKey): void {
+    this.#controller.enqueue(key, 'live');
+  }
+
+  /** Works until the queue is shut down and empty. */
+  async run(): Promise<void> {
+    this.#isWorking = true;
+    try {
+      await this.#controller.run();
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  shutDown(): void {
+    this.#queue.shutDown();
+  }
+
+  /** Nothing is queued or under way. */
+  get isIdle(): boolean {
+    return this.#queue.isIdle;
+  }
+
+  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  abandon(): number {
+    return this.#queue.abandon();
+  }
+
+  #createReconcile(pipeline: PatchPipeline, references: ReferenceNotes): Reconcile {
+    const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
+    const { kind, virtual, host } = this;
+    const pairs: SyncedPairs = new Map();
+    const decide = { requireService: config.requireService, kind };
+    return createReconciler({
+      kind,
+      observe: createObserver({ virtual, services, host, translator: names, pairs, decide, kind }),
+      decide,
+      onHostDelete: config.onHostDelete,
+      forge: createCopyForge({
+        kind,
+        names,
+        labels,
+        pipeline,
+        owner,
+        learn: (found) => this.#environment.learn(found),
+      }),
+      readsHostObject: pipeline.readsHostObject,
+      pairs,
+      host: { client: clients.host, cache: host, writer: this.#createWriter('host') },
+      virtual: { client: clients.virtual, cache: virtual, services, writer: this.#createWriter('virtual') },
+      recreation: this.#recreation,
+      takeOverBackoff: createBackoff(TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS),
+      contention: createContentionGuard(clock),
+      arrivals: createArrivals(clock),
+      recorder,
+      references,
+      released: (target) => {
+        for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
+      },
+    });
+  }
+
+  #createWriter(cluster: ClusterName) {
+    const { clients, inFlight, dryRun, logger, metrics } = this.#environment;
+    return createWriter({
+      client: clients[cluster],
+      resource: this.kind.resource,
+      cache: this[cluster],
+      inFlight,
+      dryRun,
+      logger,
+      metrics: metrics.writes,
+    });
+  }
+
+  #createController(reconcile: Reconcile): Controller {
+    const { config, recorder, dryRun, clock, logger, metrics } = this.#environment;
+    const { resource } = this.kind;
+    return createController({
+      queue: this.#queue,
+      name: resource.plural,
+      reconcile,
+      warn: (key, warning) => {
+        const object = this.virtual.get(key);
+        if (object !== undefined) recorder.event(object, resource, { type: 'Warning', ...warning });
+      },
+      createNamespace:
+        config.createNamespaces && dryRun === undefined ? (key) => this.#createNamespace(key) : undefined,
+      dryRun,
+      clock,
+      logger,
+      metrics: metrics.controller(resource),
+    });
+  }
+
+  /** Events only name keys; what they mean is read from the caches later. */
+  #connect(): void {
+    const { names: translator, services } = this.#environment;
+    const context = { virtual: this.virtual, translator, kind: this.kind };
+    const enqueueAll = (keys: readonly ObjectKey[], { isInitial }: CacheEvent): void => {
+      for (const key of keys) this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+    };
+    this.virtual.subscribe((event) => enqueueAll(keysOfVirtualEvent(event, context), event));
+    services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
+    this.host.subscribe((event) => {
+      const keys = keysOfHostEvent(event, context);
+      // Our own deletions cause no event, so this one is another client's; seen by a standby, it is the leader's.
+      if (event.type === 'deleted' && this.#isWorking)
+        for (const key of keys) this.#recreation.noteDeletion(key);
+      enqueueAll(keys, event);
+    });
+  }
+
+  async #createNamespace(key: ObjectKey): Promise<void> {
+    const { clients, names, logger } = this.#environment;
+    const name = names.namespaceToHost(parseKey(key).namespace);
+    if (name === undefined) return;
+    try {
+      await clients.host.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      logger.info({ namespace: name }, 'host namespace created');
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+}

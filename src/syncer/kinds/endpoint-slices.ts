@@ -1,0 +1,163 @@
+/**
+ * EndpointSlices: those that no controller makes from something else, so that the host's own controllers do the rest. The label of the
+ * Service follows the Service to its host name.
+ */
+
+import {
+  ENDPOINT_SLICES,
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  type StringMap,
+} from '../../kube/object.ts';
+import type { RecordedEvent } from '../../kube/types.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
+import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
+import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
+import { validateEndpointSlice } from '../patch/validate-endpoint-slice.ts';
+import { addressesOf, addressText } from './endpoints.ts';
+import { serviceGate, type GateReason, type SyncedKind } from './kind.ts';
+
+export const SERVICE_NAME = 'kubernetes.io/service-name';
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
+const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
+/** The host's mirroring controller adopts what bears its own name. */
+const OURS = 'endpoint-syncer';
+const ENDPOINTS_MEMBER = 'endpoints';
+const PORTS_MEMBER = 'ports';
+const BY_SERVICE = 'service';
+
+export interface EndpointSliceOptions {
+  /** Endpoints are synced too, so the host mirrors their copies into slices itself. */
+  readonly isEndpointsSynced: boolean;
+  /** The virtual Endpoints of a Service, where they are synced. */
+  readonly endpointsOf: (service: ObjectKey) => KubeObject | undefined;
+}
+
+export const endpointSliceContent: ContentRules = {
+  members: [ENDPOINTS_MEMBER, PORTS_MEMBER],
+  toHost(virtual, { names }) {
+    const namespace = virtual.metadata.namespace ?? '';
+    const endpoints = memberOf(virtual, ENDPOINTS_MEMBER);
+    return { [ENDPOINTS_MEMBER]: podRefsToHost(endpoints, { namespace, names, mapRefs }) };
+  },
+  toVirtual(host, { names, namespace, original }) {
+    const own = original === undefined ? null : memberOf(original, ENDPOINTS_MEMBER);
+    const endpoints = memberOf(host, ENDPOINTS_MEMBER);
+    return { [ENDPOINTS_MEMBER]: podRefsToVirtual(endpoints, { namespace, names, mapRefs }, own) };
+  },
+  ownLabels,
+  isOwnLabel: (key) => key === SERVICE_NAME || key === MANAGED_BY,
+  stored(object) {
+    const stored: JsonObject = {};
+    for (const member of [ENDPOINTS_MEMBER, PORTS_MEMBER]) {
+      const value = asStored(ownValue(object, member) ?? null, isOmitted);
+      if (!isEmpty(value)) stored[member] = value;
+    }
+    const ports = listAt(stored, PORTS_MEMBER);
+    // A port without a number means all ports, and has a protocol all the same.
+    if (ports.length > 0) stored[PORTS_MEMBER] = ports.map(withProtocol);
+    return stored;
+  },
+  haveSameShape(a, b) {
+    const lengths = (object: JsonObject): number[] => [
+      listAt(object, PORTS_MEMBER).length,
+      ...listAt(object, ENDPOINTS_MEMBER).map((endpoint) => listAt(endpoint, 'addresses').length),
+    ];
+    return lengths(a).join() === lengths(b).join();
+  },
+  elementAt,
+};
+
+export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKind {
+  return {
+    resource: ENDPOINT_SLICES,
+    content: endpointSliceContent,
+    validate: validateEndpointSlice,
+    serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),
+    indexes: {
+      [BY_SERVICE]: (object) => {
+        const key = serviceKeyOf(object);
+        return key === undefined ? [] : [key];
+      },
+    },
+    keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
+    gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
+    isMadeByController: () => false,
+    needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],
+    noticeOf(virtual) {
+      const service = serviceKeyOf(virtual);
+      const endpoints = service === undefined ? undefined : options.endpointsOf(service);
+      return endpoints && duplicateNotice(virtual, endpoints, service ?? '');
+    },
+  };
+}
+
+function exclusion(
+  { metadata: { labels } }: KubeObject,
+  { isEndpointsSynced }: EndpointSliceOptions,
+): GateReason | undefined {
+  if (!labels?.[SERVICE_NAME]) return 'no service name';
+  if (labels[MANAGED_BY] === SLICE_CONTROLLER) return 'made by the EndpointSlice controller';
+  const isMirror = labels[MANAGED_BY] === MIRRORING_CONTROLLER;
+  return isMirror && isEndpointsSynced ? 'mirrored from Endpoints' : undefined;
+}
+
+function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {
+  const name = labels?.[SERVICE_NAME];
+  return name === undefined || name === '' ? undefined : keyOf({ namespace, name });
+}
+
+function ownLabels({ metadata: { namespace = '', labels } }: KubeObject, names: NameTranslator): StringMap {
+  const own: StringMap = {};
+  const service = labels?.[SERVICE_NAME];
+  const host = service === undefined ? undefined : names.toHost({ namespace, name: service });
+  if (host !== undefined) own[SERVICE_NAME] = host.name;
+  const manager = labels?.[MANAGED_BY];
+  if (manager !== undefined) own[MANAGED_BY] = manager === MIRRORING_CONTROLLER ? OURS : manager;
+  return own;
+}
+
+function mapRefs(endpoints: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {
+  return mapElements(endpoints, (endpoint) => mapTargetRef(endpoint, map));
+}
+
+function withProtocol(port: JsonValue): JsonValue {
+  return isJsonObject(port) ? { protocol: 'TCP', ...port } : port;
+}
+
+/** An API server answers conditions and hints that hold nothing as `{}`. */
+function isOmitted(value: JsonValue): boolean {
+  return isEmpty(value) || (isJsonObject(value) && Object.keys(value).length === 0);
+}
+
+/** An endpoint, identified by its addresses. */
+function elementAt([root, index, member]: ConcretePath): ListElement | undefined {
+  const isInEndpoint =
+    root === ENDPOINTS_MEMBER && typeof index === 'number' && member !== undefined && member !== 'addresses';
+  return isInEndpoint ? { at: 1, idMember: 'addresses' } : undefined;
+}
+
+function duplicateNotice(
+  slice: KubeObject,
+  endpoints: KubeObject,
+  service: ObjectKey,
+): RecordedEvent | undefined {
+  const known = addressesOf(endpoints);
+  const content = { ports: memberOf(slice, PORTS_MEMBER), endpoints: memberOf(slice, ENDPOINTS_MEMBER) };
+  const ports = listAt(content, PORTS_MEMBER).filter(isJsonObject);
+  for (const endpoint of listAt(content, ENDPOINTS_MEMBER)) {
+    for (const ip of listAt(endpoint, 'addresses')) {
+      const port = ports.find((one) => known.has(addressText(ip, one['port'], one['protocol'])));
+      if (port === undefined) continue;
+      const address = `${JSON.stringify(ip)} port ${JSON.stringify(port['port'])}`;
+      const note =
+        `Address ${address} of Service "${service}" is also in the Endpoints of that name. Both are synced, so the host ` +
+        'has it twice. Remove it from one of the two.';
+      return { type: 'Warning', reason: 'DuplicateEndpoints', note };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,106 @@
+/** Endpoints: `subsets` with Pod references. Which ones are synced is up to the Service of the same name. */
+
+import { ENDPOINTS, type KubeObject } from '../../kube/object.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { validateEndpoints } from '../patch/validate-endpoints.ts';
+import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
+import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
+import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
+import { serviceGate, type SyncedKind } from './kind.ts';
+
+const SUBSETS = 'subsets';
+const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;
+const MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
+const ENDPOINTS_CONTROLLER = 'endpoint-controller';
+const CONTROLLER_MANAGER = 'kube-controller-manager';
+
+export const endpointsContent: ContentRules = {
+  members: [SUBSETS],
+  toHost(virtual, { names }) {
+    const subsets = memberOf(virtual, SUBSETS);
+    const namespace = virtual.metadata.namespace ?? '';
+    return { [SUBSETS]: podRefsToHost(subsets, { namespace, names, mapRefs }) };
+  },
+  toVirtual(host, { names, namespace, original }) {
+    const subsets = memberOf(host, SUBSETS);
+    const own = original === undefined ? null : memberOf(original, SUBSETS);
+    return { [SUBSETS]: podRefsToVirtual(subsets, { namespace, names, mapRefs }, own) };
+  },
+  ownLabels: () => ({}),
+  isOwnLabel: () => false,
+  // Every text that Endpoints may have empty is left out: kube-apiserver rejects an empty ip, nodeName or appProtocol.
+  stored(object) {
+    const subsets = asStored(ownValue(object, SUBSETS) ?? null);
+    return isEmpty(subsets) ? {} : { [SUBSETS]: subsets };
+  },
+  haveSameShape,
+  elementAt,
+};
+
+export const endpointsKind: SyncedKind = {
+  resource: ENDPOINTS,
+  content: endpointsContent,
+  validate: validateEndpoints,
+  serviceKey: (key) => key,
+  indexes: {},
+  keysOfService: (service) => [service],
+  gate: (_virtual, service, options) => serviceGate(service, options),
+  // The label exists since Kubernetes 1.33. A missing annotation is no proof: the object of any other client has none either.
+  isMadeByController({ metadata: { labels, managedFields = [] } }: KubeObject): boolean {
+    return (
+      labels?.[MANAGED_BY] === ENDPOINTS_CONTROLLER ||
+      managedFields.some(({ manager }) => manager === CONTROLLER_MANAGER)
+    );
+  },
+  needsRecreation: () => false,
+  noticeOf: () => undefined,
+};
+
+function mapRefs(subsets: JsonValue, map: (ref: JsonObject) => JsonObject): JsonValue {
+  return mapElements(subsets, (subset) => {
+    let result = subset;
+    for (const list of ADDRESS_LISTS) {
+      const addresses = ownValue(subset, list);
+      if (addresses === undefined) continue;
+      const mapped = mapElements(addresses, (address) => mapTargetRef(address, map));
+      if (mapped !== addresses) result = { ...result, [list]: mapped };
+    }
+    return result;
+  });
+}
+
+/** The same number of subsets, and in each of addresses and ports. */
+function haveSameShape(a: JsonObject, b: JsonObject): boolean {
+  const [ours, theirs] = [listAt(a, SUBSETS), listAt(b, SUBSETS)];
+  const lists = [...ADDRESS_LISTS, 'ports'];
+  const isSame = (subset: JsonValue, other: JsonValue | undefined): boolean =>
+    lists.every((list) => listAt(subset, list).length === listAt(other, list).length);
+  return ours.length === theirs.length && ours.every((subset, i) => isSame(subset, theirs[i]));
+}
+
+/** An address, identified by its ip. */
+function elementAt([, , list, index, member]: ConcretePath): ListElement | undefined {
+  const isInAddress =
+    typeof index === 'number' && member !== undefined && member !== 'ip' && list !== 'ports';
+  return isInAddress ? { at: 3, idMember: 'ip' } : undefined;
+}
+
+/** Every address and port of an Endpoints, ready or not, as `ip:port/protocol`. */
+export function addressesOf(object: KubeObject): Set<string> {
+  const found = new Set<string>();
+  for (const subset of listAt({ subsets: memberOf(object, SUBSETS) }, SUBSETS)) {
+    const ports = listAt(subset, 'ports').filter(isJsonObject);
+    for (const address of ADDRESS_LISTS.flatMap((list) => listAt(subset, list)).filter(isJsonObject)) {
+      for (const { port, protocol } of ports) found.add(addressText(address['ip'], port, protocol));
+    }
+  }
+  return found;
+}
+
+export function addressText(
+  ip: JsonValue | undefined,
+  port: JsonValue | undefined,
+  protocol: JsonValue | undefined,
+): string {
+  return JSON.stringify([ip, port, protocol ?? 'TCP']);
+}

@@ -1,0 +1,55 @@
+/** What the engine has to know of a kind that it syncs. A kind is one file of this folder; nothing outside of it asks which kind it has. */
+
+import type { RecordedEvent } from '../../kube/types.ts';
+import type { IndexFunctions, Lister } from '../../kube/types.ts';
+import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { ResultProblem } from '../patch/run.ts';
+import type { ContentRules } from '../translate/types.ts';
+
+/** Why an object is not synced. */
+export type GateReason =
+  | 'service has a selector'
+  | 'no service'
+  | 'no service name'
+  | 'made by the EndpointSlice controller'
+  | 'mirrored from Endpoints';
+
+export interface GateOptions {
+  readonly requireService: boolean;
+}
+
+export interface SyncedKind {
+  readonly resource: Resource;
+  readonly content: ContentRules;
+  /** Looks for what patches broke on the way to the host. */
+  readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
+  /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */
+  serviceKey(key: ObjectKey, virtual: KubeObject | undefined): ObjectKey | undefined;
+  /** Index functions for the cache of virtual objects, besides those of the engine. */
+  readonly indexes: IndexFunctions;
+  /** The virtual objects that a Service decides about. */
+  keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
+  /** Why the object is not synced; undefined: it is. */
+  gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
+  /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
+  isMadeByController(host: KubeObject): boolean;
+  /** The API server refuses this change of the host copy, so the copy is deleted and created again. */
+  needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
+  /** What the user should know of an object that is in step. */
+  noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
+}
+
+/** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */
+export function hasSelector(service: KubeObject): boolean {
+  const spec = service['spec'];
+  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) return false;
+  const selector = (spec as Record<string, unknown>)['selector']; // raw JSON below
+  return typeof selector === 'object' && selector !== null && Object.keys(selector).length > 0;
+}
+
+/** Undefined when the Service, or its absence, lets what belongs to it be synced. */
+export function serviceGate(service: KubeObject | undefined, options: GateOptions): GateReason | undefined {
+  if (service === undefined) return options.requireService ? 'no service' : undefined;
+  return hasSelector(service) ? 'service has a selector' : undefined;
+}

@@ -1,0 +1,61 @@
+/** `controller_runtime_*`, as controller-runtime names them. */
+
+import type { SeriesRegistry } from '../../base/metrics/series.ts';
+
+/** What a controller reports about its reconciles. */
+export interface ControllerSeries {
+  reconciled(result: 'success' | 'error' | 'requeue_after' | 'requeue', seconds: number): void;
+  active(workers: number): void;
+}
+
+const RESULTS = ['success', 'error', 'requeue_after', 'requeue'] as const;
+/** controller-runtime's, without the ones above a minute. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export function controllerSeries(
+  registry: SeriesRegistry,
+): (name: string, workers: number) => ControllerSeries {
+  const labels = ['controller'];
+  const prefix = 'controller_runtime';
+  const total = registry.counter({
+    name: `${prefix}_reconcile_total`,
+    help: 'Reconciles by result.',
+    labels: ['controller', 'result'],
+  });
+  const errors = registry.counter({
+    name: `${prefix}_reconcile_errors_total`,
+    help: 'Reconciles that failed.',
+    labels,
+  });
+  const time = registry.histogram({
+    name: `${prefix}_reconcile_time_seconds`,
+    help: 'How long a reconcile takes.',
+    labels,
+    buckets: BUCKETS,
+  });
+  const max = registry.gauge({
+    name: `${prefix}_max_concurrent_reconciles`,
+    help: 'Workers.',
+    labels,
+  });
+  const active = registry.gauge({
+    name: `${prefix}_active_workers`,
+    help: 'Workers that are busy.',
+    labels,
+  });
+  return (controller, workers) => {
+    const results = RESULTS.map((result) => [result, total.of({ controller, result })] as const);
+    const byResult = new Map<string, () => void>(results);
+    const failed = errors.of({ controller });
+    const observe = time.of({ controller });
+    max.of({ controller })(workers);
+    return {
+      reconciled(result, seconds) {
+        byResult.get(result)?.();
+        if (result === 'error') failed();
+        observe(seconds);
+      },
+      active: active.of({ controller }),
+    };
+  };
+}

@@ -1,0 +1,78 @@
+/** What an informer reports: events, how its lists and watches end, how large and how old its cache is. */
+
+import type { Count, SeriesRegistry } from '../../base/metrics/series.ts';
+
+export interface InformerSeries {
+  /** This way for a list or a watch to end exists: its counter starts at zero. */
+  expect(phase: string, outcome: string): void;
+  /** A list or a watch ended. */
+  ended(phase: string, outcome: string): void;
+  /** One event of a watch. */
+  received(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'): void;
+  /** News that were none: a replay, an older state, or our own write coming back. */
+  ignored(): void;
+  /** How the gauges are read when they are scraped. */
+  watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): void;
+}
+
+const TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] as const;
+
+export function informerSeries(
+  registry: SeriesRegistry,
+): (cluster: string, resource: string) => InformerSeries {
+  const labels = ['cluster', 'resource'];
+  /** A reload replaces informers: the last one of a name counts. */
+  const refreshes = new Map<string, () => void>();
+  const ends = registry.counter({
+    name: 'endpoint_syncer_watch_restarts_total',
+    help: 'How often a list or a watch ended, by phase and reason; complete and ended are orderly ends.',
+    labels: [...labels, 'phase', 'reason'],
+  });
+  const events = registry.counter({
+    name: 'endpoint_syncer_watch_events_total',
+    help: 'Events of watches by type; ignored: known already, or older than what is known.',
+    labels: [...labels, 'type'],
+  });
+  const objects = registry.refreshedGauge(
+    { name: 'endpoint_syncer_cache_objects', help: 'Objects in the cache.', labels },
+    () => refreshes.forEach((refresh) => refresh()),
+  );
+  const staleness = registry.gauge({
+    name: 'endpoint_syncer_cache_staleness_seconds',
+    help: 'How long ago the API server was last heard of.',
+    labels,
+  });
+  const synced = registry.gauge({
+    name: 'endpoint_syncer_cache_synced',
+    help: '1 once the first list is in the cache.',
+    labels,
+  });
+  return (cluster, resource) => {
+    const of = { cluster, resource };
+    const byType = new Map<string, Count>(TYPES.map((type) => [type, events.of({ ...of, type })]));
+    const byEnd = new Map<string, Count>();
+    const countOf = (phase: string, reason: string): Count => {
+      const key = `${phase} ${reason}`;
+      const count = byEnd.get(key) ?? ends.of({ ...of, phase, reason });
+      byEnd.set(key, count);
+      return count;
+    };
+    const gauges = { objects: objects.of(of), staleness: staleness.of(of), synced: synced.of(of) };
+    return {
+      expect: (phase, outcome) => void countOf(phase, outcome),
+      ended: (phase, outcome) => countOf(phase, outcome)(),
+      received: (type) => byType.get(type)?.(),
+      ignored: events.of({ ...of, type: 'ignored' }),
+      watchState(read) {
+        const refresh = (): void => {
+          const state = read();
+          gauges.objects(state.objects);
+          gauges.staleness(state.stalenessSeconds);
+          gauges.synced(state.isSynced ? 1 : 0);
+        };
+        refresh();
+        refreshes.set(`${cluster} ${resource}`, refresh);
+      },
+    };
+  };
+}

@@ -1,0 +1,113 @@
+/** `workqueue_*`, as client-go and controller-runtime name them. */
+
+import type { Observe, SeriesRegistry } from '../../base/metrics/series.ts';
+
+/** What a work queue reports. */
+export interface QueueSeries {
+  depth(length: number): void;
+  added(): void;
+  retried(): void;
+  /** A worker took a key that had waited so long, seconds. */
+  queued(seconds: number): void;
+  /** A worker is done with a key after so long, seconds. */
+  worked(seconds: number): void;
+}
+
+/** client-go's buckets: 10 ns × 10ⁿ without the ones that nothing in this process can reach. */
+const BUCKETS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
+
+export function queueSeries(
+  registry: SeriesRegistry,
+  monotonicMs: () => number,
+): (name: string) => QueueSeries {
+  const labels = ['name', 'controller'];
+  /** A reload replaces queues: the last one of a name counts. */
+  const refreshes = new Map<string, () => void>();
+  const depth = registry.gauge({ name: 'workqueue_depth', help: 'Keys that wait.', labels });
+  const adds = registry.counter({ name: 'workqueue_adds_total', help: 'Keys added.', labels });
+  const retries = registry.counter({
+    name: 'workqueue_retries_total',
+    help: 'Keys added with back-off.',
+    labels,
+  });
+  const waited = registry.histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long a key waits for a worker.',
+    labels,
+    buckets: BUCKETS,
+  });
+  const worked = registry.histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long a worker has a key.',
+    labels,
+    buckets: BUCKETS,
+  });
+  const unfinished = registry.refreshedGauge(
+    {
+      name: 'workqueue_unfinished_work_seconds',
+      help: 'Time spent so far on the keys that workers have now, summed.',
+      labels,
+    },
+    () => refreshes.forEach((refresh) => refresh()),
+  );
+  const longest = registry.gauge({
+    name: 'workqueue_longest_running_processor_seconds',
+    help: 'How long the longest of them has been worked on.',
+    labels,
+  });
+  return (name) => {
+    const of = { name, controller: name };
+    const running = new RunningWork(monotonicMs);
+    const [observeWaited, observeWorked] = [waited.of(of), worked.of(of)];
+    const gauges: [Observe, Observe] = [unfinished.of(of), longest.of(of)];
+    refreshes.set(name, () => running.read(gauges));
+    return {
+      depth: depth.of(of),
+      added: adds.of(of),
+      retried: retries.of(of),
+      queued(seconds) {
+        observeWaited(seconds);
+        running.began();
+      },
+      worked(seconds) {
+        observeWorked(seconds);
+        running.ended(seconds);
+      },
+    };
+  };
+}
+
+/** When the keys that are being worked on were taken. Few at a time: one per worker. */
+class RunningWork {
+  readonly #monotonicMs: () => number;
+  readonly #startsMs: number[] = [];
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+  }
+
+  began(): void {
+    this.#startsMs.push(this.#monotonicMs());
+  }
+
+  /** Which one it was follows from when it must have begun. */
+  ended(seconds: number): void {
+    const startMs = this.#monotonicMs() - seconds * 1000;
+    let closest = 0;
+    for (let i = 1; i < this.#startsMs.length; i++) {
+      if (distance(this.#startsMs[i], startMs) < distance(this.#startsMs[closest], startMs)) closest = i;
+    }
+    this.#startsMs.splice(closest, 1);
+  }
+
+  read([unfinished, longest]: [Observe, Observe]): void {
+    const nowMs = this.#monotonicMs();
+    const seconds = this.#startsMs.map((startMs) => (nowMs - startMs) / 1000);
+    unfinished(seconds.reduce((sum, one) => sum + one, 0));
+    longest(Math.max(0, ...seconds));
+  }
+}
+
+function distance(a: number | undefined, b: number): number {
+  return Math.abs((a ?? Infinity) - b);
+}

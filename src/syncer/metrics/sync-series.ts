@@ -1,0 +1,165 @@
+/** `endpoint_syncer_*` of syncing, patching and the sandbox. */
+
+import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.ts';
+
+export interface SyncSeries {
+  /** Objects that are refused or failing now, by reason. */
+  blocked(reason: string, count: number): void;
+  /** From the event of a change to the end of the write that carries it over. */
+  latency(seconds: number): void;
+  written(cluster: string, verb: 'create' | 'update' | 'patch' | 'delete', result: 'ok' | 'error'): void;
+  /** All patches of one object, in one direction. */
+  patched(seconds: number): void;
+  /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
+  patchFailed(reason: string): void;
+  /** Expression results that were remembered, or not. */
+  memo(hits: number, misses: number): void;
+  /** Matches that were sent to the sandbox together. */
+  batched(matches: number): void;
+  /** The sandbox process was ended by its watchdog, or died. */
+  sandboxKilled(reason: string): void;
+  /** An Event was sent, dropped by the token bucket, or refused by the API server. */
+  event(result: 'sent' | 'dropped' | 'error'): void;
+  /** The configuration file changed and was read again. */
+  reloaded(result: 'ok' | 'error'): void;
+}
+
+const LATENCY_BUCKETS = [
+  0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60,
+];
+const PATCH_BUCKETS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+];
+const BATCH_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
+
+const BLOCKED = [
+  'NotManaged',
+  'NameConflict',
+  'NamespaceNotMapped',
+  'NamespaceNotFound',
+  'PatchFailed',
+  'SyncError',
+  'Contested',
+  'ReferenceNotFound',
+  'ReferenceNotAllowed',
+];
+const PATCH_ERRORS = [
+  'syntax',
+  'forbidden',
+  'runtime',
+  'timeout',
+  'memory',
+  'result',
+  'result-size',
+  'killed',
+];
+const KILLS = ['timeout', 'memory', 'exit'];
+
+export function syncSeries(registry: SeriesRegistry): SyncSeries {
+  return { ...hostSeries(registry), ...patchSeries(registry), ...outcomeSeries(registry) };
+}
+
+function hostSeries(registry: SeriesRegistry): Pick<SyncSeries, 'blocked' | 'latency' | 'written'> {
+  const blocked = registry.gauge({
+    name: 'endpoint_syncer_blocked_objects',
+    help: 'Objects that are not synced at the moment, by reason.',
+    labels: ['reason'],
+  });
+  const writes = registry.counter({
+    name: 'endpoint_syncer_writes_total',
+    help: 'Writes by cluster, verb and result.',
+    labels: ['cluster', 'verb', 'result'],
+  });
+  const latency = registry.histogram({
+    name: 'endpoint_syncer_sync_latency_seconds',
+    help: 'From the event of a change in one cluster to the end of the write in the other.',
+    buckets: LATENCY_BUCKETS,
+  });
+  const byReason = byName(BLOCKED, (reason) => blocked.of({ reason }));
+  const combinations = ['host', 'virtual'].flatMap((cluster) =>
+    ['create', 'update', 'patch', 'delete'].flatMap((verb) =>
+      ['ok', 'error'].map((result) => `${cluster} ${verb} ${result}`),
+    ),
+  );
+  const byWrite = byName(combinations, (name) => {
+    const [cluster = '', verb = '', result = ''] = name.split(' ');
+    return writes.of({ cluster, verb, result });
+  });
+  return {
+    blocked: (reason, count) => byReason(reason)(count),
+    latency: latency.of({}),
+    written: (cluster, verb, result) => byWrite(`${cluster} ${verb} ${result}`)(),
+  };
+}
+
+function patchSeries(
+  registry: SeriesRegistry,
+): Pick<SyncSeries, 'patched' | 'patchFailed' | 'memo' | 'batched' | 'sandboxKilled'> {
+  const duration = registry.histogram({
+    name: 'endpoint_syncer_patch_duration_seconds',
+    help: 'All patches of one object.',
+    buckets: PATCH_BUCKETS,
+  });
+  const batches = registry.histogram({
+    name: 'endpoint_syncer_sandbox_batch_matches',
+    help: 'Matches that were sent to the sandbox together.',
+    buckets: BATCH_BUCKETS,
+  });
+  const counter = (
+    name: string,
+    help: string,
+    label: string,
+    values: string[],
+  ): ((value: string) => Count) => {
+    const family = registry.counter({ name: `endpoint_syncer_${name}`, help, labels: [label] });
+    return byName(values, (value) => family.of({ [label]: value }));
+  };
+  const errors = counter('patch_errors_total', 'Failed patches by kind of error.', 'reason', PATCH_ERRORS);
+  const kills = counter(
+    'sandbox_kills_total',
+    'Sandbox processes that were ended, or died.',
+    'reason',
+    KILLS,
+  );
+  const memo = counter('memo_lookups_total', 'Lookups of remembered results.', 'result', ['hit', 'miss']);
+  const [hit, miss] = [memo('hit'), memo('miss')];
+  return {
+    patched: duration.of({}),
+    patchFailed: (reason) => errors(reason)(),
+    memo(hits, misses) {
+      hit(hits);
+      miss(misses);
+    },
+    batched: batches.of({}),
+    sandboxKilled: (reason) => kills(reason)(),
+  };
+}
+
+function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event' | 'reloaded'> {
+  const events = registry.counter({
+    name: 'endpoint_syncer_events_total',
+    help: 'Events for users, by what became of them.',
+    labels: ['result'],
+  });
+  const reloads = registry.counter({
+    name: 'endpoint_syncer_config_reloads_total',
+    help: 'Reloads of the configuration.',
+    labels: ['result'],
+  });
+  const event = byName(['sent', 'dropped', 'error'], (result) => events.of({ result }));
+  const reload = byName(['ok', 'error'], (result) => reloads.of({ result }));
+  return { event: (result) => event(result)(), reloaded: (result) => reload(result)() };
+}
+
+/** Handles by name; the given ones exist at once, others when they are first asked for. */
+function byName<T extends Count | Observe>(
+  names: readonly string[],
+  make: (name: string) => T,
+): (name: string) => T {
+  const known = new Map(names.map((name) => [name, make(name)]));
+  return (name) => {
+    const value = known.get(name) ?? make(name);
+    known.set(name, value);
+    return value;
+  };
+}

@@ -1,0 +1,142 @@
+/** Patches as configured, compiled: paths to walkers, expressions to programs, and which entries may run side by side. */
+
+import { parsePath, type Segment } from './path.ts';
+import { isProtected } from './protect.ts';
+import { compileReference, type CompiledReference } from './reference.ts';
+import { compileWalker, IDENTITY_KEYS, type PathWalker } from './walk.ts';
+import type { Direction } from './types.ts';
+import type { PatchConfig } from '../../config/types.ts';
+import { PatchError } from '../../base/errors.ts';
+import { compileExpression } from '../sandbox/front-end.ts';
+import type { Program } from '../sandbox/types.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
+import type { ConcretePath } from '../translate/types.ts';
+
+/** What an entry does in one direction. */
+export type PatchAction =
+  | { readonly kind: 'evaluate'; readonly program: Program }
+  /** The value does not flow this way: the target keeps its own value, or has none. */
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'reference'; readonly reference: CompiledReference }
+  | { readonly kind: 'labels' };
+
+export interface CompiledPatch {
+  readonly index: number;
+  readonly config: PatchConfig;
+  readonly segments: readonly Segment[];
+  readonly walker: PathWalker;
+  readonly actions: Readonly<Record<Direction, PatchAction>>;
+  /** It matches an object's identity or bookkeeping, or something above them: they are put back after it. */
+  readonly touchesProtected: boolean;
+}
+
+export interface CompiledPatches {
+  readonly patches: readonly CompiledPatch[];
+  /** Everything that the sandbox must know before the first object. */
+  readonly programs: readonly Program[];
+}
+
+/**
+ * Compiles patches that the configuration has checked; what is wrong with one is thrown as a `PatchError` all the same.
+ * `firstProgramId` keeps the programs of several kinds apart in one sandbox.
+ */
+export function compilePatches(patches: readonly PatchConfig[], firstProgramId = 0): CompiledPatches {
+  const programs: Program[] = [];
+  const compiled = patches.map((config, index) => {
+    const segments = segmentsOf(config.path, index);
+    const program = (expression: string): PatchAction => {
+      const made = compileExpression(expression, firstProgramId + programs.length);
+      if (!made.ok) {
+        const { kind, message, frame } = made.problem;
+        throw new PatchError(message, { index, path: config.path, kind, frame });
+      }
+      programs.push(made.program);
+      return { kind: 'evaluate', program: made.program };
+    };
+    return {
+      index,
+      config,
+      segments,
+      walker: compileWalker(segments, { isBookkeepingAnnotation, isBookkeepingLabel }),
+      actions: actionsOf(config, index, program),
+      touchesProtected: touchesProtected(segments),
+    };
+  });
+  return { patches: compiled, programs };
+}
+
+function segmentsOf(path: string, index: number): readonly Segment[] {
+  const parsed = parsePath(path);
+  if (parsed.ok) return parsed.segments;
+  throw new PatchError(parsed.problem.message, { index, path, kind: 'syntax' });
+}
+
+function actionsOf(
+  config: PatchConfig,
+  index: number,
+  program: (expression: string) => PatchAction,
+): Readonly<Record<Direction, PatchAction>> {
+  if (config.reference !== undefined) {
+    const action = { kind: 'reference', reference: compileReference(config.reference, index) } as const;
+    return { toHost: action, toVirtual: action };
+  }
+  if (config.labels !== undefined) return { toHost: { kind: 'labels' }, toVirtual: { kind: 'labels' } };
+  const { expression, reverseExpression } = config;
+  return {
+    toHost: expression === undefined ? { kind: 'keep' } : program(expression),
+    toVirtual: reverseExpression === undefined ? { kind: 'keep' } : program(reverseExpression),
+  };
+}
+
+/** Two configured paths may meet in one object, or one may move what the other one's index names. */
+export function overlaps(a: readonly Segment[], b: readonly Segment[]): boolean {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const [left, right] = [a[at], b[at]];
+    if (left === undefined || right === undefined) return true;
+    // Two indices of one array: deleting an element moves those behind it.
+    const isBothElements = mayBeElement(left) && mayBeElement(right);
+    if (!isBothElements && !mayBeSameKey(left, right)) return false;
+  }
+  return true;
+}
+
+function mayBeElement(segment: Segment): boolean {
+  return segment.kind !== 'key' || segment.index !== undefined;
+}
+
+function mayBeSameKey(a: Segment, b: Segment): boolean {
+  if (a.kind === 'index' || b.kind === 'index') return false;
+  return a.kind === 'wildcard' || b.kind === 'wildcard' || a.key === b.key;
+}
+
+/** Does the configured path match this place, or something above it? */
+export function covers(segments: readonly Segment[], path: ConcretePath): boolean {
+  return segments.length <= path.length && segments.every((segment, at) => matchesStep(segment, path, at));
+}
+
+function matchesStep(segment: Segment, path: ConcretePath, at: number): boolean {
+  const step = path[at];
+  switch (segment.kind) {
+    case 'key':
+      return typeof step === 'number' ? segment.index === step : segment.key === step;
+    case 'index':
+      return segment.index === step;
+    case 'wildcard':
+      return !isProtected(path.slice(0, at + 1));
+    default:
+      return segment satisfies never;
+  }
+}
+
+function touchesProtected(segments: readonly Segment[]): boolean {
+  if (segments.length === 0) return true;
+  if (!mayBeKey(segments[0], ['metadata'])) return false;
+  if (segments.length === 1) return true;
+  return segments.length === 2 && mayBeKey(segments[1], ['annotations', 'labels', ...IDENTITY_KEYS]);
+}
+
+function mayBeKey(segment: Segment | undefined, keys: readonly string[]): boolean {
+  if (segment === undefined || segment.kind === 'index') return false;
+  return segment.kind === 'wildcard' || keys.includes(segment.key);
+}

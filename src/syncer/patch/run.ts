@@ -1,0 +1,300 @@
+/** One object on its way through the patches: a small state machine driven by the sandbox's answers. */
+
+import { covers, type CompiledPatch } from './compile.ts';
+import { expressionFrame } from './frame.ts';
+import { translateLabels } from './labels-patch.ts';
+import { printPath } from './path.ts';
+import { restoreProtected } from './protect.ts';
+import { ReferenceTranslation, type ReferenceRules } from './reference.ts';
+import type { Direction, PatchContext, PatchedObject } from './types.ts';
+import { UntranslatableValue } from './untranslatable.ts';
+import { InvariantError, PatchError } from '../../base/errors.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
+import type {
+  EvaluateError,
+  EvaluateResponse,
+  Evaluator,
+  ObjectIdentity,
+  Program,
+} from '../sandbox/types.ts';
+
+/** What is wrong with a patched object, and where. */
+export interface ResultProblem {
+  readonly path: ConcretePath;
+  readonly message: string;
+}
+
+export interface RunSettings {
+  /** Undefined where no patch has an expression. */
+  readonly evaluator: Evaluator | undefined;
+  readonly references: ReferenceRules;
+  readonly labels: LabelTranslator;
+  /** Looks for what the patches broke on the way to the host; undefined where any result is as good as another. */
+  readonly validate?: ((before: JsonObject, after: JsonObject) => ResultProblem | undefined) | undefined;
+}
+
+/** Patches that do not see each other's results: their questions go to the sandbox together. */
+export type Stage = readonly CompiledPatch[];
+
+const NOTHING: readonly never[] = [];
+
+export class PatchRun {
+  readonly #settings: RunSettings;
+  readonly #stages: readonly Stage[];
+  readonly #direction: Direction;
+  readonly #input: JsonObject;
+  readonly #context: PatchContext;
+  #object: JsonObject;
+  #stage = 0;
+  #unanswered = 0;
+  #failure: { readonly index: number; readonly error: PatchError } | undefined;
+  #references: ReferenceTranslation | undefined;
+  #resolve: ((result: PatchedObject) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+
+  constructor(
+    settings: RunSettings,
+    job: { readonly direction: Direction; readonly stages: readonly Stage[] },
+    object: JsonObject,
+    context: PatchContext,
+  ) {
+    this.#settings = settings;
+    this.#stages = job.stages;
+    this.#direction = job.direction;
+    this.#input = object;
+    this.#object = object;
+    this.#context = context;
+  }
+
+  start(): PatchedObject | Promise<PatchedObject> {
+    if (this.#advance()) return this.#finish();
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Runs stages until one has to wait for the sandbox (false) or everything is done (true). */
+  #advance(): boolean {
+    for (; this.#stage < this.#stages.length; this.#stage++) {
+      for (const patch of this.#stages[this.#stage] ?? NOTHING) this.#run(patch);
+      if (this.#unanswered > 0) return false;
+      if (this.#failure !== undefined) return true;
+    }
+    return true;
+  }
+
+  #answered(patch: CompiledPatch, response: EvaluateResponse): void {
+    try {
+      this.#take(patch, response);
+      if (--this.#unanswered > 0) return;
+      this.#stage++;
+      if (this.#failure !== undefined || this.#advance()) this.#resolve?.(this.#finish());
+    } catch (error) {
+      this.#reject?.(error);
+    }
+  }
+
+  #finish(): PatchedObject {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    this.#validate();
+    return {
+      object: this.#object,
+      references: this.#references?.references ?? NOTHING,
+      notAllowed: this.#references?.notAllowed ?? NOTHING,
+    };
+  }
+
+  #run(patch: CompiledPatch): void {
+    const action = patch.actions[this.#direction];
+    switch (action.kind) {
+      case 'evaluate':
+        this.#evaluate(patch, action.program);
+        return;
+      case 'keep': {
+        this.#keep(patch);
+        return;
+      }
+      case 'reference': {
+        this.#references ??= new ReferenceTranslation(
+          this.#settings.references,
+          this.#direction,
+          this.#context,
+        );
+        const references = this.#references;
+        this.#transform(patch, (value, path) => {
+          return references.translate(action.reference, { value, path, object: this.#object });
+        });
+        return;
+      }
+      case 'labels':
+        this.#transform(patch, (value) => translateLabels(value, this.#direction, this.#settings.labels));
+        return;
+      default:
+        action satisfies never;
+    }
+  }
+
+  /** The target's own value, wherever it has one. Of a whole object, what says which object it is always comes from this side. */
+  #keep(patch: CompiledPatch): void {
+    const { hostObject, virtualObject } = this.#context;
+    const target = (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
+    const kept = patch.walker.overlay(this.#object, target) ?? {};
+    const isWhole = patch.segments.length === 0;
+    this.#put(patch, isWhole ? withKind(kept, this.#object) : kept, 'restore');
+  }
+
+  #evaluate(patch: CompiledPatch, program: Program): void {
+    const values: JsonValue[] = [];
+    const paths: string[] | undefined = program.reads.path ? [] : undefined;
+    patch.walker.collect(this.#object, { values, paths });
+    if (values.length === 0) return;
+    const { evaluator } = this.#settings;
+    if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
+    const response = evaluator.evaluate(
+      { program: program.id, object: this.#identity(), context: this.#context, values, paths },
+      (later) => this.#answered(patch, later),
+    );
+    if (response === undefined) this.#unanswered++;
+    else this.#take(patch, response);
+  }
+
+  /** The same in both directions where the virtual object is known. */
+  #identity(): ObjectIdentity {
+    const { virtualObject, objectNamespace } = this.#context;
+    const metadata = ownValue(virtualObject ?? this.#input, 'metadata');
+    const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
+    return { namespace: objectNamespace, name: typeof name === 'string' ? name : '' };
+  }
+
+  #take(patch: CompiledPatch, response: EvaluateResponse): void {
+    if (response.errors !== undefined && response.errors.size > 0) {
+      this.#fail(patch, evaluateError(patch, this.#object, response.errors, this.#direction));
+    } else {
+      this.#replace(patch, response.values);
+    }
+  }
+
+  /** A change that needs no sandbox; the transformation throws what is wrong with a value as text. */
+  #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
+    const places = patch.walker.locate(this.#object);
+    if (places.length === 0) return;
+    const values: JsonValue[] = [];
+    patch.walker.collect(this.#object, { values, paths: undefined });
+    const results: JsonValue[] = [];
+    for (const [at, place] of places.entries()) {
+      try {
+        results.push(change(values[at] ?? null, place));
+      } catch (error) {
+        if (!(error instanceof UntranslatableValue)) throw error;
+        this.#fail(patch, patchError(patch, error.message, { path: place, kind: 'runtime' }));
+        return;
+      }
+    }
+    this.#replace(patch, results);
+  }
+
+  #replace(patch: CompiledPatch, results: readonly (JsonValue | undefined)[]): void {
+    if (patch.segments.length > 0) {
+      this.#put(patch, patch.walker.replace(this.#object, results) ?? {});
+      return;
+    }
+    const whole = results[0];
+    if (isJsonObject(whole)) this.#put(patch, layOver(this.#object, whole));
+    else
+      this.#fail(
+        patch,
+        patchError(patch, `the whole object must stay an object`, { path: [], kind: 'result' }),
+      );
+  }
+
+  #put(patch: CompiledPatch, result: JsonValue, onIdentityChange: 'fail' | 'restore' = 'fail'): void {
+    if (!isJsonObject(result)) throw new InvariantError('a patched object is an object');
+    if (!patch.touchesProtected) {
+      this.#object = result;
+      return;
+    }
+    const restored = restoreProtected(this.#object, result, onIdentityChange);
+    if (restored.ok) this.#object = restored.object;
+    else this.#fail(patch, patchError(patch, restored.message, { path: restored.path, kind: 'result' }));
+  }
+
+  /** The first failure in the order of the patches is the one that is reported. */
+  #fail(patch: CompiledPatch, error: PatchError): void {
+    const isBefore = (other: number): boolean =>
+      this.#direction === 'toHost' ? patch.index < other : patch.index > other;
+    if (this.#failure === undefined || isBefore(this.#failure.index))
+      this.#failure = { index: patch.index, error };
+  }
+
+  #validate(): void {
+    if (this.#direction !== 'toHost' || this.#object === this.#input) return;
+    const problem = this.#settings.validate?.(this.#input, this.#object);
+    if (problem === undefined) return;
+    const patches = this.#stages.flat();
+    const culprit = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
+    if (culprit !== undefined)
+      throw patchError(culprit, problem.message, { path: problem.path, kind: 'result' });
+  }
+}
+
+/** The path of the patch leads to this place, or below it. */
+function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
+  return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
+}
+
+function withKind(object: JsonValue, own: JsonObject): JsonValue {
+  if (!isJsonObject(object)) return object;
+  const result: JsonObject = { ...object };
+  for (const key of ['apiVersion', 'kind']) {
+    const value = ownValue(own, key);
+    if (value !== undefined) result[key] = value;
+  }
+  return result;
+}
+
+/** The result of a patch on the whole object is laid over it member by member, as vCluster does; null deletes a member. */
+function layOver(object: JsonObject, result: JsonObject): JsonObject {
+  const merged: JsonObject = { ...object };
+  for (const key of Object.keys(result)) {
+    const member = result[key] ?? null;
+    if (member === null && object[key] !== null) delete merged[key];
+    else setOwn(merged, key, member);
+  }
+  return merged;
+}
+
+function evaluateError(
+  patch: CompiledPatch,
+  object: JsonObject,
+  errors: ReadonlyMap<number, EvaluateError>,
+  direction: Direction,
+): PatchError {
+  const first = Math.min(...errors.keys());
+  const error = errors.get(first);
+  if (error === undefined) throw new InvariantError('an error without an index');
+  const path = patch.walker.locate(object)[first] ?? [];
+  const { expression, reverseExpression } = patch.config;
+  const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
+  const frame = expressionFrame(source, error.line, error.column);
+  return patchError(patch, error.message, {
+    path,
+    kind: error.kind,
+    frame,
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}
+
+function patchError(
+  patch: CompiledPatch,
+  message: string,
+  details: {
+    readonly path: ConcretePath;
+    readonly kind: PatchError['kind'];
+    readonly frame?: string;
+    readonly retryAfterMs?: number;
+  },
+): PatchError {
+  return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });
+}

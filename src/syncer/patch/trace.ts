@@ -1,0 +1,164 @@
+/** The patches of one kind run one at a time on one object, with what each of them matched and changed. */
+
+import { PatchError } from '../../base/errors.ts';
+import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { Evaluator } from '../sandbox/types.ts';
+import type { CompiledPatch } from './compile.ts';
+import { printPath } from './path.ts';
+import { createPatchPipeline, type PipelineOptions } from './pipeline.ts';
+import type { Direction, PatchContext, PatchPipeline } from './types.ts';
+
+/** One concrete path that a patch matched. */
+export interface TracedMatch {
+  readonly path: string;
+  /** Undefined: the path does not exist. */
+  readonly before: JsonValue | undefined;
+  /** Undefined: the patch deleted it. */
+  readonly after: JsonValue | undefined;
+}
+
+export interface TracedPatch {
+  readonly index: number;
+  /** As configured. */
+  readonly path: string;
+  readonly action: 'evaluate' | 'keep' | 'reference' | 'labels';
+  readonly matches: readonly TracedMatch[];
+  /** Where nothing matched: the longest part of the path that exists, printed. */
+  readonly nearest?: string;
+  readonly durationMs: number;
+  readonly error?: PatchError;
+}
+
+export interface PatchTrace {
+  /** In the order in which the patches run. A patch that fails ends the trace, as it ends a sync of the object. */
+  readonly patches: readonly TracedPatch[];
+  /** The object after the last patch that succeeded. */
+  readonly object: JsonObject;
+}
+
+export interface TraceOptions extends PipelineOptions {
+  readonly monotonicMs: () => number;
+}
+
+/** Gives the same object as the pipeline of these options, and throws nothing that a patch is to blame for. */
+export async function tracePatches(
+  options: TraceOptions,
+  direction: Direction,
+  input: JsonObject,
+  context: PatchContext,
+): Promise<PatchTrace> {
+  const patches: TracedPatch[] = [];
+  let object = input;
+  const configured = options.compiled.patches;
+  for (const patch of direction === 'toHost' ? configured : configured.toReversed()) {
+    const traced = await tracePatch(options, { direction, patch, object, context });
+    patches.push(traced.patch);
+    if (traced.patch.error !== undefined) break;
+    object = traced.object;
+  }
+  return { patches, object };
+}
+
+/** A pipeline that reports a trace of every object it patches. For one object at a time: each patch runs twice. */
+export function tracingPipeline(
+  options: TraceOptions,
+  report: (direction: Direction, trace: PatchTrace) => void,
+): PatchPipeline {
+  const pipeline = createPatchPipeline(options);
+  return {
+    ...pipeline,
+    async apply(direction, object, context) {
+      report(direction, await tracePatches(options, direction, object, context));
+      return pipeline.apply(direction, object, context);
+    },
+  };
+}
+
+interface PatchStep {
+  readonly direction: Direction;
+  readonly patch: CompiledPatch;
+  readonly object: JsonObject;
+  readonly context: PatchContext;
+}
+
+async function tracePatch(
+  options: TraceOptions,
+  { direction, patch, object, context }: PatchStep,
+): Promise<{ patch: TracedPatch; object: JsonObject }> {
+  const places = patch.walker.locate(object);
+  const results = new Map<number, JsonValue | undefined>();
+  const { programs } = options.compiled;
+  const pipeline = createPatchPipeline({
+    ...options,
+    compiled: { patches: [patch], programs },
+    evaluator: options.evaluator && recordingEvaluator(options.evaluator, results),
+  });
+  const start = options.monotonicMs();
+  let after = object;
+  let error: PatchError | undefined;
+  try {
+    ({ object: after } = await pipeline.apply(direction, object, context));
+  } catch (cause) {
+    if (!(cause instanceof PatchError)) throw cause;
+    error = cause;
+  }
+  const durationMs = options.monotonicMs() - start;
+  const matches = places.map((place, at) => ({
+    path: printPath(place),
+    before: valueAt(object, place),
+    after: results.has(at) ? (results.get(at) ?? undefined) : valueAt(after, place),
+  }));
+  const traced = {
+    index: patch.index,
+    path: patch.config.path,
+    action: patch.actions[direction].kind,
+    matches,
+    durationMs,
+    ...(places.length === 0 ? { nearest: nearestPath(object, patch) } : {}),
+    ...(error === undefined ? {} : { error }),
+  };
+  return { patch: traced, object: after };
+}
+
+/** Keeps the result of each match by its index: once an element is deleted, the elements behind it are at other places. */
+function recordingEvaluator(evaluator: Evaluator, results: Map<number, JsonValue | undefined>): Evaluator {
+  return {
+    evaluate(request, done) {
+      const record = (values: readonly (JsonValue | undefined)[]): void =>
+        values.forEach((value, at) => results.set(at, value));
+      const response = evaluator.evaluate(request, (later) => {
+        if (later.errors === undefined) record(later.values);
+        done(later);
+      });
+      if (response !== undefined && response.errors === undefined) record(response.values);
+      return response;
+    },
+  };
+}
+
+/** The longest part of a configured path that exists in the object. */
+function nearestPath(object: JsonObject, { segments }: CompiledPatch): string {
+  const found: (string | number)[] = [];
+  let value: JsonValue | undefined = object;
+  for (const segment of segments) {
+    const step: string | number | undefined = stepInto(value, segment);
+    if (step === undefined) break;
+    value = valueAt(value, [step]);
+    found.push(step);
+  }
+  return printPath(found);
+}
+
+/** The key or index that a segment selects in a value, for a wildcard the first one. */
+function stepInto(
+  value: JsonValue | undefined,
+  segment: CompiledPatch['segments'][number],
+): string | number | undefined {
+  if (Array.isArray(value)) {
+    const index = segment.kind === 'wildcard' ? 0 : segment.index;
+    return index !== undefined && index < value.length ? index : undefined;
+  }
+  if (!isJsonObject(value)) return undefined;
+  const key = segment.kind === 'wildcard' ? Object.keys(value)[0] : segment.kind === 'key' ? segment.key : '';
+  return key !== undefined && ownValue(value, key) !== undefined ? key : undefined;
+}

@@ -1,0 +1,94 @@
+/**
+ * Notices when another writer keeps overwriting what this program writes. Five overwrites within a minute make an object contested:
+ * from then on corrections of drift back off. A change of the source object is written at once all the same, and does not lengthen the
+ * delay when it is overwritten again. The same guard stops any ping-pong between the two clusters that was not foreseen.
+ */
+
+import type { Clock } from '../../base/clock.ts';
+import { backoffDelayMs } from '../../base/backoff.ts';
+
+const WINDOW_MS = 60_000;
+const OVERWRITES_MAX = 5;
+const BASE_MS = 1000;
+const MAX_MS = 5 * 60_000;
+const QUIET_MS = 10 * 60_000;
+
+export interface ContentionGuard {
+  /** Another client changed our data on the other side although the source object stayed as it was. */
+  noteDrift(key: string): DriftVerdict;
+  /** A change of the source object has been written, and corrected any drift with it. */
+  noteChange(key: string): void;
+  /** How long the correction that is due has to wait, milliseconds; 0: nothing waits. */
+  waitMs(key: string): number;
+  forget(key: string): void;
+}
+
+export interface DriftVerdict {
+  /** The correction has to wait so long, milliseconds; 0: it may be written now. */
+  readonly waitMs: number;
+  /** The delay begins or grows with this overwrite, which the user should know. */
+  readonly isReportable: boolean;
+}
+
+interface Contest {
+  /** Of the last minute, until the object is contested. */
+  overwritesMs: number[];
+  /** Corrections that were overwritten again while contested; undefined: not contested. */
+  level: number | undefined;
+  /** When the correction that waits is due; undefined: none waits. */
+  dueMs: number | undefined;
+  /** The last write was a correction, so another overwrite means that the other writer goes on. */
+  wasCorrection: boolean;
+  lastMs: number;
+}
+
+const WRITE_NOW: DriftVerdict = { waitMs: 0, isReportable: false };
+
+export function createContentionGuard(clock: Clock): ContentionGuard {
+  const contests = new Map<string, Contest>();
+  const current = (key: string): Contest => {
+    const found = contests.get(key);
+    if (found !== undefined && clock.monotonicMs() - found.lastMs < QUIET_MS) return found;
+    const contest = {
+      overwritesMs: [],
+      level: undefined,
+      dueMs: undefined,
+      wasCorrection: false,
+      lastMs: clock.monotonicMs(),
+    };
+    contests.set(key, contest);
+    return contest;
+  };
+  return {
+    noteDrift: (key) => noteDrift(current(key), clock.monotonicMs()),
+    noteChange(key) {
+      const contest = contests.get(key);
+      if (contest === undefined) return;
+      contest.dueMs = undefined;
+      contest.wasCorrection = false;
+    },
+    waitMs: (key) => Math.max(0, (contests.get(key)?.dueMs ?? 0) - clock.monotonicMs()),
+    forget: (key) => void contests.delete(key),
+  };
+}
+
+function noteDrift(contest: Contest, nowMs: number): DriftVerdict {
+  contest.lastMs = nowMs;
+  if (contest.dueMs !== undefined) return correctWhenDue(contest, contest.dueMs, nowMs);
+  if (contest.level === undefined) {
+    contest.overwritesMs = contest.overwritesMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
+    if (contest.overwritesMs.push(nowMs) < OVERWRITES_MAX) return WRITE_NOW;
+    contest.level = 0;
+  } else if (contest.wasCorrection) contest.level += 1;
+  const waitMs = backoffDelayMs(contest.level, BASE_MS, MAX_MS);
+  contest.dueMs = nowMs + waitMs;
+  return { waitMs, isReportable: true };
+}
+
+/** Any number of overwrites before the correction count as one. */
+function correctWhenDue(contest: Contest, dueMs: number, nowMs: number): DriftVerdict {
+  if (nowMs < dueMs) return { waitMs: dueMs - nowMs, isReportable: false };
+  contest.dueMs = undefined;
+  contest.wasCorrection = true;
+  return WRITE_NOW;
+}

@@ -1,0 +1,242 @@
+/** Workers that take keys from the queue and reconcile them, and what follows from each result. */
+
+import { PatchError, TerminalError } from '../../base/errors.ts';
+import type { ObjectKey } from '../../kube/object.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { LogFields, Logger } from '../../base/logger.ts';
+import { isReported } from '../../base/repetition.ts';
+import { createBackoff } from '../../base/backoff.ts';
+import type { DryRun } from './dry-run.ts';
+import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { TransportError } from '../../kube/types.ts';
+import { isNamespaceMissing, outcomeOf, type Outcome } from './outcome.ts';
+import type { Reconcile, ReconcileResult } from './reconciler.ts';
+
+/** How many keys may be decided at the same time; requests in flight have a bound of their own. Many, so that patches form batches. */
+const DECISIONS_MAX = 256;
+
+/** Decisions may hold the event loop this long. */
+const TURN_MS = 5;
+
+const REFUSAL_BASE_MS = 1000;
+const REFUSAL_MAX_MS = 5 * 60_000;
+
+export type ReconcileLabel = 'success' | 'error' | 'requeue_after' | 'requeue';
+
+export interface ControllerMetrics {
+  reconciled(result: ReconcileLabel, seconds: number): void;
+  active(workers: number): void;
+  /** Objects that are refused or failing, by reason. */
+  blocked(reason: string, count: number): void;
+  /** From the first event of a change to the end of the write that carries it over, seconds. */
+  latency(seconds: number): void;
+}
+
+export interface ControllerOptions {
+  readonly queue: WorkQueue;
+  readonly reconcile: Reconcile;
+  /** In logs: `endpoints`, `references`. */
+  readonly name: string;
+  /** Tells the user what went wrong with a key. */
+  readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
+  /** Makes the missing host namespace of a key; undefined: that is not our task. */
+  readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
+  /** Undefined: writes are stored. */
+  readonly dryRun: DryRun | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ControllerMetrics;
+}
+
+export interface Controller {
+  /** A key has to be decided. */
+  enqueue(key: ObjectKey, priority?: KeyPriority): void;
+  /** Works until the queue is shut down and empty. */
+  run(): Promise<void>;
+}
+
+export function createController(options: ControllerOptions): Controller {
+  return new QueueController(options);
+}
+
+class QueueController implements Controller {
+  readonly #options: ControllerOptions;
+  /** When the oldest event that is not carried over yet came, by key. */
+  readonly #pendingSinceMs = new Map<ObjectKey, number>();
+  /** The problem that was logged last of each object, and how often in a row. */
+  readonly #problems = new Map<ObjectKey, { readonly text: string; readonly count: number }>();
+  readonly #blockedReasons = new Map<ObjectKey, string>();
+  readonly #blockedCounts = new Map<string, number>();
+  /** Whatever frees a refused key is an event of its own; looking again is only a safety net. */
+  readonly #refusals = createBackoff(REFUSAL_BASE_MS, REFUSAL_MAX_MS);
+  #active = 0;
+  #turnStartedMs = 0;
+  /** Resolves in the next turn of the event loop. */
+  #turn: Promise<void> | undefined;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+  }
+
+  enqueue(key: ObjectKey, priority: KeyPriority = 'live'): void {
+    if (!this.#pendingSinceMs.has(key)) this.#pendingSinceMs.set(key, this.#options.clock.monotonicMs());
+    this.#options.queue.add(key, priority);
+  }
+
+  async run(): Promise<void> {
+    // A standby collects keys for as long as another replica leads; their latency counts from now.
+    const now = this.#options.clock.monotonicMs();
+    for (const key of this.#pendingSinceMs.keys()) this.#pendingSinceMs.set(key, now);
+    await Promise.all(Array.from({ length: DECISIONS_MAX }, () => this.#work()));
+  }
+
+  async #work(): Promise<void> {
+    const { queue, metrics } = this.#options;
+    for (;;) {
+      const key = await queue.take();
+      if (key === undefined) return;
+      metrics.active((this.#active += 1));
+      await this.#handle(key);
+      metrics.active((this.#active -= 1));
+      queue.done(key);
+      await this.#yieldToIo();
+    }
+  }
+
+  /**
+   * Decisions that need no request follow each other without a turn of the event loop. After ten thousand of them, as at a restart, the
+   * response to the first write would be read seconds late.
+   */
+  #yieldToIo(): Promise<void> | undefined {
+    const { clock } = this.#options;
+    if (this.#turn === undefined && clock.monotonicMs() - this.#turnStartedMs < TURN_MS) return undefined;
+    this.#turn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn = undefined;
+        this.#turnStartedMs = clock.monotonicMs();
+        resolve();
+      });
+    });
+    return this.#turn;
+  }
+
+  /** Never rejects: an error is an outcome like any other. */
+  async #handle(key: ObjectKey): Promise<void> {
+    const { clock, reconcile, queue, metrics } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const sinceMs = this.#pendingSinceMs.get(key) ?? startedMs;
+    this.#pendingSinceMs.delete(key);
+    let label: ReconcileLabel;
+    try {
+      const result = await reconcile(key);
+      queue.forget(key);
+      if (result.outcome !== 'refused') this.#refusals.forget(key);
+      label = this.#settle(key, result, sinceMs);
+    } catch (error) {
+      label = await this.#fail(key, error);
+    }
+    metrics.reconciled(label, (clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
+    const { logger, queue, metrics, clock, name, dryRun } = this.#options;
+    const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
+    if (!isBlocked) this.#problems.delete(key);
+    const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
+    this.#block(key, blockedBy);
+    dryRun?.settled(name, key, blockedBy);
+    const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
+    // What a dry run would write is logged with its difference.
+    if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
+    else if (isBlocked) this.#logProblem(key, fields, 'not synced');
+    else {
+      const latencyMs = clock.monotonicMs() - sinceMs;
+      metrics.latency(latencyMs / 1000);
+      logger.info({ ...fields, latencyMs: Math.round(latencyMs * 10) / 10 }, 'synced');
+    }
+    const waitMs = result.outcome === 'refused' ? this.#refusals.next(key) : result.waitMs;
+    if (waitMs === undefined) return 'success';
+    queue.addAfter(key, waitMs);
+    return 'requeue_after';
+  }
+
+  async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
+    const { queue, name, warn, createNamespace, logger, dryRun } = this.#options;
+    const { retry, warning } = outcomeOf(error, queue.failures(key));
+    if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
+    else this.#logFailure(key, error, warning);
+    this.#block(key, warning?.reason);
+    dryRun?.settled(name, key, warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`);
+    if (createNamespace !== undefined && isNamespaceMissing(error)) {
+      await this.#makeNamespace(key, createNamespace);
+    } else if (warning !== undefined) warn(key, warning);
+    switch (retry.kind) {
+      case 'backoff':
+        queue.addRateLimited(key);
+        return 'error';
+      case 'after':
+        queue.addRateLimited(key, retry.delayMs);
+        return 'requeue_after';
+      case 'never':
+        return 'error';
+    }
+  }
+
+  /** What an API server or a patch answers is an expected outcome; a stack helps only with a bug of this program. */
+  #logFailure(key: ObjectKey, error: unknown, { reason, note }: NonNullable<Outcome['warning']>): void {
+    const { name, logger } = this.#options;
+    const fields = { controller: name, key, reason };
+    if (isExpected(error)) this.#logProblem(key, { ...fields, error: note }, 'not synced');
+    else logger.error({ ...fields, err: error }, 'not synced');
+  }
+
+  /** A problem that stays the same is logged at 1, 2, 4, 8, … repetitions. */
+  #logProblem(key: ObjectKey, fields: LogFields, message: string): void {
+    const text = JSON.stringify(fields);
+    const known = this.#problems.get(key);
+    const count = known?.text === text ? known.count + 1 : 1;
+    this.#problems.set(key, { text, count });
+    if (isReported(count)) this.#options.logger.warn(count === 1 ? fields : { ...fields, count }, message);
+  }
+
+  async #makeNamespace(key: ObjectKey, create: (key: ObjectKey) => Promise<void>): Promise<void> {
+    try {
+      await create(key);
+    } catch (error) {
+      this.#options.logger.warn(
+        { controller: this.#options.name, key, error: messageOf(error) },
+        'host namespace could not be created',
+      );
+    }
+  }
+
+  #block(key: ObjectKey, reason: string | undefined): void {
+    const before = this.#blockedReasons.get(key);
+    if (before === reason) return;
+    if (before !== undefined) this.#countBlocked(before, -1);
+    if (reason === undefined) this.#blockedReasons.delete(key);
+    else {
+      this.#blockedReasons.set(key, reason);
+      this.#countBlocked(reason, 1);
+    }
+  }
+
+  #countBlocked(reason: string, change: number): void {
+    const count = (this.#blockedCounts.get(reason) ?? 0) + change;
+    this.#blockedCounts.set(reason, count);
+    this.#options.metrics.blocked(reason, count);
+  }
+}
+
+function isQuiet({ outcome }: ReconcileResult): boolean {
+  return outcome === 'unchanged' || outcome === 'ignored';
+}
+
+function isExpected(error: unknown): boolean {
+  return [PatchError, StatusError, TransportError, TerminalError].some((type) => error instanceof type);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,170 @@
+/** What is to be done with one key, decided from what both caches show. Pure: no clock, no requests, no memory of its own. */
+
+import { endpointsKind } from '../kinds/endpoints.ts';
+import type { GateOptions, GateReason, SyncedKind } from '../kinds/kind.ts';
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import type { Ownership } from '../translate/types.ts';
+
+export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
+export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
+/** The name by which this syncer may appear in a `controlled-by` annotation without opting the object out. */
+const SYNCER_NAME = 'endpoints';
+/** The API server's own Endpoints: the host has one of its own. */
+const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
+
+export interface Observation {
+  readonly key: ObjectKey;
+  readonly virtual: KubeObject | undefined;
+  /** The virtual Service that decides about the object: of Endpoints, the one of the same name. */
+  readonly service: KubeObject | undefined;
+  /** Where the host copy belongs; undefined: the virtual namespace is not mapped. */
+  readonly target: NamespacedName | undefined;
+  /** What is at that place. */
+  readonly host: KubeObject | undefined;
+  /** Whose `host` is; undefined exactly when there is none. */
+  readonly ownership: Ownership | undefined;
+  /** Copies of this key in places where they no longer belong. */
+  readonly strays: readonly KubeObject[];
+  /** Every virtual object whose host copy belongs to the same place, this one included. */
+  readonly claims: readonly Claim[];
+  /** This process wrote the host object (same uid) for this key, whatever has become of its bookkeeping. */
+  readonly isKnownCopy: boolean;
+}
+
+export interface Claim {
+  readonly key: ObjectKey;
+  readonly createdAt: string;
+  /** It would be synced if it had the host name for itself. */
+  readonly isEligible: boolean;
+}
+
+export type Decision =
+  | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
+  | { readonly kind: 'refuse'; readonly reason: RefuseReason; readonly note: string }
+  | { readonly kind: 'delete'; readonly reason: string }
+  | { readonly kind: 'create' }
+  | { readonly kind: 'update' }
+  /** One guarded PUT of a fresh translation over what is there. */
+  | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
+  /**
+   * The same, over what the host's endpoints controller left behind. While the host Service still has a selector that controller is at
+   * work, so the caller reads the Service first (`hasSelector`).
+   */
+  | { readonly kind: 'takeOver' };
+
+export type IgnoreReason =
+  | 'never synced'
+  | 'controlled by another'
+  | 'skip-backsync'
+  | 'gone on both sides'
+  | GateReason;
+export type RefuseReason = 'NotManaged' | 'NameConflict' | 'NamespaceNotMapped';
+
+export interface DecideOptions extends GateOptions {
+  /** Default: Endpoints. */
+  readonly kind?: SyncedKind;
+}
+
+export function decide(seen: Observation, options: DecideOptions): Decision {
+  const { kind = endpointsKind } = options;
+  if (seen.key === NEVER_SYNCED) return ignore('never synced');
+  const ownsCopy = isCopyOf(seen);
+  if (isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host))) return ignore('controlled by another');
+  if (seen.virtual === undefined) return withoutVirtual(seen, ownsCopy);
+  const gate = kind.gate(seen.virtual, seen.service, options);
+  if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
+  if (seen.target === undefined) return refuseUnmapped(seen.virtual);
+  const rival = rivalOf(seen);
+  if (rival !== undefined) return refuseConflict(seen.target, rival);
+  if (seen.host === undefined) return { kind: 'create' };
+  return overExisting(seen, seen.virtual, { target: seen.target, kind });
+}
+
+/** True when `controlled-by` is there, as a label or as an annotation that does not name this syncer. */
+export function isOptedOut(object: KubeObject | undefined): boolean {
+  const { labels, annotations } = object?.metadata ?? {};
+  if (labels?.[CONTROLLED_BY]) return true;
+  const annotation = annotations?.[CONTROLLED_BY];
+  return Boolean(annotation) && annotation !== SYNCER_NAME;
+}
+
+/** The host object is the copy of exactly this key. */
+function isCopyOf({ ownership, key, isKnownCopy }: Observation): boolean {
+  return isKnownCopy || (ownership?.kind === 'ours' && keyOf(ownership.virtual) === key);
+}
+
+function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
+  if (!ownsCopy) return ignore('gone on both sides');
+  const { labels, annotations } = seen.host?.metadata ?? {};
+  if (labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true')
+    return ignore('skip-backsync');
+  return { kind: 'delete', reason: 'virtual object is gone' };
+}
+
+/** The claim that has a better right to the host name than this key, if there is one. */
+function rivalOf(seen: Observation): Claim | undefined {
+  const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
+  const eligible = seen.claims.filter((claim) => claim.isEligible);
+  const holding = eligible.find((claim) => claim.key === holder);
+  const winner = holding ?? eligible.toSorted(byAge)[0];
+  return winner === undefined || winner.key === seen.key ? undefined : winner;
+}
+
+function byAge(a: Claim, b: Claim): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}
+
+function overExisting(
+  seen: Observation,
+  virtual: KubeObject,
+  { target, kind }: { readonly target: NamespacedName; readonly kind: SyncedKind },
+): Decision {
+  if (isCopyOf(seen)) {
+    const copiedUid = seen.ownership?.kind === 'ours' ? seen.ownership.uid : undefined;
+    const isRecreated = copiedUid !== undefined && copiedUid !== (virtual.metadata.uid ?? '');
+    return isRecreated ? { kind: 'rewrite', reason: 'virtual object was re-created' } : { kind: 'update' };
+  }
+  const { ownership } = seen;
+  if (ownership?.kind === 'ours') {
+    return refuseConflict(target, { key: keyOf(ownership.virtual) });
+  }
+  if (
+    ownership?.kind === 'unmarked' &&
+    seen.service !== undefined &&
+    kind.isMadeByController(ownership.object)
+  )
+    return { kind: 'takeOver' };
+  return {
+    kind: 'refuse',
+    reason: 'NotManaged',
+    note:
+      `The host already has ${kind.resource.kind} "${keyOf(target)}" that this syncer did not create, so it is left untouched. ` +
+      'Delete or rename it on the host, or rename this object; syncing resumes automatically.',
+  };
+}
+
+function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Decision {
+  return {
+    kind: 'refuse',
+    reason: 'NameConflict',
+    note:
+      `The host name "${keyOf(target)}" already belongs to the copy of "${rival.key}" of this virtual cluster. ` +
+      'Rename one of the two objects; syncing resumes automatically.',
+  };
+}
+
+function refuseUnmapped(virtual: KubeObject): Decision {
+  const namespace = virtual.metadata.namespace ?? '';
+  return {
+    kind: 'refuse',
+    reason: 'NamespaceNotMapped',
+    note:
+      `Namespace "${namespace}" has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set. ` +
+      'Add a mapping for it, or switch mappingsOnly off.',
+  };
+}
+
+function ignore(reason: IgnoreReason): Decision {
+  return { kind: 'ignore', reason };
+}

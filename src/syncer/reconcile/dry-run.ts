@@ -1,0 +1,67 @@
+/** What a dry run has found: each write that the API server accepted with `dryRun=All`, and what would not be synced. */
+
+import type { Logger } from '../../base/logger.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import type { KubeObject, ObjectKey } from '../../kube/object.ts';
+import { objectDiff } from './object-diff.ts';
+
+export interface PlannedWrite {
+  readonly cluster: ClusterName;
+  readonly kind: string;
+  readonly verb: string;
+  /** Of the object in that cluster. */
+  readonly key: ObjectKey;
+  readonly reason: string;
+}
+
+/** One line of the table at the end. */
+export interface DryRunRow {
+  readonly cluster: ClusterName;
+  readonly kind: string;
+  readonly key: ObjectKey;
+  /** A verb, or `failed`. */
+  readonly action: string;
+  readonly reason: string;
+}
+
+export class DryRun {
+  readonly #logger: Logger;
+  /** Verb and content of the last write that was logged, by object. */
+  readonly #logged = new Map<string, string>();
+  readonly #writes = new Map<string, DryRunRow>();
+  /** By controller and key. */
+  readonly #failures = new Map<string, DryRunRow>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** A write that the API server would take. It is logged once per object and content. */
+  planned(write: PlannedWrite, before: KubeObject | undefined, after: KubeObject | undefined): void {
+    const { cluster, kind, verb, key, reason } = write;
+    const id = `${cluster} ${kind} ${key}`;
+    const { lines, digest } = objectDiff(before, after, kind);
+    const content = `${verb} ${digest}`;
+    this.#writes.set(`${id} ${verb}`, { cluster, kind, key, action: verb, reason });
+    if (this.#logged.get(id) === content) return;
+    this.#logged.set(id, content);
+    this.#logger.info({ ...write, diff: lines }, 'would write');
+  }
+
+  /** `reason` undefined: nothing keeps this object from being synced any more. */
+  settled(controller: string, key: ObjectKey, reason: string | undefined): void {
+    const id = `${controller} ${key}`;
+    const kind = controller === 'references' ? 'reference' : 'Endpoints';
+    if (reason === undefined) this.#failures.delete(id);
+    else this.#failures.set(id, { cluster: 'virtual', kind, key, action: 'failed', reason });
+  }
+
+  /** Writes first, then what would not be synced; in the order of names. */
+  rows(): readonly DryRunRow[] {
+    return [...sorted(this.#writes), ...sorted(this.#failures)];
+  }
+}
+
+function sorted(rows: ReadonlyMap<string, DryRunRow>): readonly DryRunRow[] {
+  return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}

@@ -1,0 +1,100 @@
+/** Reads both caches for one key: the only place that turns caches into an {@link Observation}. */
+
+import type { Lister } from '../../kube/types.ts';
+import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { namedVirtual, ownershipOf } from '../translate/ownership.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import type { SyncedKind } from '../kinds/kind.ts';
+import { isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
+import type { SyncedPairs } from './synced-pairs.ts';
+
+/** Index on virtual objects: the key of the host object that the copy belongs to. */
+export const BY_HOST_KEY = 'hostKey';
+
+/** Index functions for the informer of virtual objects. */
+export function virtualIndexes(translator: NameTranslator, kind: SyncedKind) {
+  return {
+    ...kind.indexes,
+    [BY_HOST_KEY]: (object: KubeObject): readonly string[] => {
+      const { namespace = '', name } = object.metadata;
+      const target = translator.toHost({ namespace, name });
+      return target === undefined ? [] : [keyOf(target)];
+    },
+  };
+}
+
+/** Index on host objects: the key of the virtual object that its bookkeeping names. */
+export const BY_VIRTUAL_KEY = 'virtualKey';
+
+/** Index functions for the informer of host objects. */
+export function hostIndexes(translator: NameTranslator, { resource }: SyncedKind) {
+  return {
+    [BY_VIRTUAL_KEY]: (object: KubeObject): readonly string[] => {
+      const virtual = namedVirtual(object, resource, translator);
+      return virtual === undefined ? [] : [keyOf(virtual)];
+    },
+  };
+}
+
+export interface ObserverOptions {
+  readonly virtual: Lister;
+  readonly services: Lister;
+  readonly host: Lister;
+  readonly translator: NameTranslator;
+  readonly pairs: SyncedPairs;
+  readonly decide: DecideOptions;
+  readonly kind: SyncedKind;
+}
+
+export function createObserver(options: ObserverOptions): (key: ObjectKey) => Observation {
+  const { virtual, services, host, translator, pairs, kind } = options;
+  return (key) => {
+    const object = virtual.get(key);
+    const serviceKey = kind.serviceKey(key, object);
+    const target = translator.toHost(parseKey(key));
+    const hostKey = target === undefined ? undefined : keyOf(target);
+    const hostObject = hostKey === undefined ? undefined : host.get(hostKey);
+    return {
+      key,
+      virtual: object,
+      service: serviceKey === undefined ? undefined : services.get(serviceKey),
+      target,
+      host: hostObject,
+      ownership: hostObject && ownershipOf(hostObject, kind.resource, translator, parseKey(key)),
+      strays: straysOf(key, hostKey, options),
+      claims: hostKey === undefined ? [] : claimsOn(hostKey, options),
+      isKnownCopy: hostObject !== undefined && pairs.get(key)?.hostUid === hostObject.metadata.uid,
+    };
+  };
+}
+
+/** Copies of this key that an earlier configuration put in another place. Our record proves that we made them. */
+function straysOf(
+  key: ObjectKey,
+  hostKey: ObjectKey | undefined,
+  { host, translator, kind }: ObserverOptions,
+): readonly KubeObject[] {
+  const copies = host.byIndex(BY_VIRTUAL_KEY, key);
+  if (copies.size === 0 || (copies.size === 1 && hostKey !== undefined && copies.has(hostKey))) return [];
+  return [...copies].flatMap((copyKey) => {
+    const copy = copyKey === hostKey ? undefined : host.get(copyKey);
+    if (copy?.metadata.annotations?.[LAST_SYNCED] === undefined || isOptedOut(copy)) return [];
+    return ownershipOf(copy, kind.resource, translator).kind === 'ours' ? [copy] : [];
+  });
+}
+
+/** A single claim needs no comparison and is left out. */
+function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[] {
+  const { virtual, services, decide, kind } = options;
+  const keys = virtual.byIndex(BY_HOST_KEY, hostKey);
+  if (keys.size < 2) return [];
+  return [...keys].flatMap((key) => {
+    const object = virtual.get(key);
+    if (object === undefined) return [];
+    const serviceKey = kind.serviceKey(key, object);
+    const service = serviceKey === undefined ? undefined : services.get(serviceKey);
+    const isEligible = !isOptedOut(object) && kind.gate(object, service, decide) === undefined;
+    return [{ key: objectKey(object), createdAt: object.metadata.creationTimestamp ?? '', isEligible }];
+  });
+}

@@ -1,0 +1,79 @@
+/** What follows from an error: when to retry, and the Event for the user. Pure. */
+
+import { PatchError, TerminalError } from '../../base/errors.ts';
+import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
+import { TransportError } from '../../kube/types.ts';
+
+export type Retry =
+  /** With the key's exponential back-off. */
+  | { readonly kind: 'backoff' }
+  /** As the API server asked; the work queue bounds it. */
+  | { readonly kind: 'after'; readonly delayMs: number }
+  /** Only when the object, its surroundings or the configuration change. */
+  | { readonly kind: 'never' };
+
+export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
+
+export interface Outcome {
+  readonly retry: Retry;
+  /** Undefined: nothing that a user must know about. */
+  readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
+}
+
+/** Failures in a row without any answer before an Event reports them; shorter outages end without one. */
+const SILENT_FAILURES_MAX = 5;
+
+export function outcomeOf(error: unknown, failures: number): Outcome {
+  if (error instanceof PatchError) return patchOutcome(error);
+  if (error instanceof StatusError) return statusOutcome(error);
+  if (error instanceof TransportError) {
+    return {
+      retry: { kind: 'backoff' },
+      warning: failures < SILENT_FAILURES_MAX ? undefined : syncError(error),
+    };
+  }
+  if (error instanceof TerminalError) return { retry: { kind: 'never' }, warning: syncError(error) };
+  return { retry: { kind: 'backoff' }, warning: syncError(error) };
+}
+
+/** The host namespace does not exist: the API server names `namespaces` as what it did not find. */
+export function isNamespaceMissing(error: unknown): boolean {
+  return error instanceof StatusError && isNotFound(error) && error.status.details?.kind === 'namespaces';
+}
+
+function patchOutcome(error: PatchError): Outcome {
+  const place = error.path === '' ? 'the whole object' : `path ${error.path}`;
+  const frame = error.frame === '' ? '' : `\n${error.frame}`;
+  return {
+    retry: patchRetry(error),
+    warning: {
+      reason: 'PatchFailed',
+      note: `patches[${error.index}], ${place}: ${error.message} (${error.kind})${frame}`,
+    },
+  };
+}
+
+function patchRetry({ isDeterministic, retryAfterMs }: PatchError): Retry {
+  if (isDeterministic) return { kind: 'never' };
+  return retryAfterMs === undefined ? { kind: 'backoff' } : { kind: 'after', delayMs: retryAfterMs };
+}
+
+function statusOutcome(error: StatusError): Outcome {
+  if (error.code === 429 || (error.code === 503 && error.retryAfterMs !== undefined)) {
+    return { retry: { kind: 'after', delayMs: error.retryAfterMs ?? 1000 }, warning: undefined };
+  }
+  if (isConflict(error) || isAlreadyExists(error)) return { retry: { kind: 'backoff' }, warning: undefined };
+  if (isNamespaceMissing(error)) {
+    const namespace = error.status.details?.name ?? '';
+    const note =
+      `The host namespace "${namespace}" does not exist. Create it, or set endpointSyncer.createNamespaces to true; ` +
+      'syncing resumes automatically.';
+    return { retry: { kind: 'backoff' }, warning: { reason: 'NamespaceNotFound', note } };
+  }
+  return { retry: { kind: 'backoff' }, warning: syncError(error) };
+}
+
+function syncError(error: unknown): Outcome['warning'] {
+  const message = error instanceof Error ? error.message : String(error);
+  return { reason: 'SyncError', note: `Syncing to the host failed and is retried: ${message}` };
+}

@@ -1,0 +1,60 @@
+/**
+ * Back-off for host copies that another client deletes. A host's endpoints controller deletes every Endpoints without a Service, and
+ * again after each such deletion that it sees: re-creating at once every time would fight it without end.
+ */
+
+import type { Clock } from '../../base/clock.ts';
+import { backoffDelayMs } from '../../base/backoff.ts';
+
+const BASE_MS = 250;
+const MAX_MS = 5 * 60_000;
+const QUIET_MS = 10 * 60_000;
+
+export interface RecreationBackoff {
+  /** Somebody else deleted the host copy of this key. */
+  noteDeletion(key: string): void;
+  /** How long to wait before the copy may be created again, milliseconds; 0: now. */
+  waitMs(key: string): number;
+  /** Deletions in this streak: 0 when none, or when the last one is ten quiet minutes ago. */
+  deletions(key: string): number;
+  forget(key: string): void;
+}
+
+interface Streak {
+  count: number;
+  lastMs: number;
+}
+
+export interface RecreationDelays {
+  /** So many deletions in a row cost no wait. */
+  readonly free: number;
+  /** The first wait; doubles with every further deletion. */
+  readonly baseMs: number;
+}
+
+export function createRecreationBackoff(
+  clock: Clock,
+  delays: RecreationDelays = { free: 1, baseMs: BASE_MS },
+): RecreationBackoff {
+  const streaks = new Map<string, Streak>();
+  const current = (key: string): Streak | undefined => {
+    const streak = streaks.get(key);
+    if (streak === undefined || clock.monotonicMs() - streak.lastMs < QUIET_MS) return streak;
+    streaks.delete(key);
+    return undefined;
+  };
+  return {
+    noteDeletion(key) {
+      const count = (current(key)?.count ?? 0) + 1;
+      streaks.set(key, { count, lastMs: clock.monotonicMs() });
+    },
+    waitMs(key) {
+      const streak = current(key);
+      if (streak === undefined || streak.count <= delays.free) return 0;
+      const dueMs = streak.lastMs + backoffDelayMs(streak.count - delays.free - 1, delays.baseMs, MAX_MS);
+      return Math.max(0, dueMs - clock.monotonicMs());
+    },
+    deletions: (key) => current(key)?.count ?? 0,
+    forget: (key) => void streaks.delete(key),
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The one place where objects are written. It bounds requests in flight, hands every answer to the cache before anybody decides
+ * again, and in a dry run has the API server check it without storing it.
+ */
+
+import { MalformedAnswerError, type ClusterClient, type Informer } from '../../kube/types.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import { invariant } from '../../base/errors.ts';
+import {
+  keyOf,
+  objectKey,
+  parseKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Semaphore } from '../../base/semaphore.ts';
+import type { DryRun } from './dry-run.ts';
+
+/** As it appears in managedFields of everything this program writes. */
+export const FIELD_MANAGER = 'endpoint-syncer';
+
+export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
+
+export interface WriteMetrics {
+  written(cluster: string, verb: WriteVerb, result: 'ok' | 'error'): void;
+}
+
+export interface WriterOptions {
+  client: ClusterClient;
+  resource: Resource;
+  cache: Pick<Informer, 'observeWrite' | 'observeDelete'> & Partial<Pick<Informer, 'get'>>;
+  inFlight: Semaphore;
+  /** Undefined: writes are stored. */
+  dryRun: DryRun | undefined;
+  logger: Logger;
+  metrics: WriteMetrics;
+}
+
+/**
+ * Every method rejects with `StatusError` or `TransportError`, and answers the object as the API server stored it, or undefined in a
+ * dry run.
+ */
+export interface Writer {
+  create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  /** PUT; `metadata.resourceVersion` must be set and guards it. */
+  update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  /** JSON merge patch; `metadata.resourceVersion` in the body guards it. */
+  mergePatch(key: NamespacedName, body: JsonObject, reason: string): Promise<KubeObject | undefined>;
+  /** Deletes exactly the object with this uid; that it is gone already is fine. */
+  delete(key: NamespacedName, uid: string, reason: string): Promise<void>;
+}
+
+export function createWriter(options: WriterOptions): Writer {
+  const { client, resource, cache } = options;
+  const isDryRun = options.dryRun !== undefined;
+  const write = { fieldManager: FIELD_MANAGER, isDryRun };
+  const send = createSender(options);
+  const store = async (intent: Intent, request: () => Promise<KubeObject>) => {
+    const stored = await send(intent, request);
+    if (stored !== undefined) cache.observeWrite(stored);
+    return stored;
+  };
+  return {
+    create: (object, reason) =>
+      store({ verb: 'create', key: objectKey(object), reason }, () => client.create(resource, object, write)),
+    update: (object, reason) => {
+      invariant(object.metadata.resourceVersion, 'an update must be guarded by a resourceVersion');
+      const intent: Intent = { verb: 'update', key: objectKey(object), reason, uid: object.metadata.uid };
+      return store(intent, () => client.update(resource, object, write));
+    },
+    mergePatch: (key, body, reason) =>
+      store({ verb: 'patch', key: keyOf(key), reason }, () =>
+        client.patch(resource, key, { type: 'merge', body }, write),
+      ),
+    async delete(key, uid, reason) {
+      invariant(uid, 'a deletion must name the uid it means');
+      const isSent = await send({ verb: 'delete', key: keyOf(key), reason, uid }, async () => {
+        await ignoreNotFound(client.delete(resource, key, { uid }, { isDryRun }));
+        return true;
+      });
+      if (isSent) cache.observeDelete(keyOf(key), uid);
+    },
+  };
+}
+
+interface Intent {
+  readonly verb: WriteVerb;
+  readonly key: ObjectKey;
+  readonly reason: string;
+  /** Of the object that is changed or deleted, where it is known. */
+  readonly uid?: string | undefined;
+}
+
+/** Sends one request within the bound; in a dry run the result is planned, and undefined is returned. */
+function createSender(options: WriterOptions) {
+  const { client, resource, cache, inFlight, dryRun, logger, metrics } = options;
+  return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
+    const { verb, key, reason } = intent;
+    const fields = { cluster: client.cluster, kind: resource.kind, verb, key, reason };
+    if (dryRun !== undefined) {
+      const before = cache.get?.(key);
+      const answer = await inFlight.run(request);
+      dryRun.planned(fields, before, verb === 'delete' ? undefined : (answer as KubeObject)); // every other verb answers the object
+      return undefined;
+    }
+    try {
+      const result = await inFlight.run(request);
+      metrics.written(client.cluster, verb, 'ok');
+      logger.debug(fields, 'written');
+      return result;
+    } catch (error) {
+      metrics.written(client.cluster, verb, 'error');
+      if (error instanceof MalformedAnswerError) await readBack(options, intent);
+      throw error;
+    }
+  };
+}
+
+/** The outcome of a write is unknown: the cache gets what the API server holds now, and the caller decides again from that. */
+async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
+  try {
+    cache.observeWrite(await client.get(resource, parseKey(key)));
+  } catch (error) {
+    if (isNotFound(error) && uid !== undefined) cache.observeDelete(key, uid);
+    // Any other failure leaves the cache as it is; the retry of the caller comes here again.
+  }
+}
+
+async function ignoreNotFound(request: Promise<void>): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

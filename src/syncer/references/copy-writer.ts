@@ -1,0 +1,84 @@
+/** Writes the copies of one kind in one cluster: what may be changed in place is, what is immutable is made anew. */
+
+import type { ClusterClient, Informer } from '../../kube/types.ts';
+import { invariant } from '../../base/errors.ts';
+import { asJson, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
+import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { jsonEquals } from '../../base/json.ts';
+import { createWriter, type Writer, type WriterOptions } from '../reconcile/writer.ts';
+
+export interface CopyWriter {
+  /** The object as it is now, read from the API server; undefined: it is gone, and the cache knows. */
+  read(key: NamespacedName, uid: string): Promise<KubeObject | undefined>;
+  create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
+  /**
+   * Brings `wanted`, which carries the uid and version of `actual`, to the API server. `fresh` is put in its place where it cannot be
+   * changed.
+   */
+  replace(
+    states: { readonly actual: KubeObject; readonly wanted: KubeObject; readonly fresh: KubeObject },
+    reason: string,
+  ): Promise<KubeObject | undefined>;
+  delete(object: KubeObject, reason: string): Promise<void>;
+}
+
+export interface CopyWriterOptions extends Omit<WriterOptions, 'cache'> {
+  client: ClusterClient;
+  cache: Informer;
+}
+
+export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
+  const { client, resource, cache } = options;
+  const writer = createWriter(options);
+  return {
+    async read(key, uid) {
+      try {
+        return await client.get(resource, key);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        cache.observeDelete(`${key.namespace}/${key.name}`, uid);
+        return undefined;
+      }
+    },
+    create: (object, reason) => writer.create(object, reason),
+    async replace({ actual, wanted, fresh }, reason) {
+      if (isKnownImmutable(actual, wanted, resource)) return makeAnew(writer, wanted, fresh, reason);
+      try {
+        return await writer.update(wanted, reason);
+      } catch (error) {
+        if (!isRefusedAsImmutable(error, resource)) throw error;
+        return makeAnew(writer, wanted, fresh, reason);
+      }
+    },
+    async delete({ metadata: { namespace = '', name, uid = '' } }, reason) {
+      await writer.delete({ namespace, name }, uid, reason);
+    },
+  };
+}
+
+/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Of other kinds a deletion could cost more than a copy. */
+function mayBeImmutable({ group, kind }: Resource): boolean {
+  return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
+}
+
+function isKnownImmutable(actual: KubeObject, wanted: KubeObject, resource: Resource): boolean {
+  if (!mayBeImmutable(resource) || actual['immutable'] !== true) return false;
+  const members = ['data', 'binaryData', 'immutable', 'type'];
+  return members.some((member) => !jsonEquals(asJson(actual)[member], asJson(wanted)[member]));
+}
+
+function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
+  return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
+}
+
+async function makeAnew(
+  writer: Writer,
+  old: KubeObject,
+  fresh: KubeObject,
+  reason: string,
+): Promise<KubeObject | undefined> {
+  const { namespace = '', name, uid } = old.metadata;
+  invariant(uid, 'what is made anew has been seen');
+  await writer.delete({ namespace, name }, uid, `${reason}, and it is immutable`);
+  return writer.create(fresh, reason);
+}

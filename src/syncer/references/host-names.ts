@@ -1,0 +1,46 @@
+/** Which referenced objects wait for something at which host names: whatever happens there is noticed, as long as anything references them. */
+
+import { keyOf, type ObjectKey } from '../../kube/object.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import type { KindCaches } from './kind-caches.ts';
+import { sourceKeyOf } from './kind-view.ts';
+import { parseReferenceId, type ReferenceId } from './referenced-kind.ts';
+import { type KindId } from '../translate/recorded-kinds.ts';
+
+export class HostNames {
+  readonly #names: NameTranslator;
+  /** By kind and host key. */
+  readonly #ids = new Map<string, Set<ReferenceId>>();
+
+  constructor(names: NameTranslator) {
+    this.#names = names;
+  }
+
+  at(kind: KindId, hostKey: ObjectKey): Iterable<ReferenceId> {
+    return this.#ids.get(placeOf(kind, hostKey)) ?? [];
+  }
+
+  /** Links the object with its host names, or ends that. */
+  set(id: ReferenceId, { kind }: KindCaches, isReferenced: boolean): void {
+    for (const hostKey of this.#namesOf(id, kind)) {
+      const place = placeOf(kind.id, hostKey);
+      const ids = this.#ids.get(place) ?? new Set();
+      if (isReferenced) ids.add(id);
+      else ids.delete(id);
+      if (ids.size > 0) this.#ids.set(place, ids);
+      else this.#ids.delete(place);
+    }
+  }
+
+  /** Where its copy would be, and where an object of the host to import would be. */
+  #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
+    const { namespace, name } = parseReferenceId(id);
+    const target = this.#names.referenceToHost({ namespace, name });
+    const source = sourceKeyOf(kind, { namespace, name }, this.#names);
+    return new Set([target && keyOf(target), source].filter((key) => key !== undefined));
+  }
+}
+
+function placeOf(kind: KindId, hostKey: ObjectKey): string {
+  return `${kind} ${hostKey}`;
+}

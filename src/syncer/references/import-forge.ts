@@ -1,0 +1,91 @@
+/** Imported copies, both ways: what a referenced object looks like on the other side. Pure; status and finalizers never cross. */
+
+import { apiVersionOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
+import type { JsonValue } from '../../base/json.ts';
+import { OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { NO_CONTENT } from '../translate/content.ts';
+import { carryMetadata, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { detectChanges, resolveChanges } from '../translate/merge.ts';
+import type { FlowRules, LabelTranslator, NameTranslator } from '../translate/types.ts';
+import type { ReferencedKind } from './referenced-kind.ts';
+
+export interface ImportForgeOptions {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  /** Owns what is made in the virtual cluster's own host namespace. */
+  readonly owner: OwnerReference | undefined;
+}
+
+/** An import follows its original; what others add on the host stays there and never flows back. */
+const ONE_WAY: FlowRules = {
+  flowOf: () => 'toHost',
+  twoWayPaths: () => [],
+  hostOwnedPaths: () => [],
+};
+
+/**
+ * The host copy of a virtual object. `host` is the copy as it is, of which metadata are enough, and undefined where there is none; a
+ * `status` that it holds stays.
+ */
+export function forgeHostImport(
+  virtual: KubeObject,
+  kind: ReferencedKind,
+  place: { readonly target: NamespacedName; readonly host: KubeObject | undefined },
+  options: ImportForgeOptions,
+): KubeObject {
+  const { target, host } = place;
+  const { metadata } = forgeHostObject(
+    { metadata: virtual.metadata },
+    { ...options, kind: kind.host, content: NO_CONTENT, target },
+  );
+  const content = contentOf(virtual);
+  if (host !== undefined && Object.hasOwn(host, 'status')) content['status'] = statusOf(host);
+  const desired: KubeObject = {
+    apiVersion: apiVersionOf(kind.host),
+    kind: kind.host.kind,
+    metadata,
+    ...content,
+  };
+  const changes = detectChanges({ virtual, host, desired, labels: options.labels, flows: ONE_WAY });
+  const { host: wanted } = resolveChanges(changes, undefined);
+  // Whatever custom resources keep in a member of this name is theirs.
+  return { ...wanted, ...content, metadata: wanted.metadata };
+}
+
+/** The copy of a host object in the virtual cluster. Of its metadata only the name crosses: the rest is the host's own business. */
+export function forgeVirtualImport(
+  source: KubeObject,
+  kind: ReferencedKind,
+  place: { readonly virtual: NamespacedName; readonly current: KubeObject | undefined },
+  vcluster: string,
+): KubeObject {
+  const { virtual, current } = place;
+  const marks = { labels: { [MANAGED_BY_LABEL]: vcluster }, annotations: { [OBJECT_IMPORTED]: 'true' } };
+  const metadata = { name: virtual.name, namespace: virtual.namespace, ...marks };
+  const content = contentOf(source);
+  if (current !== undefined && Object.hasOwn(current, 'status')) content['status'] = statusOf(current);
+  return {
+    apiVersion: apiVersionOf(kind.virtual),
+    kind: kind.virtual.kind,
+    metadata: current === undefined ? metadata : { ...carryMetadata(current.metadata, metadata), ...marks },
+    ...content,
+  };
+}
+
+/** A virtual object that {@link forgeVirtualImport} made. Both marks count: one alone may be anybody's. */
+export function isImport(object: KubeObject, vcluster: string): boolean {
+  const { labels, annotations } = object.metadata;
+  return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;
+}
+
+/** Every member but metadata, status and the type. */
+function contentOf(object: KubeObject): Record<string, JsonValue> {
+  const content: Partial<KubeObject> = { ...object };
+  for (const member of ['metadata', 'status', 'apiVersion', 'kind']) delete content[member];
+  return content as Record<string, JsonValue>; // everything but metadata is JSON
+}
+
+function statusOf(object: KubeObject): JsonValue {
+  return (object['status'] ?? null) as JsonValue; // everything but metadata is JSON
+}

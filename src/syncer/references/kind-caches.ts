@@ -1,0 +1,215 @@
+/**
+ * The watches of one referenced kind.
+ *
+ * | cluster | what | holds |
+ * |---|---|---|
+ * | virtual | all objects | whole where they may be imported into the host, else metadata |
+ * | host | marker label of this virtual cluster | metadata of copies, ours and other syncers' |
+ * | host namespace | without that label, kinds that a patch names only | metadata of what may be imported, or is in the way |
+ *
+ * The third one could be a GET per unresolved name instead. It is a watch, because an object must be imported the moment it appears and
+ * followed when it changes: polling would cost a request per name and round, for ever, and still be late. It needs no right that the
+ * second one does not need (RBAC knows no label selectors), and the two never hold the same object. What is kept of an object there
+ * is a few hundred bytes; its data are read only when it is imported.
+ */
+
+import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
+import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { CONTROLLED_BY } from '../reconcile/decide.ts';
+import type { ReferencedKind } from './referenced-kind.ts';
+import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
+import { copiedFrom, type KindView } from './kind-view.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+
+export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
+
+const BY_VIRTUAL_KEY = 'virtualKey';
+
+export class KindCaches implements KindView {
+  readonly kind: ReferencedKind;
+  readonly virtualCache: ObservableInformer;
+  readonly copies: ObservableInformer;
+  /** Undefined: no patch names the kind, so nothing is looked for on the host. */
+  readonly sources: ObservableInformer | undefined;
+  /** By uid. */
+  readonly #refusals = new Map<string, string>();
+  /** Uids of virtual objects that this process made. */
+  readonly #imports = new Set<string>();
+  readonly #vcluster: string;
+
+  constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
+    const { names, config } = environment;
+    const marker = `${MANAGED_BY_LABEL}=${names.vcluster}`;
+    const isOneNamespace = config.sync.namespaces.kind === 'single';
+    this.kind = kind;
+    this.#vcluster = names.vcluster;
+    this.virtualCache = informer('virtual', environment, {
+      resource: kind.virtual,
+      series: kind.virtual.plural,
+      ...(isWhole(kind) ? { transform: withoutManagers } : { isMetadataOnly: true, transform: metadataOf }),
+    });
+    const slimMetadataOf = slimMetadata(config.references.onlyLabelled);
+    this.copies = informer('host', environment, {
+      resource: kind.host,
+      series: `${kind.host.plural} (copies)`,
+      labelSelector: marker,
+      isMetadataOnly: true,
+      transform: (object) => copyMetadataOf(object, slimMetadataOf),
+      ...(isOneNamespace ? { namespace: names.hostNamespace } : {}),
+      indexes: {
+        [BY_VIRTUAL_KEY]: (object: KubeObject) => {
+          const virtual = copiedFrom(object, kind, names);
+          return virtual === undefined ? [] : [keyOf(virtual)];
+        },
+      },
+    });
+    if (!kind.isNamed) return;
+    this.sources = informer('host', environment, {
+      resource: kind.host,
+      series: `${kind.host.plural} (others)`,
+      labelSelector: `${MANAGED_BY_LABEL}!=${names.vcluster}`,
+      isMetadataOnly: true,
+      transform: slimMetadataOf,
+      namespace: names.hostNamespace,
+    });
+  }
+
+  get informers(): readonly ObservableInformer[] {
+    return this.sources ? [this.virtualCache, this.copies, this.sources] : [this.virtualCache, this.copies];
+  }
+
+  get isSynced(): boolean {
+    return this.informers.every((one) => one.isSynced);
+  }
+
+  /** What the last failed attempt of a watch said; undefined while all is well. */
+  get lastError(): string | undefined {
+    return this.informers.map((one) => one.condition.lastError).find((error) => error !== undefined);
+  }
+
+  subscribe(handler: KindEvent): void {
+    this.virtualCache.subscribe((event) => handler('virtual', event));
+    for (const host of [this.copies, this.sources]) host?.subscribe((event) => handler('host', event));
+  }
+
+  virtual(key: ObjectKey): KubeObject | undefined {
+    return this.virtualCache.get(key);
+  }
+
+  copiesOf(key: ObjectKey): readonly KubeObject[] {
+    return [...this.copies.byIndex(BY_VIRTUAL_KEY, key)].flatMap((hostKey) => this.copies.get(hostKey) ?? []);
+  }
+
+  host(key: ObjectKey): KubeObject | undefined {
+    return this.copies.get(key) ?? this.sources?.get(key);
+  }
+
+  refusal({ metadata: { uid = '' } }: KubeObject): string | undefined {
+    return this.#refusals.get(uid);
+  }
+
+  /** The data of this object say that it must not be copied. A Secret's type never changes; other data are looked at again on change. */
+  refuse({ metadata: { uid = '' } }: KubeObject, refusal: string | undefined): void {
+    if (refusal === undefined) this.#refusals.delete(uid);
+    else this.#refusals.set(uid, refusal);
+  }
+
+  /** Without any mark it has become somebody's own object. */
+  isKnownImport({ metadata }: KubeObject): boolean {
+    const { labels, annotations, uid = '' } = metadata;
+    const hasMark =
+      labels?.[MANAGED_BY_LABEL] === this.#vcluster || annotations?.[OBJECT_IMPORTED] === 'true';
+    return hasMark && this.#imports.has(uid);
+  }
+
+  rememberImport({ metadata: { uid = '' } }: KubeObject): void {
+    this.#imports.add(uid);
+  }
+
+  forgetImport(uid: string): void {
+    this.#imports.delete(uid);
+  }
+}
+
+/** Whole objects are kept only where their content is copied from the cache. */
+export function isWhole({ isSynced, isImportable }: ReferencedKind): boolean {
+  return isSynced && isImportable;
+}
+
+interface Scope {
+  readonly resource: ReferencedKind['host'];
+  /** In metrics, where one resource has two caches. */
+  readonly series: string;
+  readonly labelSelector?: string;
+  readonly isMetadataOnly?: boolean;
+  readonly namespace?: string;
+  readonly transform: (object: KubeObject) => KubeObject;
+  readonly indexes?: Record<string, (object: KubeObject) => readonly string[]>;
+}
+
+function informer(
+  cluster: ClusterName,
+  { clients, clock, random, logger, metrics }: ReferenceEnvironment,
+  { series, ...scope }: Scope,
+): ObservableInformer {
+  const parts = {
+    clock,
+    random,
+    logger,
+    metrics: metrics.informer(cluster, { ...scope.resource, plural: series }),
+  };
+  return createInformer({ client: clients[cluster], ...parts, ...scope });
+}
+
+function withoutManagers(object: KubeObject): KubeObject {
+  delete object.metadata.managedFields;
+  return object;
+}
+
+function metadataOf(object: KubeObject): KubeObject {
+  const metadata = { ...object.metadata };
+  delete metadata.managedFields;
+  return { metadata };
+}
+
+/** Of our own copies all metadata are kept: they are needed to write the next state. */
+function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeObject): KubeObject {
+  const isOurs = object.metadata.annotations?.[LAST_SYNCED] !== undefined;
+  if (!isOurs) return slim(object);
+  const metadata = { ...object.metadata };
+  for (const entry of metadata.managedFields ?? []) delete entry['fieldsV1'];
+  return { metadata };
+}
+
+/**
+ * Name, version, and what says whose it is: an annotation may hold the object's whole data (last-applied-configuration).
+ * `onlyLabelled` is the label of `references.onlyLabelled`.
+ */
+function slimMetadata(onlyLabelled: string): (object: KubeObject) => KubeObject {
+  const [importLabel = ''] = onlyLabelled.split('=');
+  const isKeptLabel = (key: string, value: string): boolean =>
+    [MANAGED_BY_LABEL, CONTROLLED_BY, importLabel].includes(key) || isProgramLabel(key, value);
+  const isKeptAnnotation = (key: string): boolean =>
+    isBookkeepingAnnotation(key) || key === SERVICE_ACCOUNT_NAME || key === CONTROLLED_BY;
+  return (object) => {
+    const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, annotations } = object.metadata;
+    const metadata: ObjectMeta = { name };
+    if (namespace !== undefined) metadata.namespace = namespace;
+    if (uid !== undefined) metadata.uid = uid;
+    if (resourceVersion !== undefined) metadata.resourceVersion = resourceVersion;
+    if (deletionTimestamp !== undefined) metadata.deletionTimestamp = deletionTimestamp;
+    metadata.labels = kept(labels, isKeptLabel);
+    metadata.annotations = kept(annotations, isKeptAnnotation);
+    return { metadata };
+  };
+}
+
+function kept(
+  map: Record<string, string> | undefined,
+  isKept: (key: string, value: string) => boolean,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(map ?? {}).filter(([key, value]) => isKept(key, value)));
+}

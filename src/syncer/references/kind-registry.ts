@@ -1,0 +1,165 @@
+/** The referenced kinds that are watched: those that patches name from the start, others when the first reference leads to them. */
+
+import type { ObservableInformer } from '../../kube/informer/informer.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import { sleep } from '../../base/clock.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
+import { kindPolicy, type KindPolicy } from './reference-kinds.ts';
+import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+import type { KindWorkplace } from './import-job.ts';
+import { KindCaches } from './kind-caches.ts';
+import { resolveKind, type ReferencedKind } from './referenced-kind.ts';
+import { type KindId } from '../translate/recorded-kinds.ts';
+import type { KindParts } from './sweep.ts';
+
+export interface KindListener {
+  changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;
+  /** A kind that data lead to is in sync. */
+  opened(caches: KindCaches): void;
+  /** A kind that could not be watched may be asked for again. */
+  retry(kind: KindId): void;
+}
+
+/** So long the Endpoints that name a new kind wait for its caches. */
+const OPENING_MS = 5000;
+const UNAVAILABLE_MS = 60_000;
+
+export class KindRegistry {
+  readonly policy: KindPolicy;
+  readonly #environment: ReferenceEnvironment;
+  readonly #listener: KindListener;
+  readonly #workplaces = new Map<KindId, KindWorkplace>();
+  readonly #opening = new Map<KindId, Promise<void>>();
+  /** Kinds that data lead to and that cannot be watched at the moment, and why. */
+  readonly #unavailable = new Map<KindId, string>();
+  readonly #inFlight;
+  readonly #watching: Promise<void>[] = [];
+  #signal: AbortSignal | undefined;
+
+  constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], listener: KindListener) {
+    this.#environment = environment;
+    this.#listener = listener;
+    this.policy = kindPolicy(environment.config.sync);
+    this.#inFlight = createSemaphore(environment.config.workers);
+    for (const kind of named) this.#add(kind);
+  }
+
+  get informers(): readonly ObservableInformer[] {
+    return this.all().flatMap((caches) => caches.informers);
+  }
+
+  all(): readonly KindCaches[] {
+    return [...this.#workplaces.values()].map(({ caches }) => caches);
+  }
+
+  isKnown(id: KindId): boolean {
+    return this.#workplaces.has(id);
+  }
+
+  /** Undefined while not everything about the kind is known. */
+  caches(id: KindId): KindCaches | undefined {
+    return this.workplace(id)?.caches;
+  }
+
+  workplace(id: KindId): KindWorkplace | undefined {
+    const workplace = this.#workplaces.get(id);
+    return workplace?.caches.isSynced === true ? workplace : undefined;
+  }
+
+  /** Why a kind is not watched, for people. */
+  whyUnavailable(id: KindId): string {
+    return this.#unavailable.get(id) ?? 'its kind cannot be watched';
+  }
+
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const caches of this.all()) this.#watch(caches);
+  }
+
+  async closed(): Promise<void> {
+    await Promise.all(this.#watching);
+  }
+
+  /** Waits a little for kinds that are not known yet. True: at least one of them is now. */
+  async open(ids: Iterable<KindId>): Promise<boolean> {
+    const missing = [...new Set(ids)].filter(
+      (id) => this.caches(id) === undefined && !this.#unavailable.has(id),
+    );
+    if (missing.length === 0) return false;
+    const { clock } = this.#environment;
+    const signal = this.#signal ?? AbortSignal.abort();
+    await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
+    for (const id of missing) {
+      const lastError = this.#workplaces.get(id)?.caches.lastError;
+      this.#noteUnavailable(id, lastError ?? 'its kind is not answered for');
+    }
+    return missing.some((id) => this.caches(id) !== undefined);
+  }
+
+  #open(id: KindId): Promise<void> {
+    const opening = this.#opening.get(id) ?? this.#openKind(id);
+    this.#opening.set(id, opening);
+    return opening.finally(() => this.#opening.delete(id));
+  }
+
+  async #openKind(id: KindId): Promise<void> {
+    const { discoveries, logger } = this.#environment;
+    const signal = this.#signal ?? AbortSignal.abort();
+    try {
+      const known = this.#workplaces.get(id)?.caches;
+      const caches = known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy));
+      if (known === undefined) this.#watch(caches);
+      await Promise.all(caches.informers.map((one) => one.whenSynced(signal)));
+      this.#unavailable.delete(id);
+      this.#listener.opened(caches);
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn({ kind: id, err: error }, 'referenced kind cannot be watched');
+      this.#noteUnavailable(id, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** For a while nobody waits for this kind; then those that name it try again. What syncs meanwhile is taken at once. */
+  #noteUnavailable(id: KindId, why: string): void {
+    if (this.caches(id) !== undefined || this.#unavailable.has(id)) return;
+    this.#unavailable.set(id, why);
+    this.#environment.clock.schedule(UNAVAILABLE_MS, () => {
+      this.#unavailable.delete(id);
+      this.#listener.retry(id);
+    });
+  }
+
+  #add(kind: ReferencedKind): KindCaches {
+    const caches = new KindCaches(kind, this.#environment);
+    const host = this.#copyWriter('host', caches);
+    const virtual = this.#copyWriter('virtual', caches);
+    this.#workplaces.set(kind.id, { caches, host, virtual });
+    caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
+    return caches;
+  }
+
+  #copyWriter(cluster: ClusterName, caches: KindCaches): CopyWriter {
+    const { clients, dryRun, logger, metrics } = this.#environment;
+    return createCopyWriter({
+      client: clients[cluster],
+      resource: caches.kind[cluster],
+      cache: cluster === 'host' ? caches.copies : caches.virtualCache,
+      inFlight: this.#inFlight,
+      dryRun,
+      logger,
+      metrics: metrics.writes,
+    });
+  }
+
+  #watch(caches: KindCaches): void {
+    const signal = this.#signal;
+    if (signal === undefined) return;
+    for (const informer of caches.informers) this.#watching.push(informer.run(signal));
+  }
+}
+
+export function partsOfKind(id: KindId): KindParts {
+  const [apiVersion = '', kind = ''] = id.split(' ');
+  return { apiVersion, kind };
+}

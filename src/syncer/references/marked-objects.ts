@@ -1,0 +1,29 @@
+/** Objects that carry the marker label of one virtual cluster, read page by page, metadata only. */
+
+import type { KubeObject, Resource } from '../../kube/object.ts';
+import type { ClusterClient } from '../../kube/types.ts';
+import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+
+const PAGE_SIZE = 500;
+
+/** `namespace` undefined: every namespace. */
+export async function listMarked(
+  client: ClusterClient,
+  resource: Resource,
+  { vcluster, namespace }: { readonly vcluster: string; readonly namespace: string | undefined },
+): Promise<readonly KubeObject[]> {
+  const found: KubeObject[] = [];
+  let continueToken = '';
+  do {
+    const page = await client.list(resource, {
+      labelSelector: `${MANAGED_BY_LABEL}=${vcluster}`,
+      isMetadataOnly: true,
+      limit: PAGE_SIZE,
+      continueToken,
+      ...(namespace === undefined ? {} : { namespace }),
+    });
+    found.push(...page.items);
+    continueToken = page.continueToken;
+  } while (continueToken !== '');
+  return found;
+}

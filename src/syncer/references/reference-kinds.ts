@@ -1,0 +1,110 @@
+/** Which kinds a reference may lead to, and which of them may be imported. From the configuration alone. Pure. */
+
+import type { SyncConfig } from '../../config/types.ts';
+import { apiVersionOf, type GroupVersionKind, type Resource } from '../../kube/object.ts';
+
+/** Keys of `sync.toHost` (vCluster's names) and the kinds behind them, as `group/Kind`. */
+const KINDS: Readonly<Record<string, string>> = {
+  configMaps: '/ConfigMap',
+  endpointSlices: 'discovery.k8s.io/EndpointSlice',
+  endpoints: '/Endpoints',
+  ingresses: 'networking.k8s.io/Ingress',
+  networkPolicies: 'networking.k8s.io/NetworkPolicy',
+  persistentVolumeClaims: '/PersistentVolumeClaim',
+  podDisruptionBudgets: 'policy/PodDisruptionBudget',
+  pods: '/Pod',
+  resourceClaimTemplates: 'resource.k8s.io/ResourceClaimTemplate',
+  resourceClaims: 'resource.k8s.io/ResourceClaim',
+  secrets: '/Secret',
+  serviceAccounts: '/ServiceAccount',
+  services: '/Service',
+};
+
+/**
+ * Kinds that another syncer copies as a whole: a reference waits for that copy. A second Pod or Service of ours beside it would run
+ * twice, or take an address.
+ */
+const NEVER_IMPORTED: ReadonlySet<string> = new Set(['/Endpoints', '/Pod', '/Service']);
+
+export interface KindPolicy {
+  /** References of this kind are translated. */
+  isAllowed(apiVersion: string, kind: string): boolean;
+  /** A patch names this kind: only then is anything looked for on the host. */
+  isNamed(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
+  /** Syncing to the host is configured for this kind. */
+  isSynced(resource: Resource): boolean;
+  /** Objects of this kind may be copied at all. */
+  isImportable(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
+  /** What the patches name, once each, with the first patch that does. */
+  readonly named: readonly NamedKind[];
+  /** Data inside the virtual cluster may choose the kind (`kindPath`, `apiVersionPath`). */
+  readonly isOpen: boolean;
+  /** Kinds that an open patch may lead to although none names them, as `group/Kind`. */
+  readonly reachable: readonly string[];
+}
+
+export interface NamedKind {
+  readonly patchIndex: number;
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export function kindPolicy(sync: SyncConfig): KindPolicy {
+  const named = namedKinds(sync);
+  const namedIds = new Set(named.map(({ apiVersion, kind }) => groupKind(apiVersion, kind)));
+  const enabled = new Set(
+    [...sync.enabledResources].flatMap((key) => (Object.hasOwn(KINDS, key) ? (KINDS[key] ?? []) : [])),
+  );
+  const references = patchesOf(sync).flatMap(({ reference }) => reference ?? []);
+  const isImportable: KindPolicy['isImportable'] = ({ group, kind }) =>
+    !NEVER_IMPORTED.has(`${group}/${kind}`);
+  return {
+    isAllowed(apiVersion, kind) {
+      const id = groupKind(apiVersion, kind);
+      return namedIds.has(id) || enabled.has(id) || isEnabledCustomResource(sync, apiVersion, kind);
+    },
+    isNamed: ({ group, kind }) => namedIds.has(`${group}/${kind}`),
+    isSynced: (resource) =>
+      enabled.has(`${resource.group}/${resource.kind}`) ||
+      sync.enabledCustomResources.has(`${resource.plural}.${resource.group}`) ||
+      (resource.plural === '' && isEnabledCustomResource(sync, apiVersionOf(resource), resource.kind)),
+    isImportable,
+    named,
+    isOpen: references.some(
+      ({ kindPath, apiVersionPath }) => kindPath !== undefined || apiVersionPath !== undefined,
+    ),
+    reachable: [...enabled].filter((id) => !namedIds.has(id) && !NEVER_IMPORTED.has(id)),
+  };
+}
+
+function namedKinds(sync: SyncConfig): readonly NamedKind[] {
+  const named = new Map<string, NamedKind>();
+  for (const { patchIndex, reference } of patchesOf(sync)) {
+    if (reference === undefined) continue;
+    const { apiVersion, kind } = reference;
+    const id = `${apiVersion} ${kind}`;
+    if (!named.has(id)) named.set(id, { patchIndex, apiVersion, kind });
+  }
+  return [...named.values()];
+}
+
+/** The patches of every kind that is synced, with their places in the lists of their kinds. */
+function patchesOf({ endpoints, endpointSlices }: SyncConfig) {
+  return [endpoints, endpointSlices]
+    .filter(({ enabled }) => enabled)
+    .flatMap(({ patches }) => patches.map(({ reference }, patchIndex) => ({ patchIndex, reference })));
+}
+
+export function groupKind(apiVersion: string, kind: string): string {
+  const slash = apiVersion.indexOf('/');
+  return `${slash < 0 ? '' : apiVersion.slice(0, slash)}/${kind}`;
+}
+
+/** Custom resources are enabled as `<plural>.<group>`; a plural is the kind in lower case with an English ending. */
+function isEnabledCustomResource(sync: SyncConfig, apiVersion: string, kind: string): boolean {
+  const group = groupKind(apiVersion, '').slice(0, -1);
+  if (group === '') return false;
+  const singular = kind.toLowerCase();
+  const plurals = [singular, `${singular}s`, `${singular}es`, singular.replace(/y$/, 'ies')];
+  return plurals.some((plural) => sync.enabledCustomResources.has(`${plural}.${group}`));
+}

@@ -1,0 +1,65 @@
+/** Events about references, on the objects that hold them. */
+
+import type { EventRecorder } from '../../kube/types.ts';
+import type { KubeObject, Resource } from '../../kube/object.ts';
+import type { ReferenceProblem } from './decide-reference.ts';
+import type { ReferenceIndex } from './reference-index.ts';
+import type { ReferenceId } from './referenced-kind.ts';
+import type { ReferrerId } from './referrer.ts';
+
+/** A synced object that references others. */
+export interface Referrer {
+  readonly object: KubeObject;
+  readonly resource: Resource;
+}
+
+export interface NoticesOptions {
+  readonly recorder: EventRecorder;
+  readonly index: ReferenceIndex;
+  readonly referrer: (id: ReferrerId) => Referrer | undefined;
+}
+
+export class ReferenceNotices {
+  readonly #options: NoticesOptions;
+  /** Who has been told of the present problem: each Endpoints hears of it once. */
+  readonly #told = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ReferrerId> }>();
+
+  constructor(options: NoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: all is well (again). */
+  problem(id: ReferenceId, problem: ReferenceProblem | undefined): void {
+    if (problem === undefined) {
+      this.#told.delete(id);
+      return;
+    }
+    const told = this.#told.get(id);
+    const current = told?.note === problem.note ? told : { note: problem.note, keys: new Set<ReferrerId>() };
+    this.#told.set(id, current);
+    for (const key of this.#options.index.namersOf(id)) {
+      if (current.keys.has(key)) continue;
+      current.keys.add(key);
+      this.warn(key, problem.reason, problem.note);
+    }
+  }
+
+  imported(id: ReferenceId, note: string): void {
+    for (const key of this.#options.index.namersOf(id)) this.#event(key, 'Normal', 'ReferenceImported', note);
+  }
+
+  /** Something that every Endpoints must hear of, each time: Warnings are never dropped. */
+  alert(id: ReferenceId, reason: string, note: string): void {
+    for (const key of this.#options.index.namersOf(id)) this.warn(key, reason, note);
+  }
+
+  warn(key: ReferrerId, reason: string, note: string): void {
+    this.#event(key, 'Warning', reason, note);
+  }
+
+  #event(key: ReferrerId, type: 'Normal' | 'Warning', reason: string, note: string): void {
+    const referrer = this.#options.referrer(key);
+    if (referrer !== undefined)
+      this.#options.recorder.event(referrer.object, referrer.resource, { type, reason, note });
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * What is never copied for a reference: objects that a syncer manages, Secrets of the key store, credentials of the host. The data inside
+ * a virtual cluster choose names; they must not choose these. Pure.
+ */
+
+import type { Config } from '../../config/types.ts';
+import type { KubeObject, Resource } from '../../kube/object.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
+import { OBJECT_NAME } from '../translate/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { holdsKubeconfig, holdsPlatformKey } from './secret-content.ts';
+
+export interface RefusalRules {
+  /** The virtual cluster's name. */
+  readonly vcluster: string;
+  /** `endpointSyncer.virtual.secret`, '' where there is none. */
+  readonly kubeconfigSecret: string;
+  /** `references.refuseSecrets`: what is refused besides, by name, type or data key. */
+  readonly patterns: readonly TextPattern[];
+  /** `references.onlyLabelled` as `KEY` or `KEY=VALUE`; '' imports whatever is not refused. */
+  readonly onlyLabelled: string;
+}
+
+/** Types, names and labels of the Secrets in which the key and token API keeps its objects start with it. */
+const STORE_TYPE_PREFIX = 'endpoint-syncer/';
+const STORE_NAME_PREFIX = 'endpoint-syncer.';
+
+/** A Secret of the type `kubernetes.io/service-account-token` cannot be without it, so metadata tell. */
+export const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name';
+
+const SERVICE_ACCOUNT_TOKEN = 'it is the token of a service account';
+const BOOTSTRAP_TOKEN = 'it is a bootstrap token';
+const HELM_RELEASE = 'it is the record of a Helm release';
+const STORE_SECRET = 'it is a Secret of the key store';
+const PLATFORM_KEY = 'it holds a platform key';
+
+/** Type of a Secret → why it is refused, in either direction. */
+const REFUSED_TYPES: Readonly<Record<string, string>> = {
+  'kubernetes.io/service-account-token': SERVICE_ACCOUNT_TOKEN,
+  'bootstrap.kubernetes.io/token': BOOTSTRAP_TOKEN,
+  'helm.sh/release.v1': HELM_RELEASE,
+};
+
+/** What vCluster keeps in its host namespace, its own or a neighbour's: kubeconfig, configuration, tokens of its workloads. */
+const VCLUSTER_OBJECT = /^vc-/;
+/** The signing key of service accounts, and kubeconfigs of a control plane. */
+const CONTROL_PLANE_KEYS = ['sa.key', 'admin.conf', 'super-admin.conf'];
+const HELM_SECRET = /^sh\.helm\.release\./;
+const BOOTSTRAP_SECRET = /^bootstrap-token-/;
+/** Where vCluster keeps its access key for the platform, by default. */
+const PLATFORM_SECRET = 'vcluster-platform-api-key';
+
+export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
+  const { refuseSecrets, onlyLabelled } = config.references;
+  const patterns = refuseSecrets.map(textPattern);
+  return { vcluster: config.name, kubeconfigSecret: config.virtual.secret, patterns, onlyLabelled };
+}
+
+/** Why this object of the host must not be read into the virtual cluster; undefined: it may. Metadata are enough. */
+export function refusalOfSource(
+  object: KubeObject,
+  resource: Resource,
+  rules: RefusalRules,
+): string | undefined {
+  const { labels, annotations, name } = object.metadata;
+  if (labels?.[MANAGED_BY_LABEL] !== undefined || annotations?.[OBJECT_NAME] !== undefined) {
+    return 'it is the copy of an object of a virtual cluster';
+  }
+  if (resource.group === '' && resource.kind === 'ConfigMap' && VCLUSTER_OBJECT.test(name)) {
+    return 'it belongs to a virtual cluster itself';
+  }
+  return (
+    (isSecret(resource) ? refusalOfSecretMetadata(object, rules) : undefined) ??
+    (isLabelled(object, rules)
+      ? undefined
+      : `it does not have the label ${rules.onlyLabelled}, which references.onlyLabelled requires`)
+  );
+}
+
+/** The same for what only the whole object tells. */
+export function refusalOfContent(
+  object: KubeObject,
+  resource: Resource,
+  rules: RefusalRules,
+): string | undefined {
+  if (!isSecret(resource)) return undefined;
+  const data = ownValue(object as unknown as JsonObject, 'data'); // raw JSON below metadata
+  const content = isJsonObject(data) ? data : {};
+  if (CONTROL_PLANE_KEYS.some((key) => Object.hasOwn(content, key)))
+    return 'it holds keys of a control plane';
+  if (holdsKubeconfig(content)) return 'it holds a kubeconfig';
+  if (holdsPlatformKey(content)) return PLATFORM_KEY;
+  const texts = [typeOf(object), ...Object.keys(content)];
+  return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
+}
+
+/**
+ * Virtual Secrets that mean something on the host: the host would fill a tenant's token with one of its own service accounts', Helm would
+ * take a tenant's release for one of the host's, and the key store would find objects that it did not write.
+ */
+export function refusalOfVirtual(object: KubeObject, resource: Resource): string | undefined {
+  if (!isSecret(resource)) return undefined;
+  return isOfStore(object) ? STORE_SECRET : refusalOfType(object);
+}
+
+function refusalOfSecretMetadata(object: KubeObject, rules: RefusalRules): string | undefined {
+  const { annotations, name } = object.metadata;
+  if (isOfStore(object)) return STORE_SECRET;
+  if (annotations?.[SERVICE_ACCOUNT_NAME] !== undefined) return SERVICE_ACCOUNT_TOKEN;
+  if (name === rules.kubeconfigSecret) return 'it is the kubeconfig of the virtual cluster';
+  if (isNameOfVclusterSecret(name, rules.vcluster)) return 'it holds keys of a virtual cluster';
+  if (HELM_SECRET.test(name)) return HELM_RELEASE;
+  if (BOOTSTRAP_SECRET.test(name)) return BOOTSTRAP_TOKEN;
+  return name === PLATFORM_SECRET ? PLATFORM_KEY : refusalByPattern(name, rules);
+}
+
+function refusalOfType(object: KubeObject): string | undefined {
+  const type = typeOf(object);
+  if (type.startsWith(STORE_TYPE_PREFIX)) return STORE_SECRET;
+  return Object.hasOwn(REFUSED_TYPES, type) ? REFUSED_TYPES[type] : undefined;
+}
+
+function typeOf({ type }: KubeObject): string {
+  return typeof type === 'string' ? type : '';
+}
+
+function refusalByPattern(text: string, { patterns }: RefusalRules): string | undefined {
+  const hit = patterns.find(({ test }) => test(text));
+  return hit && `references.refuseSecrets has ${hit.text}`;
+}
+
+/** By type, name and labels: each alone is enough. */
+function isOfStore(object: KubeObject): boolean {
+  const { name, labels = {} } = object.metadata;
+  return (
+    name.startsWith(STORE_NAME_PREFIX) ||
+    typeOf(object).startsWith(STORE_TYPE_PREFIX) ||
+    Object.entries(labels).some(([key, value]) => isProgramLabel(key, value))
+  );
+}
+
+interface TextPattern {
+  /** As in the configuration. */
+  readonly text: string;
+  readonly test: (value: string) => boolean;
+}
+
+/** `*` stands for any text. */
+function textPattern(text: string): TextPattern {
+  const literals = text.split('*').map((literal) => literal.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
+  const pattern = new RegExp(`^${literals.join('.*')}$`, 's');
+  return { text, test: (value) => pattern.test(value) };
+}
+
+function isLabelled({ metadata: { labels = {} } }: KubeObject, { onlyLabelled }: RefusalRules): boolean {
+  if (onlyLabelled === '') return true;
+  const [key = '', value] = onlyLabelled.split('=', 2);
+  return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
+}
+
+function isSecret({ group, kind }: Resource): boolean {
+  return group === '' && kind === 'Secret';
+}
+
+function isNameOfVclusterSecret(name: string, vcluster: string): boolean {
+  if (VCLUSTER_OBJECT.test(name)) return true;
+  return name.startsWith(`${vcluster}-`) && /-(certs|token|kubeconfig)$/.test(name);
+}

@@ -1,0 +1,118 @@
+/**
+ * Imports of kinds that the configuration no longer leads to. Which kinds these are is in the sync record on the host copies of the Endpoints
+ * that named them, before anything of the kind is imported, so no patch that is removed leaves anything behind.
+ */
+
+import type { ClusterName } from '../../kube/types.ts';
+import { TerminalError } from '../../base/errors.ts';
+import type { KubeObject, Resource } from '../../kube/object.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { retry } from '../../base/retry.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
+import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { listMarked } from './marked-objects.ts';
+import { namedVirtual } from '../translate/ownership.ts';
+import { createWriter } from '../reconcile/writer.ts';
+import { isOptedOut } from '../reconcile/decide.ts';
+import type { ReferenceEnvironment } from './environment.ts';
+import { isImport } from './import-forge.ts';
+
+export interface KindParts {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export interface Sweeper {
+  /** Removes every import of the kind, in both clusters. Without the right to, it says so in the log and leaves them. */
+  removeAll(kind: KindParts): Promise<void>;
+  /** Those of the built-in kinds, given as `group/Kind`, of which there are imports on the host. */
+  kindsWithImports(reachable: readonly string[]): Promise<readonly KindParts[]>;
+}
+
+const RETRY = { attemptsMax: 6, baseMs: 500, maxMs: 8000 };
+
+export function createSweeper(environment: ReferenceEnvironment, signal: AbortSignal): Sweeper {
+  const { config, clients, discoveries, names, clock, random, logger } = environment;
+  const isOneNamespace = config.sync.namespaces.kind === 'single';
+  const marked = async (cluster: ClusterName, resource: Resource): Promise<readonly KubeObject[]> => {
+    const found = await listMarked(clients[cluster], resource, {
+      vcluster: names.vcluster,
+      namespace: cluster === 'host' && isOneNamespace ? names.hostNamespace : undefined,
+    });
+    return cluster === 'virtual'
+      ? found.filter((object) => isImport(object, names.vcluster))
+      : found.filter((object) => isImportOnHost(object, resource, environment));
+  };
+  const remove = async (cluster: ClusterName, { apiVersion, kind }: KindParts): Promise<void> => {
+    const resource = await discoveries[cluster].resolveNamespaced(apiVersion, kind);
+    const writer = writerFor(environment, cluster, resource);
+    for (const { metadata } of await marked(cluster, resource)) {
+      const { name, namespace = '', uid = '' } = metadata;
+      await writer.delete({ namespace, name }, uid, 'no patch leads to its kind any more');
+    }
+  };
+  const attempts = { ...RETRY, clock, random, signal, isRetryable: (error: unknown) => !isFinal(error) };
+  return {
+    async removeAll(kind) {
+      for (const cluster of ['host', 'virtual'] as const) {
+        try {
+          await retry(() => remove(cluster, kind), attempts);
+        } catch (error) {
+          if (signal.aborted) return;
+          logger.warn(
+            { cluster, ...kind, err: error },
+            'imports of a kind that is not configured any more stay',
+          );
+        }
+      }
+    },
+    async kindsWithImports(reachable) {
+      const found: KindParts[] = [];
+      for (const groupKind of reachable) {
+        const [group = '', kind = ''] = groupKind.split('/');
+        const apiVersion = group === '' ? 'v1' : `${group}/v1`;
+        try {
+          const resource = await discoveries.host.resolveNamespaced(apiVersion, kind);
+          if ((await marked('host', resource)).length > 0) found.push({ apiVersion, kind });
+        } catch (error) {
+          // Without the right to look nothing can have been imported either.
+          logger.debug({ apiVersion, kind, err: error }, 'no look for imports of this kind');
+        }
+      }
+      return found;
+    },
+  };
+}
+
+function isImportOnHost(
+  object: KubeObject,
+  resource: Resource,
+  { names }: Pick<ReferenceEnvironment, 'names'>,
+): boolean {
+  if (object.metadata.annotations?.[LAST_SYNCED] === undefined || isOptedOut(object)) return false;
+  return namedVirtual(object, resource, names) !== undefined;
+}
+
+function writerFor(
+  { clients, dryRun, logger, metrics }: ReferenceEnvironment,
+  cluster: ClusterName,
+  resource: Resource,
+) {
+  const cache = { observeWrite: () => undefined, observeDelete: () => undefined };
+  const inFlight = createSemaphore(1);
+  return createWriter({
+    client: clients[cluster],
+    resource,
+    cache,
+    inFlight,
+    dryRun,
+    logger,
+    metrics: metrics.writes,
+  });
+}
+
+/** Trying again cannot help: the kind is not served any more, or not ours to touch. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof TerminalError) return true;
+  return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
+}

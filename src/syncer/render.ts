@@ -1,0 +1,242 @@
+/** A sync without clusters: the same decisions and the same copies as the daemon's, from objects in hand. */
+
+import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
+import { hasSelector } from './kinds/kind.ts';
+import type { ObjectReference } from './patch/types.ts';
+import { LAST_SYNCED } from './translate/bookkeeping.ts';
+import { backTranslate } from './translate/forge.ts';
+import { ownershipOf, virtualOf } from './translate/ownership.ts';
+import {
+  createCopyForge,
+  reverseObject,
+  type CopyForge,
+  type CopyForgeOptions,
+} from './reconcile/copy-forge.ts';
+import { decide, isOptedOut, type Claim, type DecideOptions, type Observation } from './reconcile/decide.ts';
+import type { OfflineImport } from './references/offline-references.ts';
+
+export interface RenderWorld {
+  readonly virtual: readonly KubeObject[];
+  readonly host: readonly KubeObject[];
+}
+
+export interface RenderOptions extends CopyForgeOptions {
+  readonly decide: DecideOptions;
+  /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
+  readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
+}
+
+/** What became of one object, in the order of the input. */
+export type Rendered =
+  | { readonly kind: 'object'; readonly object: KubeObject }
+  | { readonly kind: 'skipped'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
+  /** `of`: the kind of the object. */
+  | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown }
+  | Extract<OfflineImport, { readonly kind: 'refused' }>
+  /** It would be written to the other cluster than the one that is rendered. */
+  | { readonly kind: 'elsewhere'; readonly object: KubeObject };
+
+/** The host objects that a sync of `world.virtual` over `world.host` would leave behind. */
+export async function renderToHost(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
+  const { kind } = options;
+  const virtual = byKey(world.virtual, kind.resource.kind);
+  const services = byKey(world.virtual, 'Service');
+  const host = byKey(world.host, kind.resource.kind);
+  const hostServices = byKey(world.host, 'Service');
+  const references: ObjectReference[] = [];
+  const forge = noting(createCopyForge(options), references);
+  const claims = claimsByHostKey(virtual, services, options);
+  const rendered: Promise<Rendered>[] = [];
+  for (const [key, object] of virtual) {
+    const target = options.names.toHost(nameOf(object));
+    const hostKey = target && keyOf(target);
+    const hostObject = hostKey === undefined ? undefined : host.get(hostKey);
+    const seen: Observation = {
+      key,
+      virtual: object,
+      service: serviceOf(key, object, services, options),
+      target,
+      host: hostObject,
+      ownership: hostObject && ownershipOf(hostObject, kind.resource, options.names, nameOf(object)),
+      strays: [],
+      claims: (hostKey === undefined ? undefined : claims.get(hostKey)) ?? [],
+      // A host object of which only the name is given stands for the copy.
+      isKnownCopy: hostObject !== undefined && hostObject.metadata.annotations === undefined,
+    };
+    const hostService = hostKey === undefined ? undefined : hostServices.get(hostKey);
+    rendered.push(
+      guarded({ of: kind.resource.kind, key }, () => renderOne(seen, hostService, forge, options)),
+    );
+  }
+  return [...(await Promise.all(rendered)), ...importsOf(references, 'to-host', options)];
+}
+
+/** Collects what the rendered copies name. */
+function noting(forge: CopyForge, references: ObjectReference[]): CopyForge {
+  return {
+    async fresh(pair) {
+      const copy = await forge.fresh(pair);
+      references.push(...copy.references);
+      return copy;
+    },
+    async merged(pair, arrival) {
+      const copy = await forge.merged(pair, arrival);
+      references.push(...copy.references);
+      return copy;
+    },
+  };
+}
+
+function importsOf(
+  references: readonly ObjectReference[],
+  direction: 'to-host' | 'to-virtual',
+  options: RenderOptions,
+): Rendered[] {
+  return (options.imports?.(references) ?? []).map((one) => {
+    if (one.kind === 'refused') return one;
+    return { kind: one.kind === direction ? 'object' : 'elsewhere', object: one.object };
+  });
+}
+
+async function renderOne(
+  seen: Observation,
+  hostService: KubeObject | undefined,
+  forge: CopyForge,
+  options: RenderOptions,
+): Promise<Rendered> {
+  const { key, virtual, target, host } = seen;
+  const of = options.kind.resource.kind;
+  const decision = decide(seen, { ...options.decide, kind: options.kind });
+  if (
+    virtual === undefined ||
+    target === undefined ||
+    decision.kind === 'ignore' ||
+    decision.kind === 'delete'
+  ) {
+    return { kind: 'skipped', of, key, reason: 'reason' in decision ? decision.reason : decision.kind };
+  }
+  const pair = { virtual, target, host };
+  switch (decision.kind) {
+    case 'refuse':
+      return { kind: 'skipped', of, key, reason: `${decision.reason}: ${decision.note}` };
+    case 'takeOver':
+      if (hostService !== undefined && hasSelector(hostService))
+        return { kind: 'skipped', of, key, reason: 'host Service has a selector' };
+      return { kind: 'object', object: (await forge.fresh(pair)).host };
+    case 'create':
+    case 'rewrite':
+      return { kind: 'object', object: (await forge.fresh(pair)).host };
+    case 'update': {
+      const merged = host && (await forge.merged({ ...pair, host }));
+      return { kind: 'object', object: merged?.host ?? host ?? virtual };
+    }
+  }
+}
+
+/**
+ * The virtual objects after the changes in `world.host` have flowed back. Without a sync record on a host object every difference from
+ * the translation counts as made on the host; without the virtual object the host object is translated back as a whole.
+ */
+export async function renderToVirtual(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
+  const { resource } = options.kind;
+  const virtual = byKey(world.virtual, resource.kind);
+  const references: ObjectReference[] = [];
+  const forge = noting(createCopyForge(options), references);
+  const hostObjects = [...byKey(world.host, resource.kind).values()];
+  const rendered = await Promise.all(
+    hostObjects.map((host) =>
+      guarded({ of: resource.kind, key: objectKey(host) }, async () => {
+        const name = virtualOf(host, resource, options.names);
+        if (name === undefined) {
+          return {
+            kind: 'skipped',
+            of: resource.kind,
+            key: objectKey(host),
+            reason: 'it names no object of this virtual cluster',
+          };
+        }
+        const original = virtual.get(keyOf(name));
+        const object = original
+          ? await flowBack(original, host, forge, options)
+          : await translateBack(name, host, options);
+        return { kind: 'object', object };
+      }),
+    ),
+  );
+  return [...rendered, ...importsOf(references, 'to-virtual', options)];
+}
+
+async function flowBack(
+  virtual: KubeObject,
+  host: KubeObject,
+  forge: CopyForge,
+  { names }: RenderOptions,
+): Promise<KubeObject> {
+  const target = names.toHost(nameOf(virtual)) ?? nameOf(host);
+  const annotations = { ...host.metadata.annotations };
+  if (annotations[LAST_SYNCED] === undefined) {
+    const inStep = (await forge.fresh({ virtual, target, host })).host;
+    const record = inStep.metadata.annotations?.[LAST_SYNCED];
+    if (record !== undefined) annotations[LAST_SYNCED] = record;
+  }
+  const recorded = { ...host, metadata: { ...host.metadata, annotations } };
+  return (await forge.merged({ virtual, target, host: recorded })).virtual;
+}
+
+async function translateBack(
+  name: NamespacedName,
+  host: KubeObject,
+  options: RenderOptions,
+): Promise<KubeObject> {
+  const reversed = await reverseObject(host, undefined, name.namespace, options.pipeline);
+  return backTranslate(reversed, name, { ...options, content: options.kind.content });
+}
+
+async function guarded(
+  subject: { readonly of: string; readonly key: ObjectKey },
+  render: () => Promise<Rendered>,
+): Promise<Rendered> {
+  try {
+    return await render();
+  } catch (error) {
+    return { kind: 'failed', ...subject, error };
+  }
+}
+
+function claimsByHostKey(
+  virtual: ReadonlyMap<ObjectKey, KubeObject>,
+  services: ReadonlyMap<ObjectKey, KubeObject>,
+  options: RenderOptions,
+): ReadonlyMap<ObjectKey, readonly Claim[]> {
+  const claims = new Map<ObjectKey, Claim[]>();
+  for (const [key, object] of virtual) {
+    const target = options.names.toHost(nameOf(object));
+    if (target === undefined) continue;
+    const isEligible =
+      !isOptedOut(object) &&
+      options.kind.gate(object, serviceOf(key, object, services, options), options.decide) === undefined;
+    const claim = { key, createdAt: object.metadata.creationTimestamp ?? '', isEligible };
+    claims.set(keyOf(target), [...(claims.get(keyOf(target)) ?? []), claim]);
+  }
+  return claims;
+}
+
+function serviceOf(
+  key: ObjectKey,
+  object: KubeObject,
+  services: ReadonlyMap<ObjectKey, KubeObject>,
+  { kind }: RenderOptions,
+): KubeObject | undefined {
+  const serviceKey = kind.serviceKey(key, object);
+  return serviceKey === undefined ? undefined : services.get(serviceKey);
+}
+
+function byKey(objects: readonly KubeObject[], kind: string): Map<ObjectKey, KubeObject> {
+  return new Map(
+    objects.filter((object) => object.kind === kind).map((object) => [objectKey(object), object]),
+  );
+}
+
+function nameOf({ metadata: { name, namespace = '' } }: KubeObject): NamespacedName {
+  return { name, namespace };
+}

@@ -1,0 +1,112 @@
+/** Which rights a configuration needs, and no more. Pure. */
+
+import type { ClusterName } from '../kube/types.ts';
+import type { Config } from '../config/types.ts';
+import { syncedKinds } from './kinds/synced-kinds.ts';
+import type { ReferencedKind } from './references/referenced-kind.ts';
+
+export interface Right {
+  readonly cluster: ClusterName;
+  readonly verb: string;
+  /** API group; '' for the core group. */
+  readonly group: string;
+  readonly resource: string;
+  /** '' asks for every namespace. */
+  readonly namespace: string;
+  /** Present: only this object. */
+  readonly name?: string;
+}
+
+export interface RightsOptions {
+  readonly isDryRun: boolean;
+  /** What the patches name. */
+  readonly references?: readonly ReferencedKind[];
+}
+
+export function requiredRights(
+  config: Config,
+  { isDryRun, references = [] }: RightsOptions,
+): readonly Right[] {
+  const synced = syncedResources(config);
+  if (synced.length === 0) return secretRight(config);
+  const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
+  const read = ['get', 'list', 'watch'];
+  const rights: Right[] = [
+    ...synced.flatMap((kind) => rightsOn({ cluster: 'host', ...kind, namespace }, read)),
+    ...rightsOn({ cluster: 'host', group: '', resource: 'services', namespace }, ['get']),
+    ...synced.flatMap((kind) => rightsOn({ cluster: 'virtual', ...kind, namespace: '' }, read)),
+    ...rightsOn({ cluster: 'virtual', group: '', resource: 'services', namespace: '' }, read),
+    ...secretRight(config),
+    ...leaseRights(config, isDryRun),
+    ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
+  ];
+  return isDryRun ? rights : [...rights, ...writeRights(config, namespace)];
+}
+
+type RightsTarget = Pick<Right, 'group' | 'resource'>;
+
+/** The kinds that are synced, as rights name them. */
+function syncedResources({ sync }: Config): readonly RightsTarget[] {
+  return syncedKinds(sync, new Map()).map(({ kind: { resource } }) => ({
+    group: resource.group,
+    resource: resource.plural,
+  }));
+}
+
+const HOST_WRITES = ['create', 'update', 'patch', 'delete'];
+
+function writeRights(config: Config, namespace: string): readonly Right[] {
+  const synced = syncedResources(config);
+  const virtualVerbs = ['update', 'patch', ...(config.onHostDelete === 'deleteVirtual' ? ['delete'] : [])];
+  const events = ['', 'events.k8s.io'].flatMap((group) =>
+    rightsOn({ cluster: 'virtual', group, resource: 'events', namespace: '' }, ['create', 'patch']),
+  );
+  const namespaces = config.createNamespaces
+    ? rightsOn({ cluster: 'host', group: '', resource: 'namespaces', namespace: '' }, ['create'])
+    : [];
+  return [
+    ...synced.flatMap((kind) => rightsOn({ cluster: 'host', ...kind, namespace }, HOST_WRITES)),
+    ...synced.flatMap((kind) => rightsOn({ cluster: 'virtual', ...kind, namespace: '' }, virtualVerbs)),
+    ...events,
+    ...namespaces,
+  ];
+}
+
+/** Objects are read where they may be, and written only in the directions in which this kind is imported. */
+function referenceRights(kind: ReferencedKind, config: Config, isDryRun: boolean): readonly Right[] {
+  const { isSynced, isImportable } = kind;
+  const hostNamespace = config.host.namespace;
+  const copies = config.sync.namespaces.kind === 'single' ? hostNamespace : '';
+  const read = ['get', 'list', 'watch'];
+  const write = isDryRun || !isImportable ? [] : ['create', 'update', 'delete'];
+  const host = { cluster: 'host', group: kind.host.group, resource: kind.host.plural } as const;
+  const virtual = { cluster: 'virtual', group: kind.virtual.group, resource: kind.virtual.plural } as const;
+  return [
+    ...rightsOn({ ...host, namespace: copies }, [...read, ...(isSynced ? write : [])]),
+    ...rightsOn({ ...virtual, namespace: '' }, [...read, ...write]),
+  ];
+}
+
+function leaseRights({ leaderElection, host }: Config, isDryRun: boolean): readonly Right[] {
+  if (!leaderElection.enabled || isDryRun) return [];
+  const leases = { group: 'coordination.k8s.io', resource: 'leases', namespace: host.namespace };
+  return rightsOn({ cluster: 'host', ...leases }, ['get', 'create', 'update']);
+}
+
+function secretRight({ virtual, host }: Config): readonly Right[] {
+  if (virtual.secret === '') return [];
+  const { secret: name } = virtual;
+  return [{ cluster: 'host', verb: 'get', group: '', resource: 'secrets', namespace: host.namespace, name }];
+}
+
+function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[] {
+  return verbs.map((verb) => ({ ...target, verb }));
+}
+
+/** One line for people: verb, resource, namespace and cluster. */
+export function describeRight({ cluster, verb, group, resource, namespace, name }: Right): string {
+  const what = group === '' ? resource : `${resource}.${group}`;
+  const which = name === undefined ? '' : ` "${name}"`;
+  const where = namespace === '' ? 'in every namespace' : `in namespace "${namespace}"`;
+  return `${verb} ${what}${which} ${where} of the ${cluster} cluster`;
+}

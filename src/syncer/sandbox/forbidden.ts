@@ -1,0 +1,279 @@
+/** What an expression may not use, found in its tree before anything runs. The realm must hold without this; it makes errors early and clear. */
+
+import type { ParsedExpression, ParseProblem } from './parse.ts';
+import { REFUSED_FORMS, REFUSED_KEYS, REFUSED_NAMES, REFUSED_SYNTAX, type Refusal } from './refusals.ts';
+import {
+  identifierName,
+  isNode,
+  isReference,
+  staticKey,
+  type SyntaxNode,
+  type Visit,
+} from './syntax-tree.ts';
+
+/** Everything in scope. The realm's allow list gives the same names, which a test compares. */
+export const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
+export const GLOBAL_NAMES: readonly string[] = [
+  'Array',
+  'ArrayBuffer',
+  'Boolean',
+  'DataView',
+  'Date',
+  'Error',
+  'EvalError',
+  'Float32Array',
+  'Float64Array',
+  'Infinity',
+  'Int16Array',
+  'Int32Array',
+  'Int8Array',
+  'JSON',
+  'Map',
+  'Math',
+  'NaN',
+  'Number',
+  'Object',
+  'RangeError',
+  'ReferenceError',
+  'Reflect',
+  'RegExp',
+  'Set',
+  'String',
+  'Symbol',
+  'SyntaxError',
+  'TypeError',
+  'URIError',
+  'Uint16Array',
+  'Uint32Array',
+  'Uint8Array',
+  'Uint8ClampedArray',
+  'WeakMap',
+  'WeakSet',
+  'atob',
+  'btoa',
+  'decodeURI',
+  'decodeURIComponent',
+  'encodeURI',
+  'encodeURIComponent',
+  'isFinite',
+  'isNaN',
+  'parseFloat',
+  'parseInt',
+  'undefined',
+  'virtualToHostDNS',
+];
+
+/** Syntax by node type; whatever is not here is refused, so a newer parser cannot let something in. */
+const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
+  'ArrayExpression',
+  'ArrayPattern',
+  'ArrowFunctionExpression',
+  'AssignmentExpression',
+  'AssignmentPattern',
+  'BinaryExpression',
+  'BlockStatement',
+  'BreakStatement',
+  'CallExpression',
+  'CatchClause',
+  'ChainExpression',
+  'ClassBody',
+  'ClassDeclaration',
+  'ClassExpression',
+  'ConditionalExpression',
+  'ContinueStatement',
+  'DoWhileStatement',
+  'EmptyStatement',
+  'ExpressionStatement',
+  'ForInStatement',
+  'ForOfStatement',
+  'ForStatement',
+  'FunctionDeclaration',
+  'FunctionExpression',
+  'Identifier',
+  'IfStatement',
+  'LabeledStatement',
+  'Literal',
+  'LogicalExpression',
+  'MemberExpression',
+  'MethodDefinition',
+  'NewExpression',
+  'ObjectExpression',
+  'ObjectPattern',
+  'PrivateIdentifier',
+  'Property',
+  'PropertyDefinition',
+  'RestElement',
+  'ReturnStatement',
+  'SequenceExpression',
+  'SpreadElement',
+  'SwitchCase',
+  'SwitchStatement',
+  'TaggedTemplateExpression',
+  'TemplateElement',
+  'TemplateLiteral',
+  'ThisExpression',
+  'ThrowStatement',
+  'TryStatement',
+  'UnaryExpression',
+  'UpdateExpression',
+  'VariableDeclaration',
+  'VariableDeclarator',
+  'WhileStatement',
+  'YieldExpression',
+]);
+
+/** The first thing that is not allowed, in source order; undefined when all is well. */
+function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {
+  const declared = declaredNames(visits);
+  let first: { message: string; at: SyntaxNode } | undefined;
+  for (const at of visits) {
+    const message = forbiddenSyntax(at) ?? forbiddenName(at, declared);
+    const found = message === undefined ? forbiddenKey(at) : { message, at: at.node };
+    if (found !== undefined && (first === undefined || found.at.start < first.at.start)) first = found;
+  }
+  return first;
+}
+
+export function forbiddenProblem({ visits, shift }: ParsedExpression): ParseProblem | undefined {
+  const found = findForbidden(visits);
+  return found && { kind: 'forbidden', message: found.message, offset: found.at.start - shift };
+}
+
+function forbiddenSyntax(at: Visit): string | undefined {
+  const { node } = at;
+  if (!ALLOWED_SYNTAX.has(node.type))
+    return notAllowed(REFUSED_SYNTAX[node.type] ?? { name: node.type, reason: '' });
+  if (node['async'] === true || node['await'] === true) return notAllowed(REFUSED_FORMS.async);
+  if (node.type === 'ThisExpression' && !belongsToObject(at)) return notAllowed(REFUSED_FORMS.this);
+  if (node.type === 'Literal' && (typeof node['value'] === 'bigint' || typeof node['bigint'] === 'string')) {
+    return notAllowed(REFUSED_FORMS.bigint);
+  }
+  return undefined;
+}
+
+function notAllowed({ name, reason }: Refusal): string {
+  return `${name} is not allowed in an expression${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** Is the `this` here that of a method, an accessor or a field? Everywhere else it is undefined, or what a builtin passes. */
+function belongsToObject(at: Visit): boolean {
+  let role = at.role;
+  for (let up = at.parent; up !== undefined; up = up.parent) {
+    if (up.node.type === 'PropertyDefinition') return role === 'value';
+    if (up.node.type === 'FunctionExpression') {
+      const owner = up.parent?.node;
+      if (owner?.type === 'MethodDefinition') return true;
+      return owner?.type === 'Property' && (owner['method'] === true || owner['kind'] !== 'init');
+    }
+    if (up.node.type === 'FunctionDeclaration') return false;
+    role = up.role;
+  }
+  return false;
+}
+
+const KEYED: Readonly<Record<string, 'property' | 'key'>> = {
+  MemberExpression: 'property',
+  Property: 'key',
+  MethodDefinition: 'key',
+  PropertyDefinition: 'key',
+};
+
+function forbiddenKey({ node, parent }: Visit): { message: string; at: SyntaxNode } | undefined {
+  const member = KEYED[node.type];
+  const key = member && staticKey(node, member);
+  const refusal = key !== undefined && Object.hasOwn(REFUSED_KEYS, key) ? REFUSED_KEYS[key] : undefined;
+  if (member === undefined || refusal === undefined) return undefined;
+  // In an object literal a key is only data, except the one that sets the prototype.
+  if (parent?.node.type === 'ObjectExpression' && member === 'key' && key !== '__proto__') return undefined;
+  if (node.type === 'MethodDefinition' && node['kind'] === 'constructor') return undefined;
+  const at = node[member];
+  return { message: notAllowed(refusal), at: isNode(at) ? at : node };
+}
+
+function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undefined {
+  const name = identifierName(at.node);
+  if (name === undefined || !isReference(at)) return undefined;
+  if (name === 'arguments' || name === 'eval') return notAllowed(REFUSED_NAMES[name] ?? { name, reason: '' });
+  if (declared.has(name)) return undefined;
+  if (name === 'Date' && asksForNow(at)) return notAllowed(REFUSED_FORMS.dateWithoutInput);
+  if (INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name)) return undefined;
+  // `typeof x` asks whether x exists, and writing to what is not declared throws; both are for the realm to answer.
+  if (at.parent?.node.type === 'UnaryExpression' && at.parent.node['operator'] === 'typeof') return undefined;
+  if (at.parent?.node.type === 'AssignmentExpression' && at.role === 'left') return undefined;
+  const refusal = Object.hasOwn(REFUSED_NAMES, name) ? REFUSED_NAMES[name] : undefined;
+  return `\`${name}\` is not available here${refusal ? `: ${refusal.reason}` : suggestion(name)}`;
+}
+
+/** `Date()`, `new Date()` or `Date.now`. What is reached in another way throws when it runs. */
+function asksForNow({ parent, role }: Visit): boolean {
+  const node = parent?.node;
+  if (node === undefined) return false;
+  if (node.type === 'MemberExpression') return role === 'object' && staticKey(node, 'property') === 'now';
+  if (role !== 'callee') return false;
+  const given = node['arguments'];
+  return node.type === 'CallExpression' || (Array.isArray(given) && given.length === 0);
+}
+
+function suggestion(name: string): string {
+  const close = [...INPUT_NAMES, ...GLOBAL_NAMES].find(
+    (known) => known.toLowerCase() === name.toLowerCase() || isOneEditAway(name, known),
+  );
+  return close === undefined
+    ? '; in scope are value, valueExists and context'
+    : `; did you mean \`${close}\`?`;
+}
+
+function isOneEditAway(a: string, b: string): boolean {
+  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
+  if (short.length < 3 || long.length - short.length > 1) return false;
+  let i = 0;
+  while (i < short.length && short[i] === long[i]) i += 1;
+  if (short.length < long.length) return short.slice(i) === long.slice(i + 1);
+  const isSwap =
+    short[i] === long[i + 1] && short[i + 1] === long[i] && short.slice(i + 2) === long.slice(i + 2);
+  return isSwap || short.slice(i + 1) === long.slice(i + 1);
+}
+
+/**
+ * Every name that the expression declares anywhere. Coarser than scopes are, on the safe side: a name used outside the function that
+ * declares it passes here and is a ReferenceError in the realm.
+ */
+export function declaredNames(visits: readonly Visit[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const at of visits) {
+    const name = identifierName(at.node);
+    if (name !== undefined && isBinding(at)) names.add(name);
+  }
+  return names;
+}
+
+function isBinding(at: Visit): boolean {
+  let { role } = at;
+  for (let up = at.parent; up !== undefined; up = up.parent) {
+    switch (up.node.type) {
+      case 'VariableDeclarator':
+      case 'FunctionDeclaration':
+      case 'FunctionExpression':
+      case 'ArrowFunctionExpression':
+      case 'ClassDeclaration':
+      case 'ClassExpression':
+        return role === 'id' || role === 'params';
+      case 'CatchClause':
+        return role === 'param';
+      case 'ArrayPattern':
+      case 'ObjectPattern':
+      case 'RestElement':
+        break;
+      case 'AssignmentPattern':
+        if (role !== 'left') return false;
+        break;
+      case 'Property':
+        if (role !== 'value') return false;
+        break;
+      default:
+        return false;
+    }
+    role = up.role;
+  }
+  return false;
+}

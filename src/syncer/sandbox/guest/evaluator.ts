@@ -1,0 +1,214 @@
+/**
+ * Evaluates batches from text to text, so that one crossing serves many matches. Stops by itself after a share of time or space, so
+ * that whoever waits learns how far it came. Runs inside the isolate: no imports that are more than types and the files in front of
+ * this one.
+ */
+
+import type { ColumnFrame, ContextRun, GroupFrame, LeafColumns } from '../protocol.ts';
+import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts';
+import { ResultColumn, SMALL_CHARS, type ColumnTools } from './result-column.ts';
+import type { ErrorPlaces } from './thrown.ts';
+
+/** What a program's source gives, see `generateSource`. */
+export type ProgramFunction = (...inputs: ProgramInputs) => unknown;
+type ProgramInputs = [
+  value: unknown,
+  valueExists: boolean,
+  path: string,
+  hostObject: unknown,
+  virtualObject: unknown,
+  context: unknown,
+];
+
+/** Builds an object from columns of leaves, see `Projection`. */
+type ObjectBuilder = (leaves: LeafColumns['leaves'], at: number) => unknown;
+
+/** What a program's frame gives. */
+export interface ProgramParts {
+  readonly factory: (vcluster: unknown) => ProgramFunction;
+  readonly host: ObjectBuilder | null;
+  readonly virtual: ObjectBuilder | null;
+}
+
+export interface ProgramRecord {
+  readonly program: ProgramFunction | undefined;
+  readonly parts: ProgramParts | undefined;
+  readonly usesContext: boolean;
+  /** Why there is no program. */
+  readonly problem: string;
+}
+
+/** The clock is read once for so many matches at most. */
+const STRIDE_MAX = 32;
+const OUTPUT_CHARS_MAX = 2 * 1024 * 1024;
+const NOT_KNOWN: ProgramRecord = {
+  program: undefined,
+  parts: undefined,
+  usesContext: false,
+  problem: 'the program is not known here',
+};
+
+/** What must be at hand although the realm has it no more. */
+export interface EvaluatorTools {
+  readonly now: () => number;
+  readonly vcluster: unknown;
+  readonly shareMs: number;
+  readonly places: ErrorPlaces;
+}
+
+export class BatchEvaluator {
+  readonly #records = new Map<number, ProgramRecord>();
+  readonly #columnTools: ColumnTools;
+  readonly #tools: EvaluatorTools;
+  #groups: readonly GroupFrame[] = [];
+  #groupAt = 0;
+  /** The next match of the group. */
+  #matchAt = 0;
+  #runAt = 0;
+  #runEnd = 0;
+  #hostObject: unknown = null;
+  #virtualObject: unknown = null;
+
+  constructor(tools: EvaluatorTools) {
+    this.#tools = tools;
+    this.#columnTools = { copier: new PlainJsonCopier(), places: tools.places };
+  }
+
+  define(id: number, record: ProgramRecord): void {
+    this.#records.set(id, record);
+  }
+
+  forget(id: number): void {
+    this.#records.delete(id);
+  }
+
+  load(batch: string): void {
+    this.#groups = JSON.parse(batch) as readonly GroupFrame[];
+    this.#enterGroup(0);
+  }
+
+  /** Evaluates up to `matchesMax` matches; the answer starts with `.` when the batch is finished, else with `+`. */
+  advance(matchesMax: number): string {
+    const { now, shareMs } = this.#tools;
+    const frames: ColumnFrame[] = [];
+    let [texts, chars, left, stride] = ['', 0, matchesMax, 1];
+    let checkedAt = now();
+    const end = checkedAt + shareMs;
+    for (let group = this.#group; group !== undefined && left > 0; group = this.#group) {
+      const from = this.#matchAt;
+      // The group's values are read once each, so their places are free for the results.
+      const column = new ResultColumn(
+        group[2] === 0 ? [] : (group[2] as PlainJson[]),
+        from,
+        this.#columnTools,
+      );
+      const record = this.#records.get(group[0]) ?? NOT_KNOWN;
+      while (this.#matchAt < group[1] && left > 0) {
+        const to = Math.min(this.#matchAt + Math.min(stride, left), group[1]);
+        left -= to - this.#matchAt;
+        while (this.#matchAt < to) this.#evaluateRun(group, record, column, to);
+        const time = now();
+        // Slow matches are watched closely, fast ones from afar.
+        stride = time - checkedAt > 1 ? 1 : Math.min(stride * 2, STRIDE_MAX);
+        checkedAt = time;
+        if (time >= end || chars + column.chars > OUTPUT_CHARS_MAX) left = 0;
+      }
+      chars += column.chars;
+      const isWhole = from === 0 && this.#matchAt === group[1];
+      const { frame, text } = column.take(this.#matchAt, isWhole, group[6]);
+      frames.push(frame);
+      texts += text;
+      if (this.#matchAt === group[1]) this.#enterGroup(this.#groupAt + 1);
+    }
+    const isFinished = this.#group === undefined;
+    if (isFinished) this.#groups = [];
+    return `${isFinished ? '.' : '+'}${JSON.stringify(frames)}\t${texts}`;
+  }
+
+  get #group(): GroupFrame | undefined {
+    return this.#groups[this.#groupAt];
+  }
+
+  #enterGroup(at: number): void {
+    [this.#groupAt, this.#matchAt, this.#runAt, this.#runEnd] = [at, 0, 0, 0];
+    [this.#hostObject, this.#virtualObject] = [null, null];
+  }
+
+  #nextRun(contexts: readonly ContextRun[] | LeafColumns, { parts }: ProgramRecord): void {
+    const at = this.#runAt++;
+    let escapes: 0 | 1 = 0;
+    if (isLeafColumns(contexts)) {
+      const { counts, leaves } = contexts;
+      this.#runEnd = this.#matchAt + (counts === 0 ? 1 : (counts[at] ?? 1));
+      this.#hostObject = parts?.host?.(leaves, at) ?? null;
+      this.#virtualObject = parts?.virtual?.(leaves, at) ?? null;
+      ({ escapes } = contexts);
+    } else {
+      let count = 0;
+      [count, this.#hostObject, this.#virtualObject, escapes] = contexts[at] ?? [1, null, null, 0];
+      this.#runEnd = this.#matchAt + count;
+    }
+    if (escapes === 0) return;
+    freezeDeep(this.#hostObject);
+    freezeDeep(this.#virtualObject);
+  }
+
+  /** Matches that share their objects, up to `end`. */
+  #evaluateRun(group: GroupFrame, record: ProgramRecord, column: ResultColumn, end: number): void {
+    // By index: taking a list apart costs as much as an evaluation.
+    const values = group[2];
+    const missing = group[3];
+    const paths = group[4];
+    const contexts = group[5];
+    if (contexts !== 0 && this.#matchAt >= this.#runEnd) this.#nextRun(contexts, record);
+    const to = contexts === 0 ? end : Math.min(end, this.#runEnd);
+    const hostObject = this.#hostObject;
+    const virtualObject = this.#virtualObject;
+    const { program, usesContext } = record;
+    const { results } = column;
+    let chars = 0;
+    for (let i = this.#matchAt; i < to; i++) {
+      if (program === undefined) {
+        column.refuse(i, new ResultProblem('syntax', record.problem));
+        continue;
+      }
+      try {
+        const exists = missing === 0 || !missing.includes(i);
+        const value = !exists ? undefined : values === 0 ? null : values[i];
+        const path = paths === 0 ? '' : (paths[i] ?? '');
+        const context = usesContext ? this.#contextOf(hostObject, virtualObject, path) : undefined;
+        const result = program(value, exists, path, hostObject, virtualObject, context);
+        if (typeof result === 'string' && result.length < SMALL_CHARS) {
+          results[i] = result;
+          chars += result.length;
+        } else {
+          column.accept(result, i);
+        }
+      } catch (thrown) {
+        column.fail(i, thrown);
+      }
+    }
+    column.chars += chars;
+    this.#matchAt = to;
+  }
+
+  #contextOf(hostObject: unknown, virtualObject: unknown, path: string): object {
+    return Object.freeze({ vcluster: this.#tools.vcluster, hostObject, virtualObject, path });
+  }
+}
+
+function isLeafColumns(contexts: readonly ContextRun[] | LeafColumns): contexts is LeafColumns {
+  return !Array.isArray(contexts);
+}
+
+/** Without recursion: data may be as deep as it likes. */
+export function freezeDeep(value: unknown): void {
+  const pending: unknown[] = [value];
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (typeof next !== 'object' || next === null || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    const members: unknown[] = Object.values(next);
+    for (let i = 0; i < members.length; i++) pending.push(members[i]);
+  }
+}

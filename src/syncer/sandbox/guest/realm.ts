@@ -1,0 +1,53 @@
+/**
+ * The inside of the isolate: takes what it needs from the language, hardens the rest, and gives the child its few functions. Nothing
+ * here is visible to an expression. Runs inside the isolate, behind the files that it imports.
+ */
+
+import type { RealmSettings } from '../protocol.ts';
+import { createBase64 } from './base64.ts';
+import { BatchEvaluator, freezeDeep, type ProgramParts } from './evaluator.ts';
+import { addMethods, byCodePoint, createDate } from './dates.ts';
+import { hideStacks } from './error-places.ts';
+import { hardenRealm } from './harden.ts';
+import { createVirtualToHostDNS } from './host-names.ts';
+
+/** Text in, text out; only the child's own code holds these. */
+export interface Realm {
+  define(id: number, usesContext: boolean, parts: ProgramParts | undefined, problem: string): void;
+  forget(id: number): void;
+  /** Takes a batch and evaluates until it is finished or a share of time or space is used up. */
+  begin(batch: string): string;
+  /** Goes on where the last call stopped. */
+  resume(): string;
+  /** Takes a batch, evaluates nothing yet. */
+  load(batch: string): void;
+  /** Evaluates exactly one match. */
+  step(): string;
+  collect(): void;
+}
+
+export function installRealm(settingsText: string): Realm {
+  const { vcluster, names, shareMs, collectorName } = JSON.parse(settingsText) as RealmSettings;
+  const collect = Reflect.get(globalThis, collectorName) as () => void; // the flag --expose-gc-as put it there
+  const { now } = Date;
+  freezeDeep(vcluster);
+  const evaluator = new BatchEvaluator({ now, vcluster, shareMs, places: hideStacks() });
+  const base64 = createBase64();
+  Object.defineProperty(globalThis, 'Date', { value: createDate() });
+  addMethods(String.prototype, byCodePoint);
+  hardenRealm({ ...base64, virtualToHostDNS: createVirtualToHostDNS(names) });
+  return {
+    define(id, usesContext, parts, problem) {
+      evaluator.define(id, { program: parts?.factory(vcluster), parts, usesContext, problem });
+    },
+    forget: (id) => evaluator.forget(id),
+    begin(batch) {
+      evaluator.load(batch);
+      return evaluator.advance(Infinity);
+    },
+    resume: () => evaluator.advance(Infinity),
+    load: (batch) => evaluator.load(batch),
+    step: () => evaluator.advance(1),
+    collect: () => collect(),
+  };
+}

@@ -1,0 +1,173 @@
+/** Text to syntax tree: one expression, or statements whose last one is an expression; strict mode, with limits. */
+
+import { parse, tokTypes, type Options } from 'acorn';
+import { isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
+
+/** What was written, apart from what surrounds it: the value of `result` is the expression's value. */
+export interface ParsedExpression {
+  /** Everything before the result. */
+  readonly statements: readonly SyntaxNode[];
+  /** An expression, or a statement in which the expression statement that runs last gives the value. */
+  readonly result: SyntaxNode;
+  /** All nodes of both, parents first. */
+  readonly visits: readonly Visit[];
+  /** Offset of the user's first character in the parsed text; node positions count from there. */
+  readonly shift: number;
+}
+
+type Tree = Omit<ParsedExpression, 'visits'>;
+type TreeOutcome =
+  | { readonly ok: true; readonly tree: Tree }
+  | { readonly ok: false; readonly problem: ParseProblem };
+
+export interface ParseProblem {
+  readonly kind: 'syntax' | 'forbidden';
+  readonly message: string;
+  /** 0-based character in the user's text. */
+  readonly offset: number;
+}
+
+export type ParseOutcome =
+  | { readonly ok: true; readonly parsed: ParsedExpression }
+  | { readonly ok: false; readonly problem: ParseProblem };
+
+/** Limits that no expression a person writes comes near. */
+const BYTES_MAX = 16 * 1024;
+const NODES_MAX = 8000;
+const DEPTH_MAX = 500;
+/** The parser compiles each, which may take a third of a millisecond. */
+const REGEXPS_MAX = 100;
+const HEAD = '(\n';
+
+export function parseExpression(text: string): ParseOutcome {
+  if (Buffer.byteLength(text) > BYTES_MAX) {
+    return forbidden(`the expression is longer than ${BYTES_MAX} bytes`, 0);
+  }
+  const expression = parseWrapped(text);
+  const outcome = expression.ok ? expression : parseStatements(text, expression.problem);
+  return outcome.ok ? withinBudget(outcome.tree) : outcome;
+}
+
+/**
+ * Two wrappers, because text that closes one of them, `1), (2`, cannot close the other. It also makes `{}` an object and a string
+ * literal a string, never a block or a directive.
+ */
+function parseWrapped(text: string): TreeOutcome {
+  const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length);
+  if (!round.ok) return round;
+  const square = parseText(`[\n${text}\n]`, text, HEAD.length);
+  if (!square.ok) return square;
+  const [statement, more] = round.body;
+  const result = statement?.['expression'];
+  if (statement?.type !== 'ExpressionStatement' || more !== undefined || !isNode(result)) {
+    return syntax('this is not one expression', 0);
+  }
+  return { ok: true, tree: { statements: [], result, shift: HEAD.length } };
+}
+
+function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome {
+  const program = parseText(text, text, 0);
+  if (!program.ok) {
+    // The reading that got further is the one that was meant.
+    const further = program.problem.offset >= asExpression.offset ? program.problem : asExpression;
+    return { ok: false, problem: further };
+  }
+  const last = program.body.at(-1);
+  if (last === undefined) return syntax('the expression is empty', 0);
+  const statements = program.body.slice(0, -1);
+  if (RESULT_STATEMENTS.has(last.type)) return { ok: true, tree: { statements, result: last, shift: 0 } };
+  const result = last['expression'];
+  if (last.type !== 'ExpressionStatement' || !isNode(result)) {
+    return syntax(
+      'the last statement gives no value; end with an expression, if, switch, try or a loop',
+      last.start,
+    );
+  }
+  return { ok: true, tree: { statements, result, shift: 0 } };
+}
+
+/** Statements that hold other statements: what runs last in them is the result. */
+const RESULT_STATEMENTS: ReadonlySet<string> = new Set([
+  'BlockStatement',
+  'DoWhileStatement',
+  'ForInStatement',
+  'ForOfStatement',
+  'ForStatement',
+  'IfStatement',
+  'LabeledStatement',
+  'SwitchStatement',
+  'TryStatement',
+  'WhileStatement',
+]);
+
+class TooManyRegexps extends Error {
+  override readonly name = 'TooManyRegexps';
+}
+
+type TextOutcome =
+  | { readonly ok: true; readonly body: readonly SyntaxNode[] }
+  | { readonly ok: false; readonly problem: ParseProblem };
+
+function parseText(source: string, text: string, shift: number): TextOutcome {
+  let regexps = 0;
+  const options: Options = {
+    ecmaVersion: 2025,
+    // Modules are strict and know no HTML comments.
+    sourceType: 'module',
+    allowAwaitOutsideFunction: false,
+    allowReturnOutsideFunction: false,
+    allowHashBang: false,
+    locations: true,
+    onToken: (token) => {
+      if (token.type !== tokTypes.regexp) return;
+      regexps += 1;
+      if (regexps > REGEXPS_MAX) throw new TooManyRegexps();
+    },
+  };
+  const place = (offset: number): number => Math.min(Math.max(offset - shift, 0), text.length);
+  try {
+    const program: unknown = parse(source, options);
+    const body = isNode(program) && Array.isArray(program['body']) ? program['body'].filter(isNode) : [];
+    return { ok: true, body };
+  } catch (error) {
+    if (error instanceof TooManyRegexps) {
+      return forbidden(`the expression has more than ${REGEXPS_MAX} regular expressions`, 0);
+    }
+    if (error instanceof RangeError) return forbidden('the expression is nested too deeply', 0);
+    if (!(error instanceof SyntaxError)) throw error;
+    const at = 'pos' in error && typeof error.pos === 'number' ? error.pos : 0;
+    return syntax(explain(error.message, text, place(at)), place(at));
+  }
+}
+
+/** The parser's own words, without its idea of the position, which counts the wrapper. */
+function explain(message: string, text: string, offset: number): string {
+  const plain = message.replace(/ \(\d+:\d+\)$/u, '');
+  if (text.trim() === '') return 'the expression is empty';
+  if (plain === 'Unexpected token' && offset >= text.trimEnd().length)
+    return 'unexpected end of the expression';
+  return plain.charAt(0).toLowerCase() + plain.slice(1);
+}
+
+function withinBudget(tree: Tree): ParseOutcome {
+  const visits: Visit[] = [];
+  for (const at of visit([...tree.statements, tree.result])) {
+    visits.push(at);
+    if (visits.length > NODES_MAX) return forbidden(`the expression has more than ${NODES_MAX} parts`, 0);
+    if (at.depth > DEPTH_MAX) {
+      return forbidden(
+        `the expression is nested deeper than ${DEPTH_MAX} levels`,
+        at.node.start - tree.shift,
+      );
+    }
+  }
+  return { ok: true, parsed: { ...tree, visits } };
+}
+
+function syntax(message: string, offset: number): { ok: false; problem: ParseProblem } {
+  return { ok: false, problem: { kind: 'syntax', message, offset } };
+}
+
+function forbidden(message: string, offset: number): { ok: false; problem: ParseProblem } {
+  return { ok: false, problem: { kind: 'forbidden', message, offset } };
+}

@@ -1,0 +1,66 @@
+/** A program as the daemon's side keeps it: what it reads, what is remembered of it, whether it may run. */
+
+import type { Clock } from '../../base/clock.ts';
+import { oneLine } from './frame.ts';
+import type { Memo, ProgramMemo } from './memo.ts';
+import { Projection } from './projection.ts';
+import type { ErrorFrame, ProgramFrame } from './protocol.ts';
+import { Quarantine } from './quarantine.ts';
+import type { EvaluateError, ObjectIdentity, Program } from './types.ts';
+
+/** Longest message that an expression can put into a log line. */
+const MESSAGE_CHARS_MAX = 300;
+const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 'syntax']);
+
+export class ProgramEntry {
+  readonly program: Program;
+  readonly frame: ProgramFrame;
+  readonly projection: Projection;
+  /** Its results hold quotes: they are not sent as joined strings any more. */
+  needsPlainAnswer = false;
+  readonly quarantine: Quarantine;
+  /** Undefined: nothing is remembered. */
+  readonly memo: ProgramMemo | undefined;
+  /** It depends on nothing but the configuration: one evaluation answers all. */
+  readonly isConstant: boolean;
+
+  constructor(program: Program, memo: Memo | undefined, clock: Clock) {
+    const { id, source, reads, usesContext } = program;
+    this.program = program;
+    this.projection = new Projection(reads);
+    const { host, virtual } = this.projection.builders ?? { host: null, virtual: null };
+    // Kept on one line: places in the program's source count from its beginning.
+    this.frame = { id, source: `({ host: ${host}, virtual: ${virtual}, factory: ${source} })`, usesContext };
+    this.quarantine = new Quarantine(clock);
+    this.memo = memo?.open(reads);
+    this.isConstant = !reads.value && !reads.path && this.projection.isEmpty;
+  }
+
+  /** From the child's words to an error for people: checked, one line, and placed in the expression as it was written. */
+  errorOf([, kind, message, line, column]: ErrorFrame): EvaluateError {
+    const place = this.#placeOf(line, column);
+    return {
+      kind: KINDS.has(kind) ? kind : 'runtime',
+      message: oneLine(
+        String(message).replace(/\bcontext_(vcluster|hostObject|virtualObject|path)_*/g, 'context.$1'),
+        MESSAGE_CHARS_MAX,
+      ),
+      ...place,
+    };
+  }
+
+  /** For the quarantine: an error that the expression throws is an outcome like a value. */
+  recordOutcome(object: ObjectIdentity, errors: ReadonlyMap<number, EvaluateError> | undefined): void {
+    if (errors !== undefined) for (const { kind } of errors.values()) if (!KINDS.has(kind)) return;
+    this.quarantine.recordSuccess(object);
+  }
+
+  #placeOf(line: unknown, column: unknown): { line?: number; column?: number } {
+    if (typeof line !== 'number' || typeof column !== 'number' || line <= 0) return {};
+    let found: Program['mappings'][number] | undefined;
+    for (const mapping of this.program.mappings) {
+      if (mapping[0] === line && mapping[1] <= column) found = mapping;
+    }
+    return found === undefined ? {} : { line: found[2], column: found[3] };
+  }
+}

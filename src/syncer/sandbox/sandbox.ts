@@ -1,0 +1,194 @@
+/** The sandbox as the rest of the program sees it: what is known is answered at once, the rest by a process that may be killed. */
+
+import type { NamespaceMode, SandboxLimits } from '../../config/types.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { everyError, everyRemembered, everyValue, quarantineError, rememberedOf } from './answer.ts';
+import type { Job } from './group.ts';
+import { readGuestSource } from './guest-source.ts';
+import { lookUp } from './lookup.ts';
+import { Memo, type Remembered } from './memo.ts';
+import { NOTHING } from './projection.ts';
+import { ProgramEntry } from './program-entry.ts';
+import { INPUT_DEPTH_MAX } from './result.ts';
+import { Scheduler } from './scheduler.ts';
+import { SlowLane } from './slow-lane.ts';
+import type {
+  EvaluateRequest,
+  EvaluateResponse,
+  Evaluator,
+  ObjectIdentity,
+  Program,
+  ProgramId,
+  VclusterContext,
+} from './types.ts';
+
+/** What the sandbox reports, a part of the daemon's series. */
+export interface SandboxMetrics {
+  memo(hits: number, misses: number): void;
+  batched(matches: number): void;
+  sandboxKilled(reason: 'timeout' | 'memory' | 'exit'): void;
+}
+
+export interface SandboxOptions {
+  readonly programs: readonly Program[];
+  readonly vcluster: VclusterContext;
+  /** For `virtualToHostDNS`; single-namespace mode when absent. */
+  readonly namespaces?: NamespaceMode;
+  readonly limits: SandboxLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: SandboxMetrics;
+  /** Backtracks of one match before a regular expression runs in linear time instead; see {@link GuestSource}. */
+  readonly regexpBacktracksMax?: number;
+}
+
+/** One generation of programs. A process is started by the first evaluation that needs one and ends with the sandbox. */
+export interface Sandbox extends Evaluator, AsyncDisposable {
+  /** Adds a program; its id must be new. */
+  define(program: Program): void;
+  /** Drops a program that will not be asked for any more. */
+  forget(id: ProgramId): void;
+  /** Process ids of the children that exist now. */
+  readonly pids: readonly number[];
+}
+
+export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
+  return new ProcessSandbox(options);
+}
+
+/** Of what depends on no object. */
+const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
+
+const NO_METRICS: SandboxMetrics = {
+  memo: () => undefined,
+  batched: () => undefined,
+  sandboxKilled: () => undefined,
+};
+
+class ProcessSandbox implements Sandbox {
+  readonly #options: SandboxOptions;
+  readonly #metrics: SandboxMetrics;
+  readonly #entries = new Map<ProgramId, ProgramEntry>();
+  readonly #memo: Memo | undefined;
+  /** Answers of programs that read nothing, kept whatever the memo's budget is. */
+  readonly #folded = new Map<ProgramId, Remembered>();
+  #lanes: { readonly fast: Scheduler; readonly slow: SlowLane } | undefined;
+  #isClosed = false;
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.#metrics = options.metrics ?? NO_METRICS;
+    this.#memo = options.limits.memoBytes > 0 ? new Memo(options.limits.memoBytes) : undefined;
+    for (const program of options.programs) this.define(program);
+  }
+
+  get pids(): readonly number[] {
+    return this.#lanes === undefined ? [] : [...this.#lanes.fast.pids, ...this.#lanes.slow.pids];
+  }
+
+  define(program: Program): void {
+    this.#entries.set(program.id, new ProgramEntry(program, this.#memo, this.#options.clock));
+  }
+
+  forget(id: ProgramId): void {
+    const memo = this.#entries.get(id)?.memo;
+    if (memo !== undefined) this.#memo?.close(memo);
+    this.#entries.delete(id);
+    this.#folded.delete(id);
+    this.#lanes?.fast.forget(id);
+    this.#lanes?.slow.forget(id);
+  }
+
+  evaluate(
+    request: EvaluateRequest,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    const count = request.values.length;
+    const entry = this.#entries.get(request.program);
+    if (entry === undefined || this.#isClosed) {
+      const message = this.#isClosed ? 'the sandbox is closed' : 'this program is not in the sandbox';
+      return everyError(count, { kind: 'killed', message });
+    }
+    if (count === 0) return { values: [], errors: undefined };
+    if (entry.program.constant !== undefined) return everyValue(count, entry.program.constant.value);
+    if (entry.isConstant) return this.#evaluateConstant(entry, count, done);
+    return this.#evaluateMatches(entry, request, done);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#lanes?.fast.close();
+    this.#lanes?.slow.close();
+  }
+
+  #evaluateConstant(
+    entry: ProgramEntry,
+    count: number,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    const known = this.#folded.get(entry.program.id);
+    if (known !== undefined) return everyRemembered(count, known);
+    const refused = this.#quarantined(entry, NO_OBJECT, count);
+    if (refused !== undefined) return refused;
+    this.#add({
+      entry,
+      object: NO_OBJECT,
+      values: [undefined],
+      paths: undefined,
+      objects: NOTHING,
+      complete: ([value], errors) => {
+        const error = errors?.get(0);
+        const result = rememberedOf(value, error);
+        if (result !== undefined) this.#folded.set(entry.program.id, result);
+        done(error === undefined ? everyValue(count, value) : everyError(count, error));
+      },
+    });
+    return undefined;
+  }
+
+  #evaluateMatches(
+    entry: ProgramEntry,
+    request: EvaluateRequest,
+    done: (response: EvaluateResponse) => void,
+  ): EvaluateResponse | undefined {
+    const lookup = lookUp(entry, request);
+    if (lookup === undefined) {
+      const message = `the value is nested deeper than ${INPUT_DEPTH_MAX} levels`;
+      return everyError(request.values.length, { kind: 'runtime', message });
+    }
+    if (entry.memo !== undefined) this.#metrics.memo(lookup.hits, lookup.misses);
+    if (lookup.response !== undefined) return lookup.response;
+    const refused = this.#quarantined(entry, request.object, request.values.length);
+    if (refused !== undefined) return refused;
+    this.#add(lookup.job(done));
+    return undefined;
+  }
+
+  #quarantined(entry: ProgramEntry, object: ObjectIdentity, count: number): EvaluateResponse | undefined {
+    if (entry.quarantine.isEmpty) return undefined;
+    const untilMs = entry.quarantine.waitUntil(object);
+    if (untilMs === undefined) return undefined;
+    return everyError(count, quarantineError(untilMs, this.#options.clock.now()));
+  }
+
+  #add(job: Job): void {
+    this.#lanes ??= this.#openLanes();
+    this.#lanes[job.entry.quarantine.laneOf(job.object)].add(job);
+  }
+
+  #openLanes(): { readonly fast: Scheduler; readonly slow: SlowLane } {
+    const { vcluster, namespaces, limits, clock, logger, regexpBacktracksMax } = this.#options;
+    const source = readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits);
+    const options = {
+      source: regexpBacktracksMax === undefined ? source : { ...source, regexpBacktracksMax },
+      memoryBytes: limits.memoryBytes,
+      clock,
+      logger,
+      batched: (matches: number) => this.#metrics.batched(matches),
+      killed: (reason: 'timeout' | 'memory' | 'exit') => this.#metrics.sandboxKilled(reason),
+    };
+    const slow = new SlowLane(options);
+    return { slow, fast: new Scheduler({ ...options, lane: 'fast', divert: (job) => slow.add(job) }) };
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Looks for EndpointSlices of our copies that another syncer writes too. vCluster copies the slices that the virtual cluster's mirroring
+ * controller makes; the host's mirroring controller adopts such a slice for our copy, and from then on both write it, in turns with and
+ * without the patches. What does not change in that fight: the slice has the mirroring controller's label and our marker, but no
+ * `generateName`, so that controller did not create it. A list now and then is enough, nothing is watched for it.
+ */
+
+import { sleep, type Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Config } from '../config/types.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../kube/object.ts';
+import { isNotFound } from '../kube/status-error.ts';
+import type { ClusterClient, EventRecorder } from '../kube/types.ts';
+import { listMarked } from './references/marked-objects.ts';
+import { namedVirtual } from './translate/ownership.ts';
+import type { NameTranslator } from './translate/types.ts';
+
+export interface SliceCheckOptions {
+  readonly config: Config;
+  readonly clients: { readonly virtual: ClusterClient; readonly host: ClusterClient };
+  readonly names: NameTranslator;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** After the start, then after each other. */
+const FIRST_DELAYS_MS = [10_000, 20_000];
+const PERIOD_MS = 10 * 60_000;
+const REPORTED_MAX = 100;
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const NOTE =
+  'Another syncer, most likely that of vCluster, writes the EndpointSlice "%" of the host copy too, without the patches. ' +
+  "Set sync.toHost.endpointSlices.enabled to false in vCluster's values.";
+
+/** Runs until `signal` aborts. Without the right to list slices it finds nothing. */
+export async function checkSlices(options: SliceCheckOptions, signal: AbortSignal): Promise<void> {
+  const { clock, logger } = options;
+  for (let round = 0; ; round++) {
+    await sleep(clock, FIRST_DELAYS_MS[round] ?? PERIOD_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await reportContested(options);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      logger.debug({ error: why }, 'EndpointSlices of the host cannot be checked');
+    }
+  }
+}
+
+async function reportContested(options: SliceCheckOptions): Promise<void> {
+  const { config, clients, names } = options;
+  const namespace = config.sync.namespaces.kind === 'single' ? names.hostNamespace : undefined;
+  const slices = await listMarked(clients.host, ENDPOINT_SLICES, { vcluster: names.vcluster, namespace });
+  for (const slice of slices.filter(isContested).slice(0, REPORTED_MAX)) await report(slice, options);
+}
+
+/** The mirroring controller has adopted it, and did not create it. */
+function isContested({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[MANAGED_BY] === MIRRORING && metadata['generateName'] === undefined;
+}
+
+async function report(
+  slice: KubeObject,
+  { clients, names, recorder, logger }: SliceCheckOptions,
+): Promise<void> {
+  const { namespace = '', name, labels } = slice.metadata;
+  const copy = await found(() =>
+    clients.host.get(ENDPOINTS, { namespace, name: labels?.[SERVICE_NAME] ?? '' }),
+  );
+  const key = copy && namedVirtual(copy, ENDPOINTS, names);
+  const virtual = key && (await found(() => clients.virtual.get(ENDPOINTS, key)));
+  if (virtual === undefined) return;
+  const note = NOTE.replace('%', `${namespace}/${name}`);
+  logger.warn({ key: `${key?.namespace}/${key?.name}`, slice: `${namespace}/${name}` }, 'slice is contested');
+  recorder.event(virtual, ENDPOINTS, { type: 'Warning', reason: 'Contested', note });
+}
+
+async function found(read: () => Promise<KubeObject>): Promise<KubeObject | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,88 @@
+/** Members of objects besides metadata: as an API server stores them, and comparing them so. */
+
+import type { KubeObject } from '../../kube/object.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  setOwn,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/json.ts';
+import type { PathTrie } from './path-trie.ts';
+import type { ContentRules } from './types.ts';
+
+/** For kinds of which only metadata and whole members cross. */
+export const NO_CONTENT: ContentRules = {
+  members: [],
+  toHost: () => ({}),
+  toVirtual: () => ({}),
+  ownLabels: () => ({}),
+  isOwnLabel: () => false,
+  stored: () => ({}),
+  haveSameShape: () => true,
+  elementAt: () => undefined,
+};
+
+/** A member of an object, null where there is none. */
+export function memberOf(object: KubeObject, member: string): JsonValue {
+  const value = Object.hasOwn(object, member) ? object[member] : undefined;
+  return (value as JsonValue | undefined) ?? null; // every member but metadata is JSON
+}
+
+/** The object with these members; a missing member stays missing where there is nothing to put. */
+export function withMembers(object: KubeObject, members: JsonObject): KubeObject {
+  const changed = Object.keys(members).filter((name) => !jsonEquals(memberOf(object, name), members[name]));
+  return changed.length === 0
+    ? object
+    : { ...object, ...Object.fromEntries(changed.map((name) => [name, members[name]])) };
+}
+
+/** Equal as stored, where plain comparison finds a difference. */
+export function memberEquals(rules: ContentRules, member: string, a: JsonValue, b: JsonValue): boolean {
+  if (jsonEquals(a, b)) return true;
+  return jsonEquals(rules.stored({ [member]: a })[member], rules.stored({ [member]: b })[member]);
+}
+
+/** Null, empty text and empty lists are left out, a port without a protocol is TCP. */
+export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
+  if (Array.isArray(value)) return value.map((element) => asStored(element, isOmitted));
+  if (!isJsonObject(value)) return value;
+  const stored: JsonObject = {};
+  for (const [member, content] of Object.entries(value)) {
+    const kept = asStored(content, isOmitted);
+    if (!isOmitted(kept)) setOwn(stored, member, kept);
+  }
+  const isPort = Object.hasOwn(stored, 'port') && !Object.hasOwn(stored, 'protocol');
+  return isPort ? { ...stored, protocol: 'TCP' } : stored;
+}
+
+export function isEmpty(value: JsonValue): boolean {
+  return value === null || value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+/** Equal but for values at the paths of the trie. */
+export function equalsExcept(a: JsonValue | undefined, b: JsonValue | undefined, except: PathTrie): boolean {
+  if (except.size === 0) return jsonEquals(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((element, i) => sameBut(element, b[i], [except, i]));
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return jsonEquals(a, b);
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => sameBut(ownValue(a, key), ownValue(b, key), [except, key]));
+}
+
+function sameBut(
+  a: JsonValue | undefined,
+  b: JsonValue | undefined,
+  [except, segment]: readonly [PathTrie, string | number],
+): boolean {
+  if (!except.has(segment)) return jsonEquals(a, b);
+  const below = except.get(segment);
+  return below === undefined || equalsExcept(a, b, below);
+}
+
+export function listAt(value: JsonValue | undefined, key: string): readonly JsonValue[] {
+  const list = isJsonObject(value) ? ownValue(value, key) : undefined;
+  return Array.isArray(list) ? list : [];
+}

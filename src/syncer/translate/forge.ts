@@ -1,0 +1,126 @@
+/** Whole objects: the host copy that a virtual object translates to, and the virtual object that a host copy translates back to. */
+
+import {
+  apiVersionOf,
+  type GroupVersionKind,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectMeta,
+  type StringMap,
+} from '../../kube/object.ts';
+import { setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { EXCLUDED_ANNOTATIONS, identityAnnotations, isBookkeepingAnnotation } from './bookkeeping.ts';
+import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './labels.ts';
+import { withMembers } from './content.ts';
+import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';
+
+export interface Translators {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+}
+
+/** An entry of `metadata.ownerReferences`. */
+export interface OwnerReference extends JsonObject {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+}
+
+export interface ForgeOptions extends Translators {
+  readonly kind: GroupVersionKind;
+  readonly content: ContentRules;
+  /** Where the copy belongs. */
+  readonly target: NamespacedName;
+  /** Set in the virtual cluster's own host namespace only: an owner in another namespace would have the copy collected as garbage. */
+  readonly owner?: OwnerReference | undefined;
+  /** The copy as it is; default: there is none. */
+  readonly host?: KubeObject | undefined;
+}
+
+/**
+ * The host copy before patches and merge: name, labels, annotations and bookkeeping, the kind's content; every other member as it is.
+ * The sync record and the list of managed annotations are added by the merge.
+ */
+export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): KubeObject {
+  const { kind, names, content, host } = options;
+  const copy: KubeObject = {
+    ...virtual,
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: forgeHostMetadata(virtual, options),
+  };
+  return withMembers(copy, content.toHost(virtual, { names, host }));
+}
+
+/** Nothing that a server sets, no finalizers, no owners but ours. */
+function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMeta {
+  const { kind, content, target, labels, names, owner } = options;
+  const { namespace = '' } = virtual.metadata;
+  const metadata: ObjectMeta = {
+    name: target.name,
+    annotations: {
+      ...crossingAnnotations(virtual.metadata),
+      ...identityAnnotations(virtual, kind, target),
+    },
+    labels: {
+      ...crossingLabels(virtual, options),
+      ...content.ownLabels(virtual, names),
+      ...markerLabels(labels.vcluster, namespace),
+    },
+  };
+  if (target.namespace !== '') metadata.namespace = target.namespace;
+  if (owner !== undefined && target.namespace === names.hostNamespace) metadata['ownerReferences'] = [owner];
+  return metadata;
+}
+
+/**
+ * The virtual object that a host copy, its patches already reversed, translates back to: name and namespace are `virtual`'s, labels,
+ * annotations and content go back. Members that a server sets are `original`'s, where there is one.
+ */
+export function backTranslate(
+  host: KubeObject,
+  virtual: NamespacedName,
+  { names, labels, content }: Translators & { readonly content: ContentRules },
+  original?: KubeObject,
+): KubeObject {
+  const metadata: ObjectMeta = { ...original?.metadata, name: virtual.name };
+  if (virtual.namespace !== '') metadata.namespace = virtual.namespace;
+  const originalLabels = stringMapOf(original?.metadata.labels);
+  metadata.annotations = crossingAnnotations(host.metadata);
+  metadata.labels = labelsToVirtual(stringMapOf(host.metadata.labels), labels, originalLabels);
+  const result: KubeObject = { ...host, metadata };
+  return withMembers(result, content.toVirtual(host, { names, namespace: virtual.namespace, original }));
+}
+
+function crossingLabels(virtual: KubeObject, { labels, content }: ForgeOptions): StringMap {
+  const crossing = labelsToHost(stringMapOf(virtual.metadata.labels), labels);
+  return Object.fromEntries(Object.entries(crossing).filter(([key]) => !content.isOwnLabel(key)));
+}
+
+function crossingAnnotations(metadata: ObjectMeta): StringMap {
+  const annotations = stringMapOf(metadata.annotations);
+  const crossing: StringMap = {};
+  for (const key of Object.keys(annotations)) {
+    if (!isBookkeepingAnnotation(key) && !EXCLUDED_ANNOTATIONS.has(key)) {
+      setOwn(crossing, key, annotations[key] ?? '');
+    }
+  }
+  return crossing;
+}
+
+/** Finalizers, owners and whatever else others keep in the host's metadata survive; identity and our owner are ours. */
+export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
+  const { managedFields: _managedFields, ...kept } = actual;
+  const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);
+  return owners === undefined ? kept : { ...kept, ownerReferences: owners };
+}
+
+function mergedOwners(ours: JsonValue | undefined, theirs: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(ours) || ours.length === 0) return theirs;
+  const others = Array.isArray(theirs) ? theirs : [];
+  const uidOf = (owner: JsonValue): JsonValue | undefined =>
+    typeof owner === 'object' && owner !== null && !Array.isArray(owner) ? owner['uid'] : undefined;
+  const uids = new Set(ours.map(uidOf));
+  return [...others.filter((owner) => !uids.has(uidOf(owner))), ...ours];
+}

@@ -1,0 +1,113 @@
+/** Label keys both ways: the few that would collide with the host's own use of them are rewritten, all others stay. */
+
+import { hash } from 'node:crypto';
+import type { NamespaceMode } from '../../config/types.ts';
+import type { StringMap } from '../../kube/object.ts';
+import { ownValue, setOwn } from '../../base/json.ts';
+import { safeConcat } from './names.ts';
+import type { LabelTranslator } from './types.ts';
+
+export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
+export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';
+const CONTROLLED_BY_LABEL = 'vcluster.loft.sh/controlled-by';
+/** Helm finds its releases by this key, so in a namespace shared with the host's own releases it must not appear. */
+const RELEASE_LABEL = 'release';
+
+const OWN_KEYS = [NAMESPACE_LABEL, MANAGED_BY_LABEL, CONTROLLED_BY_LABEL];
+
+/** Labels by which the Secrets of the key and token API are found. */
+const PROGRAM = 'endpoint-syncer';
+const PROGRAM_PREFIX = `${PROGRAM}/`;
+const APP_MANAGED_BY = 'app.kubernetes.io/managed-by';
+
+export function createLabelTranslator(vcluster: string, mode: NamespaceMode): LabelTranslator {
+  const reserved = mode.kind === 'single' ? [RELEASE_LABEL, ...OWN_KEYS] : OWN_KEYS;
+  const toHost = new Map(reserved.map((key) => [key, rewrittenKey(key, vcluster)]));
+  const toVirtual = new Map([...toHost].map(([virtual, host]) => [host, virtual]));
+  return {
+    vcluster,
+    keyToHost: (key) => toHost.get(key) ?? key,
+    keyToVirtual: (key) => toVirtual.get(key) ?? key,
+    isReserved: (key) => toHost.has(key) || key.startsWith(PROGRAM_PREFIX),
+    isRewritten: (key) => toVirtual.has(key),
+  };
+}
+
+function rewrittenKey(key: string, vcluster: string): string {
+  const digest = hash('sha256', key, 'hex').slice(0, 10);
+  return safeConcat(['vcluster.loft.sh/label', vcluster, 'x', digest]);
+}
+
+/** Both marker labels of a host copy. */
+export function markerLabels(vcluster: string, virtualNamespace: string): StringMap {
+  const marker: StringMap = { [MANAGED_BY_LABEL]: vcluster };
+  if (virtualNamespace !== '') marker[NAMESPACE_LABEL] = virtualNamespace;
+  return marker;
+}
+
+export function isMarkerLabel(key: string): boolean {
+  return key === MANAGED_BY_LABEL || key === NAMESPACE_LABEL;
+}
+
+/**
+ * A label that says "part of this program". Copied from a virtual object it would make a tenant's object look like one of ours, so it
+ * never crosses, in either direction.
+ */
+export function isProgramLabel(key: string, value: string): boolean {
+  return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
+}
+
+/** The labels of a virtual object that have no counterpart on the host: they stay as they are. */
+export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator): StringMap {
+  const kept: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (translator.isRewritten(key) || isProgramLabel(key, value)) setOwn(kept, key, value);
+  }
+  return kept;
+}
+
+/**
+ * The labels of a virtual object as its host copy has them, without the markers. A key that is rewritten already does not cross, nor
+ * does a label of this program.
+ */
+export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
+  const host: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (translator.isRewritten(key) || isProgramLabel(key, value)) continue;
+    setOwn(host, translator.keyToHost(key), value);
+  }
+  return host;
+}
+
+/**
+ * The labels of a host copy as the virtual object has them: without markers, without labels of this program, and without reserved keys
+ * that another client set raw on the host. What never crossed from the virtual object is kept.
+ */
+export function labelsToVirtual(
+  labels: StringMap,
+  translator: LabelTranslator,
+  virtual: StringMap = {},
+): StringMap {
+  const result: StringMap = {};
+  for (const key of Object.keys(labels)) {
+    const value = labels[key] ?? '';
+    if (isMarkerLabel(key) || translator.isReserved(key) || isProgramLabel(key, value)) continue;
+    setOwn(result, translator.keyToVirtual(key), value);
+  }
+  const kept = virtualOnlyLabels(virtual, translator);
+  for (const key of Object.keys(kept)) setOwn(result, key, kept[key] ?? '');
+  return result;
+}
+
+/** The string members of what should be a map of strings; anything else is left out. */
+export function stringMapOf(value: unknown): StringMap {
+  const map: StringMap = {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return map;
+  for (const key of Object.keys(value)) {
+    const member = ownValue(value as Record<string, never>, key) as unknown; // raw JSON from either cluster
+    if (typeof member === 'string') setOwn(map, key, member);
+  }
+  return map;
+}

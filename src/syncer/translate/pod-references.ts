@@ -1,0 +1,98 @@
+/** References to Pods between the two sides, wherever a kind has them. Total on any JSON. */
+
+import { keyOf, type NamespacedName } from '../../kube/object.ts';
+import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { NameTranslator } from './types.ts';
+
+/** Applies a function to every `targetRef` of a kind's content; what it returns unchanged costs no copy. */
+export type MapTargetRefs = (content: JsonValue, map: (ref: JsonObject) => JsonObject) => JsonValue;
+
+export interface PodReferences {
+  /** The namespace of the object, for references without one. */
+  readonly namespace: string;
+  readonly names: NameTranslator;
+  readonly mapRefs: MapTargetRefs;
+}
+
+/**
+ * Every Pod reference names the host Pod; its uid and resourceVersion go, because no Pod is watched for them. What is not understood stays
+ * as it is, and unchanged parts are shared with the input.
+ */
+export function podRefsToHost(content: JsonValue, { namespace, names, mapRefs }: PodReferences): JsonValue {
+  return mapRefs(content, (ref) => podRefToHost(ref, namespace, names));
+}
+
+/**
+ * The other way: by what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the
+ * name rule, where it has one answer, or one in the object's own namespace. Other references stay as they are.
+ */
+export function podRefsToVirtual(
+  content: JsonValue,
+  { namespace, names, mapRefs }: PodReferences,
+  original: JsonValue = null,
+): JsonValue {
+  const known = new Map<string, JsonObject>();
+  mapRefs(original, (ref) => {
+    const host = podRefToHost(ref, namespace, names);
+    if (host !== ref) known.set(refKey(host), ref);
+    return ref;
+  });
+  return mapRefs(content, (ref) => podRefToVirtual(ref, namespace, { names, known }));
+}
+
+export function mapTargetRef(holder: JsonObject, map: (ref: JsonObject) => JsonObject): JsonObject {
+  const ref = ownValue(holder, 'targetRef');
+  if (!isJsonObject(ref)) return holder;
+  const mapped = map(ref);
+  return mapped === ref ? holder : { ...holder, targetRef: mapped };
+}
+
+export function mapElements(list: JsonValue, map: (element: JsonObject) => JsonObject): JsonValue {
+  if (!Array.isArray(list)) return list;
+  let isChanged = false;
+  const mapped = list.map((element) => {
+    if (!isJsonObject(element)) return element;
+    const result = map(element);
+    if (result !== element) isChanged = true;
+    return result;
+  });
+  return isChanged ? mapped : list;
+}
+
+function podRefToHost(ref: JsonObject, ownNamespace: string, names: NameTranslator): JsonObject {
+  const named = podNamed(ref, ownNamespace);
+  if (named === undefined) return ref;
+  const { uid: _uid, resourceVersion: _version, ...rest } = ref;
+  const host = named.name === '' ? undefined : names.toHost(named);
+  return host === undefined ? rest : { ...rest, name: host.name, namespace: host.namespace };
+}
+
+interface Backward {
+  readonly names: NameTranslator;
+  readonly known: ReadonlyMap<string, JsonObject>;
+}
+
+function podRefToVirtual(ref: JsonObject, ownNamespace: string, { names, known }: Backward): JsonObject {
+  const original = known.get(refKey(ref));
+  if (original !== undefined && jsonEquals(podRefToHost(original, ownNamespace, names), ref)) return original;
+  const named = podNamed(ref, names.hostNamespace);
+  if (named === undefined || named.name === '') return ref;
+  const candidates = names.toVirtualCandidates(named);
+  const own = candidates.filter(({ namespace }) => namespace === ownNamespace);
+  const virtual = candidates.length === 1 ? candidates[0] : own.length === 1 ? own[0] : undefined;
+  return virtual === undefined ? ref : { ...ref, name: virtual.name, namespace: virtual.namespace };
+}
+
+/** The Pod that a reference names; undefined for other kinds and for what is no reference at all. */
+function podNamed(ref: JsonObject, ownNamespace: string): NamespacedName | undefined {
+  const [kind, name, namespace] = [ownValue(ref, 'kind'), ownValue(ref, 'name'), ownValue(ref, 'namespace')];
+  if (kind !== 'Pod' || (name !== undefined && typeof name !== 'string')) return undefined;
+  return {
+    name: name ?? '',
+    namespace: typeof namespace === 'string' && namespace !== '' ? namespace : ownNamespace,
+  };
+}
+
+function refKey(ref: JsonObject): string {
+  return keyOf(podNamed(ref, '') ?? { namespace: '', name: '' });
+}

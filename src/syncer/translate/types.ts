@@ -1,0 +1,113 @@
+/** The contract of this folder: names, labels and metadata between the two clusters, all pure. */
+
+import type { KubeObject, NamespacedName } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+
+/** Names of one virtual cluster on its host, both ways. */
+export interface NameTranslator {
+  readonly vcluster: string;
+  /** The namespace of the virtual cluster on the host. */
+  readonly hostNamespace: string;
+  /** True when names are kept and only namespaces change for this virtual namespace. */
+  keepsName(virtualNamespace: string): boolean;
+  /** Where objects of this virtual namespace live on the host; undefined: not mapped. */
+  namespaceToHost(virtualNamespace: string): string | undefined;
+  /** The virtual namespace of a host namespace that is a multi-namespace target of this virtual cluster, where the rule can tell. */
+  namespaceToVirtual(hostNamespace: string): string | undefined;
+  /** Could an object in this host namespace be ours at all? */
+  isTargetNamespace(hostNamespace: string): boolean;
+  /** Endpoints, Services and Pods. Empty name gives an empty name and namespace; undefined: namespace not mapped. */
+  toHost(virtual: NamespacedName): NamespacedName | undefined;
+  /** What a `reference` patch writes: short (or long, by configuration) name. */
+  referenceToHost(virtual: NamespacedName): NamespacedName | undefined;
+  /** The name that starts with `v`; where names are kept, the name itself. Undefined: namespace not mapped. */
+  shortToHost(virtual: NamespacedName): NamespacedName | undefined;
+  /** A cluster-scoped object's host name. */
+  clusterScopedToHost(name: string): string;
+  /** The virtual name behind a cluster-scoped object's host name; undefined: not ours, or cut. */
+  clusterScopedToVirtual(hostName: string): string | undefined;
+  /**
+   * Every virtual name that the rule could have translated to this host name, checked by translating forward again. Long names that
+   * were cut cannot be found, neither can namespaces of the hashed multi-namespace mode.
+   */
+  toVirtualCandidates(host: NamespacedName): readonly NamespacedName[];
+}
+
+/** Label keys of one virtual cluster on its host, both ways. Only a handful of keys change at all. */
+export interface LabelTranslator {
+  readonly vcluster: string;
+  /** A rewritten key stays as it is: each key is translated once. */
+  keyToHost(virtualKey: string): string;
+  /** A key that was not rewritten stays as it is. */
+  keyToVirtual(hostKey: string): string;
+  /** A virtual key that never reaches the host as it is: it is rewritten, or a label of this program. Raw on the host it is another client's. */
+  isReserved(key: string): boolean;
+  /** A key that {@link keyToHost} makes; found on a virtual object, it does not cross. */
+  isRewritten(key: string): boolean;
+}
+
+/** Which way one member of an object flows; `none`: each side keeps its own. */
+export type Flow = 'both' | 'toHost' | 'toVirtual' | 'none';
+
+/** A concrete path in an object: own keys and array indices. */
+export type ConcretePath = readonly (string | number)[];
+
+/** What the configured patches say about flow; a patch pipeline is one. */
+export interface FlowRules {
+  /** How the member at these segments of the host object flows, e.g. `['metadata','annotations','example.com/key']`. */
+  flowOf(segments: ConcretePath): Flow;
+  /** Concrete paths at or below the members of the kind's content in this host object that flow both ways. */
+  twoWayPaths(object: JsonObject): readonly ConcretePath[];
+  /** Concrete paths in this object where the host keeps its own value. */
+  hostOwnedPaths(object: JsonObject): readonly ConcretePath[];
+}
+
+/** How the members besides metadata of one kind cross, and how they are compared. */
+export interface ContentRules {
+  /** Where two-way paths may lie, and what flows back. All other members follow the virtual object. */
+  readonly members: readonly string[];
+  /** Members of the host copy that differ from those of the virtual object. `host`: the copy as it is. */
+  toHost(virtual: KubeObject, place: HostPlace): JsonObject;
+  /** Members of the virtual object that differ from those of the host copy. */
+  toVirtual(host: KubeObject, place: VirtualPlace): JsonObject;
+  /** Labels of the host copy that only the translation sets; they never flow back, and drift is corrected. */
+  ownLabels(virtual: KubeObject, names: NameTranslator): Readonly<Record<string, string>>;
+  isOwnLabel(key: string): boolean;
+  /** The members as an API server stores them. */
+  stored(object: JsonObject): JsonObject;
+  /** Lists of the same length, so that a path leads to the same element in both. */
+  haveSameShape(a: JsonObject, b: JsonObject): boolean;
+  /** Where the path leads into an element of a list that may move; undefined: it does not. */
+  elementAt(path: ConcretePath): ListElement | undefined;
+}
+
+export interface HostPlace {
+  readonly names: NameTranslator;
+  readonly host: KubeObject | undefined;
+}
+
+export interface VirtualPlace {
+  readonly names: NameTranslator;
+  /** The virtual object's. */
+  readonly namespace: string;
+  readonly original: KubeObject | undefined;
+}
+
+export interface ListElement {
+  /** Index of the path's segment that is the place in the list. */
+  readonly at: number;
+  /** The member of the element that tells it from others. */
+  readonly idMember: string;
+}
+
+/** A host object as far as ownership is concerned. */
+export type Ownership =
+  /**
+   * Its bookkeeping names this virtual object, this kind and this host object; the marker label is ours or absent. `uid` is the
+   * virtual object's as recorded, undefined when it was removed.
+   */
+  | { readonly kind: 'ours'; readonly virtual: NamespacedName; readonly uid: string | undefined }
+  /** It has an `object-name` annotation, but not one that makes it ours: a copy of a copy, another virtual cluster's, another kind's. */
+  | { readonly kind: 'foreign'; readonly object: KubeObject }
+  /** No `object-name` annotation at all. */
+  | { readonly kind: 'unmarked'; readonly object: KubeObject };

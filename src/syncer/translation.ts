@@ -1,0 +1,69 @@
+/** Names, labels and patches of one configuration, put together for Endpoints. */
+
+import type { Config } from '../config/types.ts';
+import { endpointsKind } from './kinds/endpoints.ts';
+import type { SyncedKind } from './kinds/kind.ts';
+import type { CompiledPatches } from './patch/compile.ts';
+import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
+import type { PatchPipeline, ReferenceLookup } from './patch/types.ts';
+import type { Evaluator } from './sandbox/types.ts';
+import { createLabelTranslator } from './translate/labels.ts';
+import { createNameTranslator } from './translate/name-translator.ts';
+import type { LabelTranslator, NameTranslator } from './translate/types.ts';
+import { kindPolicy } from './references/reference-kinds.ts';
+
+export interface TranslationOptions {
+  readonly config: Config;
+  /** Default: Endpoints. */
+  readonly kind?: SyncedKind;
+  readonly compiled: CompiledPatches;
+  /** Undefined where no patch has an expression. */
+  readonly evaluator: Evaluator | undefined;
+  /** Finds referenced objects that go by another name than the rule gives. */
+  readonly lookup: ReferenceLookup;
+}
+
+export interface Translation {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+  readonly pipeline: PatchPipeline;
+}
+
+export function createTranslators(config: Config): Pick<Translation, 'names' | 'labels'> {
+  const { sync, host } = config;
+  const names = createNameTranslator({
+    vcluster: config.name,
+    hostNamespace: host.namespace,
+    mode: sync.namespaces,
+    referenceNaming: config.references.naming,
+  });
+  return { names, labels: createLabelTranslator(config.name, sync.namespaces) };
+}
+
+export function createTranslation(options: TranslationOptions): Translation {
+  return {
+    ...createTranslators(options.config),
+    pipeline: createPatchPipeline(pipelineOptions(options)),
+  };
+}
+
+/** What the patch pipeline of a translation is built from; a trace of its patches needs the same. */
+export function pipelineOptions({
+  config,
+  kind = endpointsKind,
+  compiled,
+  evaluator,
+  lookup,
+}: TranslationOptions): PipelineOptions {
+  const { names, labels } = createTranslators(config);
+  const policy = kindPolicy(config.sync);
+  const isKindAllowed = (apiVersion: string, kind: string): boolean => policy.isAllowed(apiVersion, kind);
+  return {
+    compiled,
+    evaluator,
+    references: { names, lookup, isKindAllowed, skipPodTargetRefs: true },
+    labels,
+    validate: kind.validate,
+    contentMembers: kind.content.members,
+  };
+}

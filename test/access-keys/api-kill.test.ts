@@ -1,0 +1,19 @@
+/** The crash test of the served API, in short; `test/e2e/` has it at full length. */
+
+import { expect, test } from 'vitest';
+import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
+import { apiKillRounds } from './kill/api-kill-rounds.ts';
+
+const seed = anySeed();
+
+test(
+  `kill -9 between any two requests: nothing answered is lost, nothing is half there (STORE_SEED=${seed})`,
+  { timeout: 60_000 },
+  async () => {
+    using folder = temporaryFolder();
+    const report = await apiKillRounds(folder.path, 3, seededRandom(seed));
+    expect(report.kills).toBe(3);
+    expect(report.acknowledged).toBeGreaterThan(3);
+  },
+);

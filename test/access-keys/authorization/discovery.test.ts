@@ -1,0 +1,63 @@
+/** What every client reads before its first request: within each scope, so that the denial of that request is the one that is read. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { EXTRA } from '../../../src/access-keys/identity.ts';
+import type { Scope } from '../../../src/access-keys/types.ts';
+import { openGround, person, type Ground } from './ground.ts';
+
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterAll(() => ground[Symbol.asyncDispose]());
+
+const PATHS = ['/api', '/apis', '/apis/management.platform.sh/v1', '/openapi/v3', '/openapi/v2', '/version'];
+
+const SCOPES: [string, Scope | undefined][] = [
+  ['none', undefined],
+  ['roles', { roles: [{ role: 'platformCLI' }] }],
+  ['projects', { projects: [{ project: 'p' }] }],
+  ['spaces', { spaces: [{ project: 'p', space: 's' }] }],
+  ['virtualClusters', { virtualClusters: [{ project: 'p', virtualCluster: 'v' }] }],
+  ['clusters', { clusters: [{ cluster: 'a' }] }],
+  ['rules', { rules: [{ verbs: ['list'], cluster: 'a' }] }],
+  ['allowPlatformCli', { allowPlatformCli: true }],
+  ['no entry', {}],
+];
+
+describe('of this API', () => {
+  test.each(SCOPES)('with a scope of %s', async (name, scope) => {
+    ground.people.set(name, person('alice', [], scope));
+    for (const path of PATHS) {
+      const { status } = await ground.send(name, 'GET', path);
+      // There are no kinds of the core group.
+      expect([path, status]).toEqual([path, path === '/api' ? 404 : 200]);
+    }
+    expect((await ground.send(name, 'GET', '/metrics')).status).toBe(403);
+    expect((await ground.send(name, 'POST', '/apis')).status).toBeGreaterThanOrEqual(403);
+  });
+});
+
+describe('of a cluster', () => {
+  const reviewed = async (scope: Scope | undefined, prefix: string, path: string): Promise<JsonObject> => {
+    const extra: JsonObject = scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] };
+    const spec = { user: 'alice', extra, nonResourceAttributes: { verb: 'get', path } };
+    return ground.review('delegator', `${prefix}/apis/authorization.k8s.io/v1/subjectaccessreviews`, spec);
+  };
+
+  test.each(SCOPES)('with a scope of %s: for the cluster to decide', async (_name, scope) => {
+    for (const path of ['/api', '/apis/apps/v1', '/openapi/v3', '/version']) {
+      const status = await reviewed(scope, '/kubernetes/cluster/a', path);
+      expect([path, status]).toEqual([path, { allowed: false }]);
+    }
+  });
+
+  test('what the rules leave out otherwise stays denied', async () => {
+    const rules: Scope = { rules: [{ cluster: 'a', resources: [{ resources: ['pods'] }] }] };
+    const denied = await reviewed(rules, '/kubernetes/cluster/a', '/metrics');
+    expect(denied).toMatchObject({ denied: true, reason: 'access key scope does not allow this path' });
+    const elsewhere = await reviewed(rules, '/kubernetes/cluster/b', '/metrics');
+    expect(elsewhere).toMatchObject({ reason: 'access key scope does not reach cluster "b"' });
+  });
+});

@@ -1,0 +1,218 @@
+/** Where the first key comes from. */
+
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
+import type { Target } from '../../src/apiserver/request/target.ts';
+import type { UserInfo } from '../../src/apiserver/request/user.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { ensureFirstKeyFile } from '../../src/access-keys/bootstrap/first-key-file.ts';
+import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import type { Store, StoredEntry } from '../../src/apiserver/storage/types.ts';
+import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
+import { LocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
+import type { RawClient } from '../contract/raw-client.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { makeKeys } from './keys/key-room.ts';
+
+describe('the administrator on the machine of the API', () => {
+  const secret = Buffer.alloc(32, 1);
+
+  test('is known by a credential of the last minute, made with the same secret', () => {
+    const clock = new FakeClock();
+    const local = new LocalAdministrator(secret, clock);
+    const credential = local.credential();
+    expect(local.authenticate(credential)?.groups).toContain(ADMINISTRATORS);
+    clock.advance(60_000);
+    expect(local.authenticate(credential)).toBeDefined();
+    clock.advance(1_000);
+    expect(local.authenticate(credential)).toBeUndefined();
+    expect(
+      new LocalAdministrator(Buffer.alloc(32, 2), clock).authenticate(local.credential()),
+    ).toBeUndefined();
+  });
+
+  test.each([
+    '',
+    'local_',
+    'local_1_x',
+    `local_1767225600_${'A'.repeat(43)}`,
+    'pak_x',
+    'local_9999999999999_x',
+  ])('is not %j', (token) => {
+    expect(new LocalAdministrator(secret, new FakeClock()).authenticate(token)).toBeUndefined();
+  });
+
+  test('a credential for later is not good now', () => {
+    const [clock, later] = [new FakeClock(), new FakeClock(Date.UTC(2027, 0, 1))];
+    const credential = new LocalAdministrator(secret, later).credential();
+    expect(new LocalAdministrator(secret, clock).authenticate(credential)).toBeUndefined();
+  });
+});
+
+describe('bootstrapKeyFile', () => {
+  let folder: string;
+  let file: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bootstrap-'));
+    file = join(folder, 'first.key');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** Over SQLite: what one start made, the next one finds. */
+  const start = (): Promise<Composed> =>
+    startComposed({
+      dataDir: join(folder, 'data'),
+      config: { bootstrapKeyFile: file, store: { driver: 'sqlite' } },
+    });
+  const written = (): string => readFileSync(file, 'utf8').trim();
+  const statusOf = async (client: RawClient): Promise<number> =>
+    (await client.send({ method: 'GET', path: KEYS_PATH })).status;
+
+  test('is written where there is none, for its owner alone, and stays good', async () => {
+    {
+      await using api = await start();
+      expect([statSync(file).mode & 0o777, await statusOf(api.as(written()))]).toEqual([0o600, 200]);
+    }
+    const before = written();
+    await using api = await start();
+    expect([written(), await statusOf(api.as(before))]).toEqual([before, 200]);
+  });
+
+  test('brings a key along, and another one takes its place', async () => {
+    const [one, two] = [
+      'first-key-that-somebody-wrote-0123456789',
+      'second-key-that-somebody-wrote-012345678',
+    ];
+    writeFileSync(file, `${one}\n`);
+    {
+      await using api = await start();
+      expect(await statusOf(api.as(one))).toBe(200);
+    }
+    chmodSync(file, 0o600);
+    writeFileSync(file, two);
+    await using api = await start();
+    expect([await statusOf(api.as(one)), await statusOf(api.as(two))]).toEqual([401, 200]);
+  });
+
+  test('does not bring back what somebody switched off', async () => {
+    {
+      await using api = await start();
+      const path = `${KEYS_PATH}/bootstrap-admin`;
+      const headers = { 'content-type': 'application/merge-patch+json' };
+      await api.administrator.send({ method: 'PATCH', path, headers, body: { spec: { disabled: true } } });
+    }
+    await using api = await start();
+    expect(await statusOf(api.as(written()))).toBe(401);
+  });
+
+  test('is not written again for a key that cannot be shown again', async () => {
+    {
+      await using api = await start();
+      expect(await statusOf(api.as(written()))).toBe(200);
+    }
+    rmSync(file);
+    await using _api = await start();
+    expect(() => written()).toThrow('ENOENT');
+  });
+
+  describe('of replicas that start at the same time', () => {
+    /** Of `files`, a replica each; all look for the first key before any of them makes it. */
+    async function startAtOnce(store: Store, files: readonly string[]): Promise<Keys[]> {
+      const met = new Barrier(files.length);
+      return Promise.all(
+        files.map(async (path) => {
+          const keys = makeKeys(store);
+          await keys.start();
+          const { definition, admission, authenticator } = keys;
+          const ports = { store, clock: systemClock, random: systemRandom, admission };
+          const registry = new MeetingRegistry(ports, met);
+          const authenticate = (key: string): Promise<UserInfo | undefined> =>
+            authenticator.authenticate(key);
+          await ensureFirstKeyFile({
+            file: path,
+            maxTtlMs: 0,
+            definition,
+            registry,
+            authenticate,
+            logger: silentLogger,
+          });
+          return keys;
+        }),
+      );
+    }
+
+    test.each([
+      ['each a file of its own', ['a.key', 'b.key', 'c.key']],
+      ['one file for all', ['shared.key', 'shared.key', 'shared.key']],
+    ])('one makes the key, the others go on: %s', async (_, names) => {
+      await using store = new MemoryStore();
+      const files = names.map((name) => join(folder, name));
+      const replicas = await startAtOnce(store, files);
+      const written = [...new Set(files)].map((path) => readFileSync(path, 'utf8').trim());
+      const [key = '', ...others] = written.filter((text) => text !== '');
+      expect(others).toEqual([]);
+      for (const { authenticator } of replicas)
+        expect((await authenticator.authenticate(key))?.name).toBe('admin');
+      for (const replica of replicas) await replica.stop();
+    });
+
+    test('the key that all bring along takes the place of the one before', async () => {
+      await using store = new MemoryStore();
+      const files = ['a.key', 'b.key', 'c.key'].map((name) => join(folder, name));
+      for (const key of [
+        'the-first-key-0123456789-0123456789-012',
+        'the-second-key-0123456789-0123456789-01',
+      ]) {
+        for (const path of files) writeFileSync(path, key);
+        const replicas = await startAtOnce(store, files);
+        for (const { authenticator } of replicas)
+          expect((await authenticator.authenticate(key))?.name).toBe('admin');
+        for (const replica of replicas) await replica.stop();
+      }
+    });
+  });
+
+  test('a key that is too weak, or a folder that is not there, is said', async () => {
+    writeFileSync(file, 'weak');
+    await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be used: .*spec\.key/u);
+    file = join(folder, 'no', 'first.key');
+    await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be written: .*ENOENT/u);
+  });
+});
+
+/** Resolves for everybody when the last one has come; who comes later does not wait. */
+class Barrier {
+  readonly #open = Promise.withResolvers<void>();
+  #missing: number;
+
+  constructor(count: number) {
+    this.#missing = count;
+  }
+
+  wait(): Promise<void> {
+    if (--this.#missing === 0) this.#open.resolve();
+    return this.#open.promise;
+  }
+}
+
+class MeetingRegistry extends ObjectRegistry {
+  readonly #met: Barrier;
+
+  constructor(options: ConstructorParameters<typeof ObjectRegistry>[0], met: Barrier) {
+    super(options);
+    this.#met = met;
+  }
+
+  override async find(target: Target): Promise<StoredEntry | undefined> {
+    const found = await super.find(target);
+    await this.#met.wait();
+    return found;
+  }
+}

@@ -1,0 +1,221 @@
+/** The worked cases of requests and answers, against the whole API: what any kind does, and what this one does. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessKeyTable } from '../apiserver/access-key-kind.ts';
+import { startMachinery } from '../apiserver/machinery.ts';
+import type { RawAnswer } from '../contract/raw-client.ts';
+import { AUTH_CASES } from './auth-cases.ts';
+import { differences, MANAGEMENT_CASES, Run, type ManagementCase } from './case-runner.ts';
+import { completed, withoutSpec } from './complete-case.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { PLATFORM_CASES } from './platform-cases.ts';
+
+let dataDir: string;
+beforeAll(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'endpoint-syncer-cases-'));
+});
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+/** Not as they are, each with the reason; what is done instead is asserted here or where it says. */
+const NOT_AS_THEY_ARE: Record<string, string> = {
+  'create-generate-name-conflict':
+    'no suffix that is made has a vowel as "fixed" has: machinery.test.ts has one',
+  'create-malformed-json': 'the body is not printed: an error names fields, never the whole object',
+  'create-json-array': 'the body is not printed: an error names fields, never the whole object',
+  'create-ownerref-no-uid': 'kube-apiserver 1.36 says "must not be empty" without the field',
+  'create-ownerref-no-name': 'kube-apiserver 1.36 says "must not be empty" without the field',
+  'get-accept-protobuf-only': 'the 406 comes as JSON: nothing here writes protobuf',
+  'put-deletion-timestamp': 'kube-apiserver 1.36 prints the time as JSON',
+  'json-patch-add-annotation-no-parent': 'the map of annotations is made: the documented example must run',
+  'json-patch-status-ignored': 'nothing changes here, so nothing is written and the version stays',
+};
+
+/** As they are on a kind that asks for less, and what is done with a key instead is asserted below. */
+const ON_ANOTHER_KIND: Record<string, string> = {
+  'create-null-spec': 'a create without what a key needs is 422',
+  'create-json-null': 'every missing field is named, not the name alone',
+  'json-patch-copy-move': 'the owner of a key cannot change: between fields that can',
+  'foreground-finish': 'no controller stands beside: the server takes its own finalizer away',
+};
+
+/** Cases whose steps are told in words, and the test that does what they tell on any kind. */
+const IN_WORDS: Record<string, string> = {
+  'list-continue-expired': 'machinery.test.ts, lists',
+  'list-continue-snapshot': 'machinery.test.ts, lists',
+  'watch-lifecycle': 'watch-contract.ts',
+  'watch-selector-leave-enter': 'watch-contract.ts',
+  'watch-timeout': 'watch-contract.ts',
+  'watch-table': 'watch-contract.ts',
+  'managedfields-cap': 'machinery.test.ts, field managers',
+  'apply-multi-conflict': 'machinery.test.ts, field managers',
+  'grace-shorten':
+    'the deletion of a key does not wait; of other kinds: machinery.test.ts, graceful deletion',
+  'grace-lengthen-ignored': 'the same',
+  'grace-zero-removes': 'the same',
+  'grace-finalizer-removed-before-deadline': 'the same',
+};
+
+/** The server takes away finalizers that are its own: what waited is gone soon. */
+const GONE_AFTER = ['delete-foreground', 'delete-orphan', 'delete-policy-query'];
+/** A write may leave out who owns a key and its type: they stay, and are in the answer. */
+const KEPT: Record<string, readonly string[]> = {
+  'put-dry-run': ['user', 'type'],
+  'apply-remove-field': ['user', 'type'],
+};
+
+const TOLD = { ...AUTH_CASES, ...PLATFORM_CASES };
+const leftOut = { ...NOT_AS_THEY_ARE, ...IN_WORDS };
+const notOfKeys = { ...leftOut, ...ON_ANOTHER_KIND, ...TOLD };
+const running = MANAGEMENT_CASES.filter(({ id }) => !Object.hasOwn(notOfKeys, id));
+
+test('every case is run, told, or left out with a reason', () => {
+  const known = new Set(MANAGEMENT_CASES.map(({ id }) => id));
+  expect(Object.keys(notOfKeys).filter((id) => !known.has(id))).toEqual([]);
+  expect(running.length + Object.keys(notOfKeys).length).toBe(known.size);
+  expect(running.filter(({ given = [] }) => given.some(({ state }) => state !== undefined))).toEqual([]);
+});
+
+test('core v1 is there for lists of kubectl, and has no kinds', async () => {
+  await using api = await startComposed({ dataDir });
+  const send = async (path: string, accept = 'application/json'): Promise<unknown> =>
+    (await api.administrator.send({ method: 'GET', path, headers: { accept } })).json;
+  expect(await send('/api/v1')).toEqual({ kind: 'APIResourceList', groupVersion: 'v1', resources: [] });
+  const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+  expect(await send('/api', aggregated)).toMatchObject({ items: [{ versions: [{ resources: [] }] }] });
+  expect(await send('/api/v1/pods')).toMatchObject({ code: 404 });
+});
+
+test('a scope with names lets its key list and watch what it names, as kubectl get NAME --watch does', async () => {
+  await using api = await startComposed({ dataDir });
+  const keys = { group: 'management.platform.sh', resources: ['ownedaccesskeys'], resourceNames: ['k1'] };
+  const { client } = await api.key('k1', { scope: { rules: [{ resources: [keys] }] } });
+  await api.key('k2');
+  const list = (query: string): Promise<RawAnswer> =>
+    client.send({ method: 'GET', path: `${KEYS_PATH}?${query}` });
+  const one = await list('fieldSelector=metadata.name%3Dk1');
+  expect(one.json).toMatchObject({ items: [{ metadata: { name: 'k1' } }] });
+  // Allowed, and refused for another reason: nobody waits for an event.
+  const watch = await list('watch=1&resourceVersion=x&fieldSelector=metadata.name%3Dk1');
+  expect(watch.json).toMatchObject({ code: 400 });
+  const other = await list('fieldSelector=metadata.name%3Dk2');
+  expect(other.json).toMatchObject({ code: 403, details: { name: 'k2' } });
+  expect((await list('')).status).toBe(403);
+  expect((await list('fieldSelector=metadata.name!%3Dk2')).status).toBe(403);
+});
+
+test('what anybody may read is there below the prefix of the platform too', async () => {
+  await using api = await startComposed({ dataDir });
+  const nobody = api.as(undefined);
+  for (const path of ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks']) {
+    const answers = [path, `/kubernetes/management${path}`].map((each) =>
+      nobody.send({ method: 'GET', path: each }),
+    );
+    const [here, below] = await Promise.all(answers);
+    expect([below?.status, below?.text]).toEqual([200, here?.text]);
+  }
+  const elsewhere = { method: 'GET', path: '/kubernetes/cluster/a/version' };
+  expect((await nobody.send(elsewhere)).status).toBe(401);
+});
+
+describe('cases as they are', () => {
+  test.each(running.map((item) => [item.id, item] as const))('%s', async (_id, item) => {
+    await using api = await startComposed({ dataDir });
+    const { answer, run } = await play(api, item);
+    expect(differences(answer, item, run)).toEqual([]);
+    for (const [what, status] of Object.entries(item.ours ? {} : (item.after ?? {}))) {
+      await expectAfter(api, what.split(' ')[1] ?? '', GONE_AFTER.includes(item.id) ? 404 : status);
+    }
+  });
+});
+
+test.each(Object.keys(ON_ANOTHER_KIND))('%s, as it is on a kind that asks for less', async (id) => {
+  const item = caseCalled(id);
+  await using machinery = await startMachinery({ table: accessKeyTable() });
+  const run = new Run(machinery.client);
+  for (const step of item.given ?? []) await run.send(step);
+  expect(differences(await run.send(item.request), item, run)).toEqual([]);
+});
+
+function caseCalled(id: string): ManagementCase {
+  const item = MANAGEMENT_CASES.find((candidate) => candidate.id === id);
+  if (item === undefined) throw new Error(`there is no case ${id}`);
+  return item;
+}
+
+/** Plays the steps of a case; tokens are made with a key, everything else by who may do everything. */
+async function play(api: Composed, item: ManagementCase): Promise<{ answer: RawAnswer; run: Run }> {
+  const isToken = item.request.path.includes('directclusterendpointtokens');
+  const admin = { user: 'root', groups: ['platform:admins'] };
+  const run = new Run(isToken ? (await api.key('root', admin)).client : api.administrator);
+  const dropped = ['key', ...(KEPT[item.id] ?? [])];
+  for (const [index, step] of (item.given ?? []).entries()) {
+    const { request, added } = completed(step, index === 0);
+    dropped.push(...added);
+    await run.send(request);
+  }
+  const { request, added } = completed(item.request, (item.given ?? []).length === 0);
+  const answer = await run.send(request);
+  const isKeyCase = item.id === 'platform-key-generated';
+  return { answer: isKeyCase ? answer : withoutSpec(answer, [...dropped, ...added]), run };
+}
+
+async function expectAfter(api: Composed, name: string, status: number): Promise<void> {
+  const path = `/apis/management.platform.sh/v1/ownedaccesskeys/${name}`;
+  await expect
+    .poll(async () => (await api.administrator.send({ method: 'GET', path })).status, { interval: 5 })
+    .toBe(status);
+}
+
+describe('cases that are told in words', () => {
+  test.each(Object.entries(TOLD))('%s', async (id, tell) => {
+    expect.hasAssertions();
+    await tell(caseCalled(id), dataDir);
+  });
+});
+
+describe('where this API differs on purpose', () => {
+  const path = '/apis/management.platform.sh/v1/ownedaccesskeys';
+  const required = ['spec.displayName', 'spec.ttl', 'spec.type', 'spec.user'];
+
+  test.each([
+    ['a null spec', '{"metadata":{"name":"k1"},"spec":null}', required],
+    ['no body at all', 'null', ['metadata.name', ...required]],
+  ])('%s: every field that is missing is named', async (_what, body, fields) => {
+    await using api = await startComposed({ dataDir });
+    const headers = { 'content-type': 'application/json' };
+    const { status, json } = await api.administrator.send({ method: 'POST', path, headers, body });
+    const { details } = json as { details?: { causes?: { field: string }[] } }; // a Status
+    expect([status, details?.causes?.map(({ field }) => field).toSorted()]).toEqual([422, fields]);
+  });
+
+  test('copy and move, between fields that may change', async () => {
+    await using api = await startComposed({ dataDir });
+    await api.key('k1', { user: 'u', description: 'D' });
+    const { status, json } = await api.administrator.send({
+      method: 'PATCH',
+      path: `${path}/k1`,
+      headers: { 'content-type': 'application/json-patch+json' },
+      body: JSON.stringify([
+        { op: 'copy', from: '/spec/description', path: '/spec/displayName' },
+        { op: 'move', from: '/spec/description', path: '/spec/parent' },
+      ]),
+    });
+    expect([status, json?.['spec']]).toEqual([
+      200,
+      { displayName: 'D', parent: 'D', user: 'u', ttl: 0, type: 'User' },
+    ]);
+  });
+
+  test('a foreground deletion of what nothing depends on comes to its end by itself', async () => {
+    await using api = await startComposed({ dataDir });
+    await api.key('k1');
+    const headers = { 'content-type': 'application/json' };
+    const body = { propagationPolicy: 'Foreground' };
+    const answer = await api.administrator.send({ method: 'DELETE', path: `${path}/k1`, headers, body });
+    expect(answer.status).toBe(200);
+    await expectAfter(api, 'k1', 404);
+  });
+});

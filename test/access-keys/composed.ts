@@ -1,0 +1,110 @@
+/** The whole key and token API over memory, on a port of its own, with TLS; and who may ask it. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagementConfig } from '../../src/config/types.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { openLocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
+import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
+import { silentLogger, type Logger } from '../../src/base/logger.ts';
+import { RawClient } from '../contract/raw-client.ts';
+
+export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+export const TOKENS_PATH = '/apis/management.platform.sh/v1/directclusterendpointtokens';
+
+export interface Composed extends AsyncDisposable {
+  readonly api: ManagementApi;
+  readonly dataDir: string;
+  /** PEM. */
+  readonly ca: string;
+  /** Who could read the master key: may do everything. */
+  readonly administrator: RawClient;
+  /** A client with this bearer token, or with none. */
+  as(token: string | undefined): RawClient;
+  /** Makes a key, by default of the user u without end, and answers who it lets in. */
+  key(name: string, spec?: JsonObject): Promise<MadeKey>;
+}
+
+export interface MadeKey {
+  readonly text: string;
+  readonly client: RawClient;
+}
+
+export interface ComposedOptions {
+  readonly config?: Partial<ManagementConfig>;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** Default: a folder that goes with the API. */
+  readonly dataDir?: string;
+}
+
+/** The configuration of a test, nothing of which outlives it. */
+export function managementConfig(dataDir: string, changes: Partial<ManagementConfig> = {}): ManagementConfig {
+  return {
+    enabled: true,
+    bindAddress: '127.0.0.1:0',
+    tls: { certFile: '', keyFile: '' },
+    dataDir,
+    store: { driver: 'memory' },
+    issuer: 'https://keys.example.com',
+    maxTtlMs: 0,
+    tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
+    delegatedAuth: false,
+    bootstrapKeyFile: '',
+    host: { kubeconfig: '', context: '', namespace: '' },
+    ...changes,
+  };
+}
+
+export async function startComposed(options: ComposedOptions = {}): Promise<Composed> {
+  await using undo = new AsyncDisposableStack();
+  const { clock = systemClock, logger = silentLogger } = options;
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'endpoint-syncer-api-')));
+  if (options.dataDir === undefined) undo.defer(() => rm(dataDir, { recursive: true }));
+  const api = undo.use(
+    await startManagementApi({
+      config: managementConfig(dataDir, options.config),
+      clock,
+      random: systemRandom,
+      logger,
+      version: '0.0.0',
+      signal: new AbortController().signal,
+    }),
+  );
+  const ca = await readFile(join(dataDir, 'ca.crt'), 'utf8');
+  const local = await openLocalAdministrator(dataDir, clock);
+  if (local === undefined) throw new Error('the API has made no master key');
+  const clients = undo.use(new AsyncDisposableStack());
+  const as = (token: string | undefined): RawClient =>
+    clients.use(new RawClient({ url: api.url, ca, ...(token === undefined ? {} : { token }) }));
+  const administrator = as(local.credential());
+  const parts = undo.move();
+  return {
+    api,
+    dataDir,
+    ca,
+    administrator,
+    as,
+    key: async (name, spec = {}) => {
+      const text = await makeKey(administrator, name, spec);
+      return { text, client: as(text) };
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+async function makeKey(administrator: RawClient, name: string, spec: JsonObject): Promise<string> {
+  const owner = ['user', 'team', 'subject'].some((field) => Object.hasOwn(spec, field)) ? {} : { user: 'u' };
+  const { json, status } = await administrator.send({
+    method: 'POST',
+    path: KEYS_PATH,
+    body: { metadata: { name }, spec: { displayName: name, ttl: 0, type: 'User', ...owner, ...spec } },
+  });
+  const made = json?.['spec'];
+  const text = isJsonObject(made) ? made['key'] : undefined;
+  if (typeof text === 'string') return text;
+  throw new Error(`the key ${name} was not made: ${status} ${JSON.stringify(json)}`);
+}

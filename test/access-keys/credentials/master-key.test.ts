@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TerminalError } from '../../../src/base/errors.ts';
+import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
+import { openMasterKey, type MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+
+describe('seal', () => {
+  const seal = new AesSeal(Buffer.alloc(32, 3), randomBytes);
+
+  test('opens what it sealed, for the same purpose', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, purpose) => {
+        const sealed = seal.seal(plain, purpose);
+        expect(seal.open(sealed, purpose)).toBe(plain);
+        expect(() => seal.open(sealed, `${purpose}.`)).toThrow(/does not open/);
+      }),
+    );
+  });
+
+  test('a changed text does not open, and the error says nothing of it', () => {
+    const sealed = seal.seal('top secret', 'p');
+    for (let at = 3; at < sealed.length - 1; at++) {
+      const other = sealed[at] === 'A' ? 'B' : 'A';
+      expect(() => seal.open(sealed.slice(0, at) + other + sealed.slice(at + 1), 'p')).toThrow(
+        /^what is stored for p /,
+      );
+    }
+    for (const text of ['', 's1.', 's1.AAAA', sealed.slice(3)]) {
+      expect(() => seal.open(text, 'p')).toThrow('what is stored for p is no sealed text');
+    }
+  });
+
+  test('the same text is sealed differently each time, and by another key not opened', () => {
+    expect(seal.seal('x', 'p')).not.toBe(seal.seal('x', 'p'));
+    expect(() => new AesSeal(Buffer.alloc(32, 4), randomBytes).open(seal.seal('x', 'p'), 'p')).toThrow(
+      /another master key/,
+    );
+  });
+});
+
+describe('master key', () => {
+  let dir = '';
+  let dataDir = '';
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'master-key-'));
+    dataDir = join(dir, 'data');
+  });
+  afterEach(() => rm(dir, { recursive: true }));
+
+  const open = (store: MemoryStore, logger: Logger = silentLogger): Promise<MasterKey> =>
+    openMasterKey({ dataDir, store, madeWith: ['things'], randomBytes, logger });
+
+  test('is made once, for the owner only, and read again', async () => {
+    await using store = new MemoryStore();
+    const made = await open(store);
+    const file = join(dataDir, 'master.key');
+    expect(await readFile(file, 'utf8')).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const again = await open(store);
+    expect(again.pepper.equals(made.pepper)).toBe(true);
+    expect(again.seal.open(made.seal.seal('x', 'p'), 'p')).toBe('x');
+    const { entries } = await store.list({ resource: 'masterkeyproofs.management.platform.sh' });
+    const text = (await readFile(file, 'utf8')).trim();
+    expect(JSON.stringify(entries)).not.toContain(text);
+    expect(JSON.stringify(entries)).not.toContain(made.pepper.toString('base64'));
+  });
+
+  test('several that begin at once get the same', async () => {
+    await using store = new MemoryStore();
+    const keys = await Promise.all(Array.from({ length: 8 }, () => open(store)));
+    expect(new Set(keys.map(({ proof }) => proof)).size).toBe(1);
+  });
+
+  test('a new store takes any key', async () => {
+    await using first = new MemoryStore();
+    await using second = new MemoryStore();
+    const key = await open(first);
+    expect((await open(second)).proof).toBe(key.proof);
+  });
+
+  test('another file than the keys were made with is refused', async () => {
+    await using store = new MemoryStore();
+    await open(store);
+    await writeFile(join(dataDir, 'master.key'), randomBytes(32).toString('base64'));
+    await expect(open(store)).rejects.toThrow(TerminalError);
+    await expect(open(store)).rejects.toThrow(/put the right file back/);
+  });
+
+  test('a missing file is not made anew for a store that has keys', async () => {
+    await using store = new MemoryStore();
+    await open(store);
+    await rm(join(dataDir, 'master.key'));
+    await expect(open(store)).rejects.toThrow(/is missing.*put the file back from its backup/);
+    await expect(stat(join(dataDir, 'master.key'))).rejects.toThrow(/ENOENT/);
+  });
+
+  test.each(['', 'x', randomBytes(31).toString('base64'), `${randomBytes(32).toString('base64')}!`])(
+    'a damaged file is refused: %j',
+    async (text) => {
+      await using store = new MemoryStore();
+      await open(store);
+      await writeFile(join(dataDir, 'master.key'), text);
+      await expect(open(store)).rejects.toThrow(/is damaged/);
+    },
+  );
+
+  test('a folder that cannot be made is said so', async () => {
+    await using store = new MemoryStore();
+    await writeFile(dataDir, 'a file');
+    await expect(open(store)).rejects.toThrow(TerminalError);
+  });
+
+  test('a file that others may read is warned of', async () => {
+    await using store = new MemoryStore();
+    await open(store);
+    await chmod(join(dataDir, 'master.key'), 0o644);
+    const warnings: string[] = [];
+    await open(store, { ...silentLogger, warn: (_fields, message) => void warnings.push(message) });
+    expect(warnings).toEqual(['others than its owner may read the master key: chmod 600']);
+  });
+});

@@ -1,0 +1,69 @@
+/** The folder that holds the master key, and with the SQLite driver the database. */
+
+import { chmodSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openDocuments } from '../../src/access-keys/serving/open-documents.ts';
+import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
+import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { StoreError } from '../../src/apiserver/storage/types.ts';
+import { silentLogger, type Logger } from '../../src/base/logger.ts';
+import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
+import { startComposed } from './composed.ts';
+
+test.each([
+  [0o777, 1],
+  [0o1777, 1],
+  [0o770, 0],
+  [0o700, 0],
+])('of mode %o: %i warnings', async (mode, count) => {
+  using folder = temporaryFolder();
+  chmodSync(folder.path, mode);
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (_fields, message) => void warnings.push(message) };
+  await using api = await startComposed({ dataDir: folder.path, logger });
+  expect(api.dataDir).toBe(folder.path);
+  expect(warnings.filter((message) => message.includes('data directory'))).toHaveLength(count);
+});
+
+describe('a database without a byte', () => {
+  const config = { store: { driver: 'sqlite' } } as const;
+
+  test('beside a master key is refused, with what to do', async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, 'management.db');
+    await (await startComposed({ dataDir: folder.path, config }))[Symbol.asyncDispose]();
+    truncateSync(database);
+    await expect(startComposed({ dataDir: folder.path, config })).rejects.toThrow(
+      /management\.db is empty \(0 bytes\), but .*master\.key .*: put .* back from a backup, or remove it to begin with an empty store/,
+    );
+    rmSync(database);
+    await using api = await startComposed({ dataDir: folder.path, config });
+    expect(api.dataDir).toBe(folder.path);
+  });
+});
+
+test('/readyz is 503 while writes fail, and 200 again when they do not', async () => {
+  const store = new FailingStore();
+  const documents = openDocuments({
+    table: new DefinitionTable([]),
+    version: { major: '1', minor: '32', gitVersion: 'v1.32.0' },
+    store,
+    documents: new Map(),
+  });
+  const codeOf = async (path: string): Promise<number | undefined> => (await documents.get(path)?.())?.code;
+  expect(await codeOf('/readyz')).toBe(200);
+  store.isFull = true;
+  expect([await codeOf('/readyz'), await codeOf('/livez')]).toEqual([503, 200]);
+  store.isFull = false;
+  expect(await codeOf('/readyz')).toBe(200);
+});
+
+class FailingStore extends MemoryStore {
+  isFull = false;
+
+  override async checkWritable(): Promise<void> {
+    if (this.isFull) throw new StoreError('unavailable', 'no space is left');
+    await super.checkWritable();
+  }
+}

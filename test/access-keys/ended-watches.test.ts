@@ -1,0 +1,48 @@
+/** A watch does not outlive the rights that it was opened with. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+
+let api: Composed;
+beforeAll(async () => {
+  api = await startComposed();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+async function patch(name: string, spec: JsonObject): Promise<void> {
+  const answer = await api.administrator.send({
+    method: 'PATCH',
+    path: `${KEYS_PATH}/${name}`,
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: { spec },
+  });
+  expect(answer.status).toBe(200);
+}
+
+const LOSSES: Record<string, (name: string) => Promise<void>> = {
+  disabled: (name) => patch(name, { disabled: true }),
+  narrowed: (name) => patch(name, { scope: { roles: [{ role: 'platformCLI' }] } }),
+  deleted: async (name) => {
+    await api.administrator.send({ method: 'DELETE', path: `${KEYS_PATH}/${name}` });
+  },
+};
+
+describe('the watch of a key', () => {
+  test.each(Object.keys(LOSSES))('ends when the key is %s', async (loss) => {
+    const { client } = await api.key(loss, { user: `user-of-${loss}` });
+    await using watch = await client.watch(`${KEYS_PATH}?watch=1`);
+    expect(await watch.summary(1)).toEqual([`ADDED ${loss}`]);
+    await LOSSES[loss]?.(loss);
+    // The change itself may still be seen, then nothing more.
+    expect((await watch.summary(2)).length).toBeLessThan(2);
+  });
+
+  test('goes on when the key is called something else', async () => {
+    const { client } = await api.key('renamed', { user: 'renamer' });
+    await using watch = await client.watch(`${KEYS_PATH}?watch=1`);
+    await patch('renamed', { displayName: 'another name' });
+    await patch('renamed', { description: 'and a description' });
+    expect(await watch.summary(3)).toEqual(['ADDED renamed', 'MODIFIED renamed', 'MODIFIED renamed']);
+  });
+});

@@ -1,0 +1,334 @@
+/** A key gets a new secret: what the old one can still do, for how long, and who learns of it. */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { AuditEvent } from '../../src/apiserver/request/audit-event.ts';
+import { ADMINISTRATORS, AUTH_DELEGATORS } from '../../src/access-keys/identity.ts';
+import { OVERLAP_SECONDS_MAX, REPLACED_SECRETS_MAX } from '../../src/access-keys/keys/key-rotation.ts';
+import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed, type MadeKey } from './composed.ts';
+import { at, keyOf } from './keys/key-room.ts';
+
+let clock: FakeClock;
+let api: Composed;
+/** With a key, which is good for longer than the minute that the local administrator's credential is. */
+let administrator: RawClient;
+beforeAll(async () => {
+  // Certificates are checked against the clock of this machine.
+  clock = new FakeClock(Date.now());
+  api = await startComposed({ clock });
+  administrator = (await api.key('root', { user: 'root', groups: [ADMINISTRATORS] })).client;
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+async function newKey(of: string, spec: JsonObject): Promise<MadeKey> {
+  const body = { metadata: { name: of }, spec: { displayName: of, ttl: 0, type: 'User', ...spec } };
+  const { json, status: code } = await post(administrator, KEYS_PATH, body);
+  expect([of, code]).toEqual([of, 201]);
+  const text = keyOf(json ?? {});
+  return { text, client: api.as(text) };
+}
+
+let count = 0;
+let name: string;
+let key: MadeKey;
+beforeEach(async () => {
+  name = `key-${++count}`;
+  key = await newKey(name, { user: `user-${count}` });
+});
+
+function post(client: RawClient, path: string, body: JsonObject = {}): Promise<RawAnswer> {
+  return client.send({ method: 'POST', path, body });
+}
+
+const rotate = (client: RawClient, body?: JsonObject, query = ''): Promise<RawAnswer> =>
+  post(client, `${KEYS_PATH}/${name}/rotate${query}`, body);
+
+/** The new secret of a rotation that must succeed. */
+async function rotated(body?: JsonObject): Promise<string> {
+  const answer = await rotate(administrator, body);
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([201, 'no-store']);
+  return keyOf(answer.json ?? {});
+}
+
+function textOf({ json }: RawAnswer, path: string): string {
+  const value = at(json, path);
+  return typeof value === 'string' ? value : '';
+}
+
+async function status(secret: string): Promise<number | string> {
+  const answer = await api.as(secret).send({ method: 'GET', path: `${KEYS_PATH}/${name}` });
+  return answer.status === 401 ? `401 ${textOf(answer, 'message')}` : answer.status;
+}
+
+const ROTATED = '401 platform access key was rotated. Use its new secret';
+
+describe('the response', () => {
+  test('is the key with its new secret; no other view of the key ever holds it', async () => {
+    const before = await administrator.send({ method: 'GET', path: `${KEYS_PATH}/${name}` });
+    const { json } = await rotate(administrator, { overlapSeconds: 60 });
+    const secret = keyOf(json ?? {});
+    expect(secret).toMatch(/^pak_\w{12}_\w{49}$/);
+    expect(secret).not.toBe(key.text);
+    expect(at(json, 'kind')).toBe('OwnedAccessKey');
+    const after = await administrator.send({ method: 'GET', path: `${KEYS_PATH}/${name}` });
+    expect(after.text).not.toContain(secret);
+    expect(at(json, 'metadata.resourceVersion')).toBe(at(after.json, 'metadata.resourceVersion'));
+    const { resourceVersion: old, ...rest } = at(before.json, 'metadata') as JsonObject; // an object has it
+    const { resourceVersion: now, ...same } = at(after.json, 'metadata') as JsonObject;
+    expect([same, at(after.json, 'spec')]).toEqual([rest, at(before.json, 'spec')]);
+    expect(now).not.toBe(old);
+  });
+
+  test('of a dry run holds none, and nothing changes', async () => {
+    const { json, status: code } = await rotate(administrator, {}, '?dryRun=All');
+    expect([code, keyOf(json ?? {}), await status(key.text)]).toEqual([201, '', 200]);
+  });
+
+  test.each<[JsonObject, number, string]>([
+    [
+      { overlapSeconds: -1 },
+      422,
+      `overlapSeconds: Invalid value: -1: must be from 0 to ${OVERLAP_SECONDS_MAX} (seconds)`,
+    ],
+    [{ overlapSeconds: OVERLAP_SECONDS_MAX + 1 }, 422, 'must be from 0 to'],
+    [{ overlapSeconds: 'x' }, 400, 'overlapSeconds'],
+    [{ kind: 'OwnedAccessKey' }, 400, 'OwnedAccessKey'],
+    [{ kind: 'OwnedAccessKeyRotation', apiVersion: 'management.platform.sh/v1' }, 201, ''],
+  ])('to %j: %i', async (body, code, text) => {
+    const answer = await rotate(administrator, body);
+    expect([answer.status, answer.text.includes(text)]).toEqual([code, true]);
+  });
+
+  test('warns of a field that is not known', async () => {
+    const answer = await rotate(administrator, { overlap: 60 }, '?fieldValidation=Warn');
+    expect(answer.headers.get('warning')).toContain(String.raw`unknown field \"overlap\"`);
+  });
+
+  test('other methods and other objects have none', async () => {
+    const path = `${KEYS_PATH}/${name}/rotate`;
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
+      expect((await administrator.send({ method, path })).status).toBe(405);
+    expect((await post(administrator, `${KEYS_PATH}/missing/rotate`)).status).toBe(404);
+    expect((await post(administrator, `${KEYS_PATH}/${name}/status`)).status).toBe(405);
+  });
+});
+
+describe('the old secret', () => {
+  test('ends immediately without an overlap, with the tokens issued so far', async () => {
+    const token = await post(key.client, TOKENS_PATH);
+    const secret = await rotated();
+    expect([await status(key.text), await status(secret)]).toEqual([ROTATED, 200]);
+    expect(await isAuthenticated(textOf(token, 'status.token'))).toBe(false);
+  });
+
+  test('works until the overlap ends, then 401', async () => {
+    const secret = await rotated({ overlapSeconds: 3600 });
+    clock.advance(3_599_999);
+    expect([await status(key.text), await status(secret)]).toEqual([200, 200]);
+    clock.advance(1);
+    expect([await status(key.text), await status(secret)]).toEqual([ROTATED, 200]);
+  });
+
+  test('issues tokens until then, which live on like those of the new one', async () => {
+    const before = await post(key.client, TOKENS_PATH);
+    const secret = await rotated({ overlapSeconds: 3600 });
+    const made = [before, await post(key.client, TOKENS_PATH), await post(api.as(secret), TOKENS_PATH)];
+    expect(made.map((answer) => answer.status)).toEqual([201, 201, 201]);
+    clock.advance(3_600_000);
+    for (const answer of made) expect(await isAuthenticated(textOf(answer, 'status.token'))).toBe(true);
+    expect((await post(key.client, TOKENS_PATH)).status).toBe(401);
+  });
+
+  test('ends no later because of another rotation, and earlier when that asks for it', async () => {
+    const second = await rotated({ overlapSeconds: 100 });
+    const third = await rotated({ overlapSeconds: 200 });
+    clock.advance(100_000);
+    expect([await status(key.text), await status(second), await status(third)]).toEqual([
+      expect.any(String),
+      200,
+      200,
+    ]);
+    const fourth = await rotated({ overlapSeconds: 10 });
+    clock.advance(10_000);
+    expect([await status(second), await status(third)]).toEqual([expect.any(String), ROTATED]);
+    const fifth = await rotated();
+    expect([await status(fourth), await status(fifth)]).toEqual([ROTATED, 200]);
+  });
+
+  test('is one of eight at most', async () => {
+    for (let round = 0; round < REPLACED_SECRETS_MAX; round++) await rotated({ overlapSeconds: 60 });
+    const answer = await rotate(administrator, { overlapSeconds: 60 });
+    expect([answer.status, answer.text]).toEqual([
+      422,
+      expect.stringContaining('older secrets of the key still work'),
+    ]);
+    await rotated({ overlapSeconds: 0 });
+  });
+
+  test('is no secret for another key while it works', async () => {
+    await rotated({ overlapSeconds: 60 });
+    const spec = { displayName: 'D', ttl: 0, type: 'User', user: 'u', key: key.text };
+    const answer = await post(administrator, KEYS_PATH, { metadata: { name: `${name}-copy` }, spec });
+    expect([answer.status, answer.text]).toEqual([
+      422,
+      expect.stringContaining('is in use by another object'),
+    ]);
+  });
+
+  test('a change of the key keeps both secrets', async () => {
+    const secret = await rotated({ overlapSeconds: 60 });
+    await administrator.send({
+      method: 'PATCH',
+      path: `${KEYS_PATH}/${name}`,
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { spec: { description: 'x' } },
+    });
+    expect([await status(key.text), await status(secret)]).toEqual([200, 200]);
+  });
+
+  test('the watch that it opened ends with it', async () => {
+    await using before = await key.client.watch(`${KEYS_PATH}?watch=1`);
+    const secret = await rotated({ overlapSeconds: 60 });
+    await using old = await key.client.watch(`${KEYS_PATH}?watch=1`);
+    await using now = await api.as(secret).watch(`${KEYS_PATH}?watch=1`);
+    expect(await before.summary(2)).toEqual([`ADDED ${name}`, `MODIFIED ${name}`]);
+    for (const watch of [old, now]) expect(await watch.summary(1)).toEqual([`ADDED ${name}`]);
+    clock.advance(60_000);
+    for (const watch of [before, old]) expect(await watch.summary(1)).toEqual([]);
+    await rotate(administrator, { overlapSeconds: 60 });
+    expect(await now.summary(1)).toEqual([`MODIFIED ${name}`]);
+  });
+});
+
+async function isAuthenticated(token: string): Promise<boolean> {
+  const path = '/apis/authentication.k8s.io/v1/tokenreviews';
+  const { json } = await post(administrator, path, { spec: { token } });
+  return at(json, 'status.authenticated') === true;
+}
+
+describe('who may rotate', () => {
+  test('the key itself, its user, an administrator; nobody else', async () => {
+    const other = await newKey(`${name}-other`, { user: 'stranger' });
+    expect((await rotate(other.client)).status).toBe(404);
+    const sibling = await newKey(`${name}-sibling`, { user: `user-${count}` });
+    expect((await rotate(sibling.client, { overlapSeconds: 60 })).status).toBe(201);
+    expect((await rotate(key.client)).status).toBe(201);
+  });
+
+  test.each<[string, JsonObject, JsonObject]>([
+    ['reaches further', { scope: { rules: [{}], clusters: [{ cluster: 'a' }] } }, {}],
+    ['outlives it', { ttl: 60 }, {}],
+    ['has a group that it has not', {}, { groups: ['x'] }],
+    ['is managed by the platform', {}, { type: 'Login' }],
+    ['lives from its last use', { ttl: 60 }, { ttl: 60, ttlAfterLastActivity: true }],
+  ])('not a key of the same user that %s', async (_what, own, others) => {
+    const target = { ...others, user: `user-${count}` };
+    name = `${name}-target`;
+    await newKey(name, { ...target, ...(others['ttl'] === undefined ? { ttl: 0 } : {}) });
+    const limited = await newKey(`${name}-limited`, { user: `user-${count}`, ...own });
+    expect((await rotate(limited.client)).status).toBe(403);
+  });
+
+  test('a key with a scope rotates itself where the scope allows that', async () => {
+    const user = `user-${count}`;
+    const rule = (resource: string): JsonObject => ({
+      scope: { rules: [{ resources: [{ group: 'management.platform.sh', resources: [resource] }] }] },
+    });
+    for (const [resource, code] of [
+      ['ownedaccesskeys', 403],
+      ['ownedaccesskeys/rotate', 201],
+    ] as const) {
+      name = `scoped-${count}-${code}`;
+      const scoped = await newKey(name, { user, ...rule(resource) });
+      expect((await rotate(scoped.client)).status).toBe(code);
+    }
+  });
+});
+
+test('the audit log says who rotated, and which secret each request came with', async () => {
+  const secret = await rotated({ overlapSeconds: 60 });
+  await status(key.text);
+  await status(secret);
+  clock.advance(1_000);
+  const idOf = (text: string): string => text.split('_')[1] ?? '';
+  const events = await eventsOf(name);
+  const seen = events.map(({ verb, objectRef, user }) => [
+    verb,
+    objectRef?.subresource,
+    user.extra?.['platform.sh/credential-id']?.[0],
+  ]);
+  expect(seen).toContainEqual(['create', 'rotate', undefined]);
+  expect(seen).toContainEqual(['get', undefined, idOf(key.text)]);
+  expect(seen).toContainEqual(['get', undefined, idOf(secret)]);
+});
+
+async function eventsOf(object: string): Promise<AuditEvent[]> {
+  const read = (): AuditEvent[] =>
+    readFileSync(join(api.dataDir, 'audit.log'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as AuditEvent) // our own lines
+      .filter(({ objectRef }) => objectRef?.name === object);
+  await expect.poll(() => read().length, { interval: 20 }).toBeGreaterThanOrEqual(3);
+  return read();
+}
+
+test('after a restart over the same store the old secret works until its end', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'endpoint-syncer-rotation-'));
+  const clock = new FakeClock(Date.now());
+  try {
+    const config = { store: { driver: 'sqlite' } } as const;
+    const first = await startComposed({ dataDir, clock, config });
+    const made = await first.key('lasting');
+    const answer = await post(first.administrator, `${KEYS_PATH}/lasting/rotate`, { overlapSeconds: 60 });
+    const secret = keyOf(answer.json ?? {});
+    await first[Symbol.asyncDispose]();
+    await using second = await startComposed({ dataDir, clock, config });
+    const get = async (text: string): Promise<number> =>
+      (await second.as(text).send({ method: 'GET', path: KEYS_PATH })).status;
+    expect([await get(made.text), await get(secret)]).toEqual([200, 200]);
+    clock.advance(60_000);
+    expect([await get(made.text), await get(secret)]).toEqual([401, 200]);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
+test('discovery and OpenAPI list it', async () => {
+  const get = async (path: string): Promise<string> =>
+    (await administrator.send({ method: 'GET', path })).text;
+  const list = JSON.parse(await get('/apis/management.platform.sh/v1')) as { resources: JsonObject[] };
+  expect(list.resources).toContainEqual({
+    name: 'ownedaccesskeys/rotate',
+    singularName: '',
+    namespaced: false,
+    kind: 'OwnedAccessKeyRotation',
+    verbs: ['create'],
+  });
+  const document = JSON.parse(await get('/openapi/v3/apis/management.platform.sh/v1')) as JsonObject;
+  const paths = document['paths'] as Record<string, JsonObject>;
+  const operation = paths['/apis/management.platform.sh/v1/ownedaccesskeys/{name}/rotate']?.['post'];
+  expect(JSON.stringify(operation)).toContain(
+    '#/components/schemas/io.k8s.api.management.v1.OwnedAccessKeyRotation',
+  );
+  const schemas = at(document, 'components.schemas') as Record<string, JsonObject>;
+  expect(schemas['io.k8s.api.management.v1.OwnedAccessKeyRotation']).toMatchObject({
+    properties: { overlapSeconds: { type: 'integer', format: 'int64' } },
+    'x-kubernetes-group-version-kind': [{ kind: 'OwnedAccessKeyRotation' }],
+  });
+});
+
+test('a delegator of cluster reviews sees the id of the secret as well', async () => {
+  const delegator = await newKey(`${name}-delegator`, { subject: 'cluster-a', groups: [AUTH_DELEGATORS] });
+  const secret = await rotated({ overlapSeconds: 60 });
+  const { json } = await post(delegator.client, '/apis/authentication.k8s.io/v1/tokenreviews', {
+    spec: { token: secret },
+  });
+  const extra = at(json, 'status.user.extra') as JsonObject; // of a UserInfo
+  expect(extra['platform.sh/credential-id']).toEqual([secret.split('_')[1]]);
+});

@@ -1,0 +1,196 @@
+/** The audit log: its lines, its files, its failures. */
+
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { auditEvent, masked, type RequestRecord } from '../../../src/apiserver/request/audit-event.ts';
+import { userNamed } from '../../../src/apiserver/request/user.ts';
+import { EXTRA } from '../../../src/access-keys/identity.ts';
+import { AuditLog, type AuditLogOptions } from '../../../src/access-keys/serving/audit-log.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'audit-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const RECORD: RequestRecord = {
+  id: '6b2f',
+  url: '/apis/management.platform.sh/v1/ownedaccesskeys/ci?dryRun=All',
+  address: '192.0.2.1',
+  userAgent: 'kubectl/v1.36',
+  receivedMs: Date.UTC(2026, 0, 1),
+  verb: 'patch',
+  path: {
+    group: 'management.platform.sh',
+    version: 'v1',
+    resource: 'ownedaccesskeys',
+    namespace: '',
+    name: 'ci',
+    subresource: 'status',
+  },
+  user: { ...userNamed('ann', ['dev']), extra: { [EXTRA.keyUid]: ['u1'], [EXTRA.scope]: ['{"long":1}'] } },
+  decision: 'allow',
+  reason: 'its own key',
+  writtenName: '',
+};
+
+function auditLog(more: Partial<AuditLogOptions> = {}): AuditLog {
+  return new AuditLog({
+    path: join(folder, 'audit.log'),
+    clock: new FakeClock(),
+    logger: silentLogger,
+    ...more,
+  });
+}
+
+function recordMany(log: AuditLog, count: number): void {
+  for (let n = 0; n < count; n++)
+    log.record(auditEvent({ ...RECORD, id: String(n) }, 200, RECORD.receivedMs));
+}
+
+async function lines(name = 'audit.log'): Promise<Record<string, unknown>[]> {
+  const text = await readFile(join(folder, name), 'utf8');
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>); // our own lines
+}
+
+describe('a line', () => {
+  test('is an event of audit.k8s.io, without the scope', async () => {
+    await using log = auditLog();
+    log.record(auditEvent(RECORD, 200, RECORD.receivedMs + 5));
+    await log.flushed();
+    expect(await lines()).toEqual([
+      {
+        kind: 'Event',
+        apiVersion: 'audit.k8s.io/v1',
+        level: 'Metadata',
+        auditID: '6b2f',
+        stage: 'ResponseComplete',
+        requestURI: RECORD.url,
+        verb: 'patch',
+        user: { username: 'ann', groups: ['dev'], extra: { [EXTRA.keyUid]: ['u1'] } },
+        sourceIPs: ['192.0.2.1'],
+        userAgent: 'kubectl/v1.36',
+        objectRef: {
+          resource: 'ownedaccesskeys',
+          name: 'ci',
+          apiGroup: 'management.platform.sh',
+          apiVersion: 'v1',
+          subresource: 'status',
+        },
+        responseStatus: { metadata: {}, code: 200 },
+        requestReceivedTimestamp: '2026-01-01T00:00:00.000000Z',
+        stageTimestamp: '2026-01-01T00:00:00.005000Z',
+        annotations: {
+          'authorization.k8s.io/decision': 'allow',
+          'authorization.k8s.io/reason': 'its own key',
+        },
+      },
+    ]);
+    expect((await stat(join(folder, 'audit.log'))).mode & 0o777).toBe(0o600);
+  });
+
+  test('of a stranger names nobody, and of no object none', () => {
+    const event = auditEvent({ ...RECORD, user: undefined, path: undefined, decision: '' }, 401, 0);
+    expect(event.user).toEqual({});
+    expect('objectRef' in event || 'annotations' in event).toBe(false);
+  });
+
+  test('of a create has the name that the server gave', () => {
+    const path = RECORD.path && { ...RECORD.path, name: '' };
+    expect(auditEvent({ ...RECORD, path, writtenName: 'ci-x7k2b' }, 201, 0).objectRef?.name).toBe('ci-x7k2b');
+  });
+
+  test('of a long user agent is cut', () => {
+    expect(auditEvent({ ...RECORD, userAgent: 'x'.repeat(9000) }, 200, 0).userAgent).toHaveLength(1024);
+  });
+});
+
+const KEY = 'pak_0123456789ab_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ012345';
+const JWT = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJlLW9mLTY0LWJ5dGVz';
+
+test.each([
+  ['a path', `/apis/g/v1/ownedaccesskeys/${KEY}`, '/apis/g/v1/ownedaccesskeys/[masked]'],
+  ['a query', `/version?x=${JWT}&y=1`, '/version?x=[masked]&y=1'],
+  ['a parameter', '/version?access_token=plain&y=1', '/version?access_token=[masked]&y=1'],
+  ['escapes that hide it', `/x/${KEY.replace('pak_', '%70a%6B%5f')}`, '/x/[masked]'],
+  ['escapes all over', `/x/${Buffer.from(JWT).toString('hex').replaceAll(/../g, '%$&')}`, '/x/[masked]'],
+])('%s with a credential is masked', (_where, text, shown) => {
+  expect(masked(text)).toBe(shown);
+});
+
+test.each([
+  '/apis/apps/v1?labelSelector=a%3Db%2Cc%20in%20%28d%29',
+  '/api/v1/keys/packet',
+  '/%e2%82%ac?limit=5',
+])('what is no credential stays as it was: %s', (text) => {
+  expect(masked(text)).toBe(text);
+});
+
+describe('files', () => {
+  test('are turned over by size, and only so many are kept', async () => {
+    await using log = auditLog({ fileBytesMax: 2000, filesKept: 2 });
+    for (let round = 0; round < 8; round++) {
+      recordMany(log, 2);
+      await log.flushed();
+    }
+    expect((await readdir(folder)).sort()).toEqual(['audit.log', 'audit.log.1', 'audit.log.2']);
+    for (const name of await readdir(folder))
+      expect((await stat(join(folder, name))).size).toBeLessThan(2000);
+  });
+
+  test('are gone on with after a restart', async () => {
+    for (let start = 0; start < 2; start++) {
+      await using log = auditLog();
+      recordMany(log, 3);
+    }
+    expect(await lines()).toHaveLength(6);
+  });
+
+  test('get what is buffered after a moment, and at the end', async () => {
+    const clock = new FakeClock();
+    const log = auditLog({ clock });
+    recordMany(log, 1);
+    expect(await readdir(folder)).toEqual([]);
+    clock.advance(200);
+    await log.flushed();
+    expect(await lines()).toHaveLength(1);
+    recordMany(log, 1);
+    await log[Symbol.asyncDispose]();
+    expect(await lines()).toHaveLength(2);
+    recordMany(log, 1);
+    expect(log.dropped).toBe(1);
+  });
+});
+
+describe('a disk that takes nothing', () => {
+  test('stops nobody: lines are dropped and counted, the log says it once', async () => {
+    const said: string[] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      error: (_fields, message) => said.push(message),
+      info: (_fields, message) => said.push(message),
+    };
+    const path = join(folder, 'missing', 'audit.log');
+    await using log = auditLog({ path, logger });
+    recordMany(log, 3);
+    await log.flushed();
+    recordMany(log, 2);
+    await log.flushed();
+    expect(log.dropped).toBe(5);
+    expect(said).toEqual(['the audit log cannot be written: requests go on without it']);
+  });
+
+  test('or takes it slowly, holds no more than a bound', () => {
+    const log = auditLog({ queueBytesMax: 10_000, path: join(folder, 'missing', 'audit.log') });
+    recordMany(log, 1000);
+    expect(log.dropped).toBeGreaterThan(800);
+    return log[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,387 @@
+/** The whole life of keys and tokens in a process of its own, and then a search for every secret in every byte that it wrote or answered. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { makeAccessKey } from '../../../src/access-keys/credentials/access-key.ts';
+import { readMasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { openLocalAdministrator } from '../../../src/access-keys/bootstrap/local-administrator.ts';
+import { readSigningKey, SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { databaseFile } from '../../../src/apiserver/storage/sqlite/database-file.ts';
+import { SqliteStore } from '../../../src/apiserver/storage/sqlite/sqlite-store.ts';
+import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
+import { KEYS_PATH, TOKENS_PATH } from '../composed.ts';
+import { SecretHunt } from './secret-forms.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
+/** Files whose whole point is to hold a secret. */
+const SECRET_FILES: ReadonlySet<string> = new Set(['master.key', 'ca.key', 'tls.key']);
+const JSON_PATCH = { 'content-type': 'application/json-patch+json' };
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const APPLY = { 'content-type': 'application/apply-patch+yaml' };
+const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'secret-hunt-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Every byte of an API that is run, used and ended. */
+class Witness {
+  readonly hunt = new SecretHunt();
+  readonly dataDir = join(folder, 'data');
+  readonly keyFile = join(folder, 'first.key');
+  readonly #heard: string[] = [];
+  readonly #child;
+  #out = '';
+  #err = '';
+  #ca = '';
+
+  constructor() {
+    mkdirSync(this.dataDir, { mode: 0o700 });
+    const config = join(folder, 'config.yaml');
+    writeFileSync(
+      config,
+      `managementApi: {dataDir: ${this.dataDir}, bindAddress: "127.0.0.1:0", bootstrapKeyFile: ${this.keyFile}}\n`,
+    );
+    const args = [MAIN, 'api', '--config', config, '--log-level', 'debug'];
+    this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child.stdout.on('data', (chunk: Buffer) => (this.#out += chunk.toString('latin1')));
+    this.#child.stderr.on('data', (chunk: Buffer) => (this.#err += chunk.toString('latin1')));
+  }
+
+  async listening(): Promise<void> {
+    const isUp = (): void => {
+      if (!this.#out.includes('certificate-authority: ')) throw new Error(`it does not listen: ${this.#err}`);
+    };
+    await vi.waitFor(isUp, { timeout: 20_000, interval: 10 });
+    this.#ca = readFileSync(join(this.dataDir, 'ca.crt'), 'utf8');
+  }
+
+  as(token: string | undefined): Caller {
+    const url = /^server: (.*)$/m.exec(this.#out)?.[1] ?? '';
+    return new Caller(
+      new RawClient({ url, ca: this.#ca, ...(token === undefined ? {} : { token }) }),
+      this.#heard,
+    );
+  }
+
+  stop(): void {
+    this.#child.kill('SIGTERM');
+  }
+
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null) await once(this.#child, 'exit');
+    return this.#child.exitCode;
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  /** What is found now in files, output and answers. */
+  findings(): string[] {
+    const files = readdirSync(this.dataDir).filter((name) => !SECRET_FILES.has(name));
+    return [
+      ...files.flatMap((name) => this.hunt.findIn(name, readFileSync(join(this.dataDir, name)))),
+      ...this.hunt.findIn('stdout', this.#out),
+      ...this.hunt.findIn('stderr', this.#err),
+      ...this.hunt.findIn('answers', this.#heard.join('\n')),
+    ];
+  }
+
+  get written(): readonly string[] {
+    return readdirSync(this.dataDir).sort();
+  }
+
+  get logged(): string {
+    return this.#err;
+  }
+}
+
+/** Keeps what is answered, but for the answers that have to show a secret. */
+class Caller implements AsyncDisposable {
+  readonly #client: RawClient;
+  readonly #heard: string[];
+
+  constructor(client: RawClient, heard: string[]) {
+    this.#client = client;
+    this.#heard = heard;
+  }
+
+  async ask(
+    method: string,
+    path: string,
+    body?: JsonValue,
+    headers: Record<string, string> = {},
+  ): Promise<number> {
+    const answer = await this.showing(method, path, body, headers);
+    this.#heard.push(`${method} ${answer.status} ${answer.text} ${JSON.stringify([...answer.headers])}`);
+    return answer.status;
+  }
+
+  showing(
+    method: string,
+    path: string,
+    body?: JsonValue,
+    headers: Record<string, string> = {},
+  ): Promise<RawAnswer> {
+    return this.#client.send({ method, path, headers, ...(body === undefined ? {} : { body }) });
+  }
+
+  /** Keeps what a watch says until `enough` is in it. */
+  async watch(path: string, headers: Record<string, string>): Promise<() => Promise<void>> {
+    const watch = await this.#client.watch(path, headers);
+    return async () => {
+      for (;;) {
+        const event = await watch.next();
+        if (!event) break;
+        this.#heard.push(JSON.stringify(event));
+        if (JSON.stringify(event).includes('the-end')) break;
+      }
+      await watch[Symbol.asyncDispose]();
+    };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#client[Symbol.asyncDispose]();
+  }
+}
+
+function textIn(answer: RawAnswer, part: 'spec' | 'status', field: string): string {
+  const value = answer.json?.[part];
+  const text = isJsonObject(value) ? value[field] : undefined;
+  if (typeof text !== 'string') throw new Error(`no ${part}.${field}: ${answer.status}`);
+  return text;
+}
+
+/** Random, and valid base64. */
+function opaque(): string {
+  return randomBytes(30).toString('base64');
+}
+
+const key = (name: string, spec: Record<string, JsonValue> = {}): JsonValue => ({
+  metadata: { name },
+  spec: { displayName: name, ttl: 0, type: 'User', user: 'ann', ...spec },
+});
+
+/** A life: keys made, used, changed, refused, ended; tokens likewise; everything sent that could stick somewhere. */
+async function live(witness: Witness): Promise<void> {
+  const { hunt } = witness;
+  const first = hunt.add('bootstrap key', readFileSync(witness.keyFile, 'utf8').trim());
+  await using admin = witness.as(first);
+  const watches = [
+    await admin.watch(`${KEYS_PATH}?watch=1`, {}),
+    await admin.watch(`${KEYS_PATH}?watch=1`, TABLE),
+  ];
+  const make = async (name: string, spec: Record<string, JsonValue> = {}): Promise<string> => {
+    const text = textIn(await admin.showing('POST', KEYS_PATH, key(name, spec)), 'spec', 'key');
+    hunt.add(`secret of ${name}`, text.slice(17, 60));
+    return hunt.add(`key ${name}`, text);
+  };
+  await write(witness, admin, await make('ci'));
+  const ends = await make('ends', { ttl: 1 });
+  const disabled = await make('disabled', { disabled: true });
+  const supplied = hunt.add('supplied key', randomBytes(24).toString('base64url'));
+  await admin.showing('POST', KEYS_PATH, key('supplied', { key: supplied }));
+  await tokens(witness, admin, await make('maker', { scope: { clusters: [{ cluster: 'a' }] } }));
+  await strangers(witness, [disabled, supplied]);
+  await using ended = witness.as(ends);
+  await expect.poll(() => ended.ask('GET', KEYS_PATH), { timeout: 10_000 }).toBe(401);
+  await admin.ask('DELETE', `${KEYS_PATH}/disabled`);
+  await admin.ask(
+    'POST',
+    KEYS_PATH,
+    key('the-end', { key: hunt.add('last key', randomBytes(24).toString('base64url')) }),
+    TABLE,
+  );
+  for (const finish of watches) await finish();
+}
+
+/** Writes that are right and wrong, with secrets in them. */
+async function write({ hunt }: Witness, admin: Caller, text: string): Promise<void> {
+  const identity = { userId: '1', connectorData: hunt.add('connectorData', opaque()) };
+  const oidcLogin = {
+    idToken: hunt.add('idToken', opaque()),
+    accessToken: hunt.add('accessToken', opaque()),
+    refreshToken: hunt.add('refreshToken', opaque()),
+  };
+  for (const secret of [identity.connectorData, ...Object.values(oidcLogin)]) {
+    hunt.add(`decoded ${secret.slice(0, 4)}`, Buffer.from(secret, 'base64'));
+  }
+  const path = `${KEYS_PATH}/ci`;
+  const spec = { identity, oidcLogin };
+  const apply = {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'OwnedAccessKey',
+    metadata: { name: 'ci' },
+    spec,
+  };
+  await admin.ask('PATCH', path, { spec }, MERGE);
+  await admin.ask('PATCH', path, [{ op: 'replace', path: '/spec/identity', value: identity }], JSON_PATCH);
+  await admin.ask('PATCH', path, [{ op: 'test', path: '/spec/key', value: text }], JSON_PATCH);
+  await admin.ask(
+    'PATCH',
+    path,
+    [{ op: 'add', path: '/spec/ttl', value: { x: oidcLogin.idToken } }],
+    JSON_PATCH,
+  );
+  await admin.ask('PATCH', `${path}?fieldManager=m`, apply, APPLY);
+  await admin.ask(
+    'PATCH',
+    `${path}?fieldManager=other`,
+    { ...apply, spec: { identity: { ...identity, userId: '2' } } },
+    APPLY,
+  );
+  await admin.ask('PATCH', path, { spec: { key: `${text.slice(0, -3)}xyz` } }, MERGE);
+  await admin.ask('PATCH', path, { spec: { identity: { connectorData: [identity.connectorData] } } }, MERGE);
+  await admin.ask('PATCH', path, { spec: { oidcLogin: { idToken: `!${oidcLogin.idToken}` } } }, MERGE);
+  await admin.ask(
+    'PATCH',
+    `${path}?fieldValidation=Strict`,
+    { spec: { ...spec, bogus: oidcLogin.idToken } },
+    MERGE,
+  );
+  await admin.ask(
+    'POST',
+    KEYS_PATH,
+    `{"spec":{"key":"${text}","identity":{"connectorData":"${identity.connectorData}"`,
+  );
+  await admin.ask('POST', KEYS_PATH, `spec: {key: ${text}\n  bad: [${oidcLogin.idToken}`, {
+    'content-type': 'application/yaml',
+  });
+  await admin.ask('POST', KEYS_PATH, key('dup', { key: text, ...spec }));
+  await admin.ask('POST', KEYS_PATH, key('Wrong Name', { ...spec, ttl: -1 }));
+  await admin.ask('POST', `${KEYS_PATH}?dryRun=All`, key('dry', spec));
+  await admin.ask('PUT', path, key('ci', spec));
+  for (const headers of [{}, TABLE, { accept: 'application/yaml' }]) {
+    await admin.ask('GET', path, undefined, headers);
+    await admin.ask('GET', `${KEYS_PATH}?includeObject=Object`, undefined, headers);
+  }
+  await admin.ask('GET', `${path}/status`);
+  await admin.ask('GET', `/version?access_token=${text}`);
+  await admin.ask('GET', `/nowhere/${text}`);
+}
+
+const REVIEWS = '/kubernetes/cluster/a/apis/authentication.k8s.io/v1/tokenreviews';
+
+async function tokens(witness: Witness, admin: Caller, maker: string): Promise<void> {
+  const { hunt } = witness;
+  await using owner = witness.as(maker);
+  const made = await owner.showing('POST', TOKENS_PATH, { spec: { ttl: 600 } });
+  const token = hunt.add('token', textIn(made, 'status', 'token'));
+  hunt.add('signature of the token', token.slice(token.lastIndexOf('.') + 1));
+  const changed = hunt.add('changed token', `${token.slice(0, -6)}AAAAAA`);
+  for (const reviewed of [token, changed, maker, wrongKey(hunt, 'reviewed'), 'eyJhbGciOiJub25lIn0.e30.']) {
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: reviewed } };
+    await admin.ask('POST', REVIEWS, review);
+    await admin.ask('POST', `${REVIEWS}?fieldValidation=Strict`, { ...review, bogus: reviewed });
+  }
+  await owner.ask('POST', TOKENS_PATH, { spec: { ttl: 99_999_999_999 } });
+  await owner.ask('POST', TOKENS_PATH, { spec: { scope: { clusters: [{ cluster: 'other' }] } } });
+  for (const bearer of [token, changed]) {
+    await using caller = witness.as(bearer);
+    await caller.ask('GET', KEYS_PATH);
+    await caller.ask('POST', TOKENS_PATH, { spec: {} });
+  }
+}
+
+function wrongKey(hunt: SecretHunt, name: string): string {
+  return hunt.add(`wrong key ${name}`, makeAccessKey(randomBytes));
+}
+
+/** Who is refused leaves no credential behind either. */
+async function strangers(witness: Witness, keys: readonly string[]): Promise<void> {
+  const { hunt } = witness;
+  const unknown = wrongKey(hunt, 'sent');
+  const typo = hunt.add('typo', `${unknown.slice(0, -1)}${unknown.endsWith('x') ? 'y' : 'x'}`);
+  for (const bearer of [
+    ...keys,
+    unknown,
+    typo,
+    hunt.add('no key at all', opaque().replaceAll(/[+/=]/g, 'x')),
+  ]) {
+    await using caller = witness.as(bearer);
+    await caller.ask('GET', KEYS_PATH);
+    await caller.ask('POST', KEYS_PATH, key('mine', { user: 'ann' }));
+  }
+  await using nobody = witness.as(undefined);
+  for (const authorization of [`Basic ${unknown}`, `Bearer  ${unknown} ${unknown}`, unknown]) {
+    await nobody.ask('GET', KEYS_PATH, undefined, { authorization, 'user-agent': `curl ${unknown}` });
+  }
+  await nobody.ask('GET', '/openid/v1/jwks');
+  await nobody.ask('GET', '/.well-known/openid-configuration');
+}
+
+/** What the process never sent, and never should have: what only it and its key file know. */
+async function addInnerSecrets({ hunt, dataDir }: Witness): Promise<void> {
+  const file = readFileSync(join(dataDir, 'master.key'), 'utf8').trim();
+  hunt.add('master key', Buffer.from(file, 'base64'));
+  for (const name of ['ca.key', 'tls.key']) {
+    const [, body = ''] = /-----\n([^-]+)\n-----/.exec(readFileSync(join(dataDir, name), 'utf8')) ?? [];
+    hunt.add(name, Buffer.from(body, 'base64').subarray(-40)); // the numbers, behind what every key begins with
+  }
+  const master = await readMasterKey(dataDir, randomBytes);
+  if (!master) throw new Error('there is no master key');
+  hunt.add('pepper', master.pepper);
+  hunt.add('key of the local administrator', master.localAdministrator);
+  await using store = await SqliteStore.open({
+    file: databaseFile(dataDir),
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  for (const entry of (await store.list({ resource: SIGNING_KEYS })).entries) {
+    const { kid } = readSigningKey(entry);
+    const { sealedPrivateKey } = entry.value['spec'] as { sealedPrivateKey: string }; // as it is stored
+    const { d } = JSON.parse(master.seal.open(sealedPrivateKey, `signing-key:${kid}`)) as { d: string }; // a private JWK
+    hunt.add(`private key ${kid}`, Buffer.from(d, 'base64url'));
+  }
+}
+
+test('no secret is in anything that the process wrote, logged or answered', { timeout: 60_000 }, async () => {
+  const witness = new Witness();
+  try {
+    await witness.listening();
+    const local = await openLocalAdministrator(witness.dataDir, systemClock);
+    await using machine = witness.as(
+      witness.hunt.add('credential of this machine', local?.credential() ?? ''),
+    );
+    expect(await machine.ask('GET', KEYS_PATH)).toBe(200);
+    await live(witness);
+    // While it runs: what is in the write-ahead log now may be gone when it has ended.
+    expect(witness.findings()).toEqual([]);
+    witness.stop();
+    expect(await witness.ended()).toBe(0);
+  } finally {
+    witness.kill();
+  }
+  await addInnerSecrets(witness);
+  expect(witness.findings()).toEqual([]);
+  // The hunt has seen what it is about.
+  expect(witness.hunt.size).toBeGreaterThan(30);
+  expect(witness.written).toEqual(expect.arrayContaining(['audit.log', 'ca.crt']));
+  expect(witness.logged).toMatch(/"level":"(info|debug)"/);
+});
+
+test('the hunt finds what is there, however it is written', () => {
+  const hunt = new SecretHunt();
+  const secret = hunt.add('s', 'correct-horse-battery-staple-0123456789');
+  const hidden = [
+    secret,
+    Buffer.from(secret).toString('hex'),
+    encodeURIComponent(secret),
+    ...['', 'x', 'xy'].map((before) => Buffer.from(`${before}${secret}tail`).toString('base64')),
+    Buffer.from(`x${secret}`).toString('base64url'),
+    `…${secret.slice(0, 20)}…`,
+  ];
+  for (const text of hidden) expect(hunt.findIn('here', `before ${text} after`)).not.toEqual([]);
+  expect(hunt.findIn('here', 'correct horse, and nothing else')).toEqual([]);
+});

@@ -1,0 +1,276 @@
+/** Signing keys: when they come, sign and go, over several replicas and long sleeps. */
+
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { decodeProtectedHeader, type JSONWebKeySet } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { TerminalError } from '../../../src/base/errors.ts';
+import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
+import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rotation.ts';
+import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { StoreError } from '../../../src/apiserver/storage/types.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { claimsOf, DAY_MS, keyRecord, startGround, verifyWith, type Ground } from './setup.ts';
+
+const HOUR_MS = 60 * 60_000;
+const MAX_TTL = { ttl: 604_800 };
+
+async function kids(ground: Ground): Promise<(string | undefined)[]> {
+  return (await ground.keySet()).keys.map(({ kid }) => kid);
+}
+
+async function kidOfToken(ground: Ground, spec = {}): Promise<string | undefined> {
+  const key = ground.index.set(keyRecord());
+  return decodeProtectedHeader(await ground.token(key.user, spec)).kid;
+}
+
+describe('rotation', () => {
+  test('a key is published for a day before it signs, and until its last token is over', async () => {
+    await using ground = await startGround();
+    const [first] = await kids(ground);
+    await ground.clock.advanceAsync(ROTATION_MS - DAY_MS - HOUR_MS);
+    expect(await kids(ground)).toEqual([first]);
+    await ground.clock.advanceAsync(2 * HOUR_MS);
+    const [, next] = await kids(ground);
+    expect(next).toBeDefined();
+    await ground.clock.advanceAsync(DAY_MS - HOUR_MS - 1);
+    expect(await kidOfToken(ground, MAX_TTL)).toBe(first);
+    await ground.clock.advanceAsync(1);
+    expect(await kidOfToken(ground)).toBe(next);
+    await ground.clock.advanceAsync(MAX_TTL.ttl * 1000 + KEEP_AFTER_MS);
+    expect(await kids(ground)).toEqual([first, next]);
+    await ground.clock.advanceAsync(HOUR_MS);
+    expect(await kids(ground)).toEqual([next]);
+  });
+
+  test('after a long sleep the old key signs until the new one has been published for two hours', async () => {
+    const store = new MemoryStore();
+    const clock = new FakeClock();
+    const before = await startGround({ store, clock });
+    const [first] = await kids(before);
+    await before.tokens.stop();
+    clock.advance(400 * DAY_MS);
+    await using ground = await startGround({ store, clock });
+    const [, next] = await kids(ground);
+    expect(next).toBeDefined();
+    expect(await kidOfToken(ground)).toBe(first);
+    await clock.advanceAsync(2 * HOUR_MS - 1);
+    expect(await kidOfToken(ground)).toBe(first);
+    await clock.advanceAsync(1);
+    expect(await kidOfToken(ground)).toBe(next);
+  });
+
+  test('a longer maximum is known to the keys before a longer token is signed', async () => {
+    const store = new MemoryStore();
+    const clock = new FakeClock();
+    const before = await startGround({ store, clock, ttls: { default: 60, max: 3600 } });
+    const [first] = await kids(before);
+    await before.tokens.stop();
+    clock.advance(ROTATION_MS - HOUR_MS);
+    await using ground = await startGround({ store, clock, ttls: { default: 60, max: 40 * 86_400 } });
+    const key = ground.index.set(keyRecord());
+    const token = await ground.token(key.user, { ttl: 40 * 86_400 });
+    expect(decodeProtectedHeader(token).kid).toBe(first);
+    await clock.advanceAsync(39 * DAY_MS);
+    await expect(verifyWith(await ground.keySet(), token, clock.now())).resolves.toBeDefined();
+  });
+
+  test('replicas that start at once share one key', async () => {
+    const store = new MemoryStore();
+    const clock = new FakeClock();
+    const grounds = await Promise.all([1, 2, 3, 4].map(() => startGround({ store, clock })));
+    const sets = await Promise.all(grounds.map(kids));
+    expect(new Set(sets.flat()).size).toBe(1);
+    for (const ground of grounds) await ground.tokens.stop();
+  });
+});
+
+describe('in the store', () => {
+  test('private keys are sealed, public documents show none of them', async () => {
+    await using ground = await startGround();
+    const { entries } = await ground.store.list({ resource: SIGNING_KEYS });
+    expect(JSON.stringify(entries)).not.toContain('"d"');
+    const { keys } = await ground.keySet();
+    expect(keys.map((key) => Object.keys(key).sort())).toEqual([
+      ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'],
+    ]);
+  });
+
+  test('keys of another master key: the start ends with what to do', async () => {
+    await using ground = await startGround();
+    const seal = new AesSeal(Buffer.alloc(32, 8), randomBytes);
+    const start = startGround({ store: ground.store, clock: ground.clock, seal });
+    await expect(start).rejects.toThrow(TerminalError);
+    await expect(start).rejects.toThrow('put back the master key file');
+  });
+
+  test('a store that does not answer for minutes stops no token, one for longer does', async () => {
+    const store = new MemoryStore();
+    await using ground = await startGround({ store });
+    const key = ground.index.set(keyRecord());
+    store.list = () => Promise.reject(new StoreError('unavailable', 'the store is not to be reached'));
+    await ground.clock.advanceAsync(9 * 60_000);
+    await expect(ground.token(key.user)).resolves.toBeDefined();
+    await ground.clock.advanceAsync(2 * 60_000);
+    await expect(ground.token(key.user)).rejects.toMatchObject({ code: 503 });
+  });
+});
+
+describe('documents', () => {
+  test('discovery leads to the key set; both may be kept for an hour', async () => {
+    await using ground = await startGround({ issuer: 'https://platform.example.com/kubernetes/management/' });
+    const documents = ground.tokens.publicDocuments;
+    expect([...documents.keys()]).toEqual([
+      '/.well-known/openid-configuration',
+      '/openid/v1/jwks',
+      '/kubernetes/management/.well-known/openid-configuration',
+      '/kubernetes/management/openid/v1/jwks',
+    ]);
+    const answer = await documents.get('/.well-known/openid-configuration')?.();
+    expect(answer?.headers).toEqual({
+      'content-type': 'application/json',
+      'cache-control': 'public, max-age=3600',
+    });
+    expect(JSON.parse(answer?.body ?? '')).toEqual({
+      issuer: 'https://platform.example.com/kubernetes/management',
+      jwks_uri: 'https://platform.example.com/kubernetes/management/openid/v1/jwks',
+      response_types_supported: ['id_token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256'],
+    });
+    const keySet = await documents.get('/openid/v1/jwks')?.();
+    expect(keySet?.headers).toEqual({
+      'content-type': 'application/jwk-set+json',
+      'cache-control': 'public, max-age=3600',
+    });
+  });
+});
+
+/** One thing that happens to a few replicas over one store. */
+type Step =
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'sign' | 'restart' | 'sleep'; readonly replica: number; readonly ttl: number };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc
+        .oneof(
+          fc.integer({ min: 1, max: 3 * HOUR_MS }),
+          fc.integer({ min: 1, max: 3 * DAY_MS }),
+          fc.integer({ min: 20 * DAY_MS, max: 45 * DAY_MS }),
+        )
+        .map((ms): Step => ({ do: 'pass', ms })),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('sign' as const),
+        replica: fc.integer({ min: 0, max: 1 }),
+        ttl: fc.integer({ min: 1, max: 604_800 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constantFrom('restart' as const, 'sleep' as const),
+        replica: fc.integer({ min: 0, max: 1 }),
+        ttl: fc.constant(0),
+      }),
+    },
+  ),
+  { minLength: 5, maxLength: 25 },
+);
+
+describe('at every moment of any timeline', () => {
+  test('every token that is not over verifies, also with a copy of the key set that is an hour old', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (timeline) => {
+        const world = await Timeline.start();
+        try {
+          for (const step of timeline) {
+            await world.run(step);
+            expect(await world.strangers()).toEqual([]);
+            await world.takeCopies();
+            expect(await world.strangers()).toEqual([]);
+          }
+        } finally {
+          await world.stop();
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+/** Two replicas, what they signed, and the copies of the key set that verifiers took from them. */
+class Timeline {
+  readonly #store = new MemoryStore();
+  readonly #clock = new FakeClock();
+  readonly #replicas: Ground[] = [];
+  readonly #tokens: string[] = [];
+  #copies: { readonly takenAtMs: number; readonly keySet: JSONWebKeySet }[] = [];
+
+  static async start(): Promise<Timeline> {
+    const timeline = new Timeline();
+    for (const replica of [0, 1]) await timeline.#restart(replica);
+    await timeline.takeCopies();
+    return timeline;
+  }
+
+  async stop(): Promise<void> {
+    for (const replica of this.#replicas) await replica.tokens.stop();
+  }
+
+  async run(step: Step): Promise<void> {
+    switch (step.do) {
+      case 'pass':
+        // Long waits in parts, with somebody looking at each: else nobody has a young copy at their end.
+        await this.#clock.advanceAsync(Math.max(0, step.ms - HOUR_MS));
+        await this.takeCopies();
+        await this.#clock.advanceAsync(Math.min(step.ms, HOUR_MS));
+        break;
+      case 'sleep':
+        await this.#replicas[step.replica]?.tokens.stop();
+        break;
+      case 'restart':
+        await this.#replicas[step.replica]?.tokens.stop();
+        await this.#restart(step.replica);
+        break;
+      case 'sign': {
+        const replica = this.#replicas[step.replica];
+        if (replica) this.#tokens.push(await replica.token(keyRecord().user, { ttl: step.ttl }));
+        break;
+      }
+    }
+  }
+
+  async #restart(replica: number): Promise<void> {
+    const ground = await startGround({ store: this.#store, clock: this.#clock });
+    ground.index.set(keyRecord());
+    this.#replicas[replica] = ground;
+  }
+
+  async takeCopies(): Promise<void> {
+    const takenAtMs = this.#clock.now();
+    for (const replica of this.#replicas) {
+      this.#copies.push({ takenAtMs, keySet: await replica.keySet() });
+    }
+  }
+
+  /** Key ids of tokens that a verifier with a young copy does not know. Rejects when a signature is wrong. */
+  async strangers(): Promise<(string | undefined)[]> {
+    const nowMs = this.#clock.now();
+    this.#copies = this.#copies.filter(({ takenAtMs }) => nowMs - takenAtMs <= HOUR_MS);
+    const alive = this.#tokens.filter((token) => claimsOf(token).exp * 1000 > nowMs);
+    const [last, copy] = [alive.at(-1), this.#copies[0]];
+    if (last && copy) await verifyWith(copy.keySet, last, nowMs);
+    const signers = new Set(alive.map((token) => decodeProtectedHeader(token).kid));
+    return this.#copies.flatMap(({ keySet }) => {
+      const known = new Set(keySet.keys.map(({ kid }) => kid));
+      return [...signers].filter((kid) => !known.has(kid));
+    });
+  }
+}

@@ -1,0 +1,192 @@
+/** Tokens over a memory store, with a clock that the test moves and keys that the test makes up. */
+
+import { randomBytes } from 'node:crypto';
+import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
+import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { DefinitionTable, type Caller } from '../../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
+import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
+import { AUTHENTICATED, EXTRA, TOKEN_AUDIENCE } from '../../../src/access-keys/identity.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope-types.ts';
+import {
+  createTokens,
+  type Tokens,
+  type TokensOptions,
+} from '../../../src/access-keys/tokens/create-tokens.ts';
+import { TOKEN_TYPE } from '../../../src/access-keys/tokens/token.ts';
+import { KEY_SET_PATH } from '../../../src/access-keys/tokens/token-documents.ts';
+import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from '../../../src/access-keys/tokens/token-types.ts';
+import type { KeyIndex, KeyRecord, Scope, Seal } from '../../../src/access-keys/types.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+export const ISSUER = 'https://platform.example.com';
+export const DAY_MS = 24 * 60 * 60_000;
+
+/** The same seal every time it is asked for: what a restart with the same file is. */
+export function testSeal(): Seal {
+  return new AesSeal(Buffer.alloc(32, 7), randomBytes);
+}
+
+export function tokenTypes(): TypeTable {
+  return new TypeTable([META_TYPES, SCOPE_TYPES, TOKEN_TYPES], {
+    ...SCOPE_DESCRIPTIONS,
+    ...TOKEN_DESCRIPTIONS,
+  });
+}
+
+export function keyRecord(overrides: Partial<KeyRecord> & { expiresAtMs?: number } = {}): TestKey {
+  const { scope } = overrides;
+  const { uid = 'uid-1', name = 'key-1', tokenGeneration = 1, expiresAtMs } = overrides;
+  const user: UserInfo = {
+    name: 'alice',
+    uid: '',
+    groups: ['platform:team:blue', AUTHENTICATED],
+    extra: {
+      [EXTRA.keyUid]: [uid],
+      [EXTRA.keyName]: [name],
+      [EXTRA.generation]: [String(tokenGeneration)],
+      ...(scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] }),
+    },
+  };
+  return {
+    name,
+    uid,
+    scope,
+    tokenGeneration,
+    isDisabled: overrides.isDisabled ?? false,
+    isDeleted: overrides.isDeleted ?? false,
+    expiresAtMs,
+    user,
+  };
+}
+
+export interface TestKey extends KeyRecord {
+  readonly expiresAtMs: number | undefined;
+}
+
+/** Keys by uid, changed at will. */
+export class TestIndex implements KeyIndex {
+  readonly keys = new Map<string, TestKey>();
+  /** What `catchUp` brings to light. */
+  readonly arriving: TestKey[] = [];
+
+  set(key: TestKey): TestKey {
+    this.keys.set(key.uid, key);
+    return key;
+  }
+
+  byUid(uid: string): TestKey | undefined {
+    return this.keys.get(uid);
+  }
+
+  expiresAtMs(record: KeyRecord): number | undefined {
+    return this.keys.get(record.uid)?.expiresAtMs;
+  }
+
+  catchUp(): Promise<void> {
+    for (const key of this.arriving.splice(0)) this.set(key);
+    return Promise.resolve();
+  }
+}
+
+export interface Ground extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly store: MemoryStore;
+  readonly index: TestIndex;
+  readonly tokens: Tokens;
+  readonly table: DefinitionTable;
+  /** POST without HTTP. `warnings` gets what the client would. */
+  create(user: UserInfo, spec: JsonObject, options?: CreateOptions): Promise<JsonObject>;
+  /** The token of a create that must succeed. */
+  token(user: UserInfo, spec?: JsonObject): Promise<string>;
+  keySet(): Promise<JSONWebKeySet>;
+}
+
+export interface CreateOptions {
+  readonly metadata?: JsonObject;
+  readonly isDryRun?: boolean;
+  readonly warnings?: string[];
+}
+
+export async function startGround(options: Partial<TokensOptions> = {}): Promise<Ground> {
+  const clock = (options.clock as FakeClock | undefined) ?? new FakeClock();
+  const store = (options.store as MemoryStore | undefined) ?? new MemoryStore();
+  const index = new TestIndex();
+  const tokens = createTokens({
+    store,
+    seal: testSeal(),
+    index,
+    clock,
+    random: Math.random,
+    logger: silentLogger,
+    types: tokenTypes(),
+    issuer: ISSUER,
+    ttls: { default: 86_400, max: 604_800 },
+    ...options,
+  });
+  await tokens.start();
+  const create = async (user: UserInfo, spec: JsonObject, how: CreateOptions = {}): Promise<JsonObject> => {
+    const { metadata = {}, isDryRun = false, warnings = [] } = how;
+    const caller: Caller = { user, prefix: '', isDryRun, warn: (text) => void warnings.push(text) };
+    const answer = await tokens.definition.respond?.({ metadata, spec, status: {} }, caller);
+    if (answer === undefined) throw new Error('the kind does not answer');
+    return answer;
+  };
+  return {
+    clock,
+    store,
+    index,
+    tokens,
+    table: new DefinitionTable([tokens.definition]),
+    create,
+    token: async (user, spec = {}) => tokenOf(await create(user, spec)),
+    keySet: async () => {
+      const answer = await tokens.publicDocuments.get(KEY_SET_PATH)?.();
+      return JSON.parse(answer?.body ?? '{}') as JSONWebKeySet;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await tokens.stop();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function tokenOf(object: JsonObject): string {
+  const { token } = object['status'] as { token?: string }; // an answer of the kind
+  if (token === undefined) throw new Error('the answer has no token');
+  return token;
+}
+
+export interface TokenClaims extends JWTPayload {
+  readonly iat: number;
+  readonly exp: number;
+  readonly groups: string[];
+  readonly 'platform.sh': {
+    readonly uid: string;
+    readonly name: string;
+    readonly kind: string;
+    readonly gen: number;
+    readonly scope?: Scope;
+    readonly scopeText?: string;
+  };
+}
+
+export function claimsOf(token: string): TokenClaims {
+  return decodeJwt<TokenClaims>(token) as TokenClaims; // every claim is there
+}
+
+/** As a stock verifier does it, which knows nothing but the key set. */
+export async function verifyWith(keySet: JSONWebKeySet, token: string, nowMs: number): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(token, createLocalJWKSet(keySet), {
+    issuer: ISSUER,
+    audience: TOKEN_AUDIENCE,
+    typ: TOKEN_TYPE,
+    algorithms: ['ES256'],
+    currentDate: new Date(nowMs),
+  });
+  return payload;
+}

@@ -1,0 +1,36 @@
+/** Lists that a client asks for and does not read. */
+
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { expect, test, vi } from 'vitest';
+import { accessKeyTable } from '../access-key-kind.ts';
+import { startMachinery } from '../machinery.ts';
+
+const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
+const MIB = 1024 * 1024;
+
+test('are refused beyond a bound, to the user who does not read; and served again when they are gone', async () => {
+  await using machinery = await startMachinery({
+    table: accessKeyTable(),
+    answersUnreadBytesMax: 40 * MIB,
+    authenticate: ({ authorization }) => ({ name: authorization ?? '', uid: '', groups: [], extra: {} }),
+  });
+  const { client, server } = machinery;
+  for (let n = 0; n < 6; n++) {
+    const body = { metadata: { name: `k${n}` }, spec: { displayName: 'x'.repeat(2 * MIB) } };
+    expect((await client.send({ method: 'POST', path: KEYS, body })).status).toBe(201);
+  }
+  const list = async (user: string): Promise<number> =>
+    (await client.send({ method: 'GET', path: KEYS, headers: { authorization: user } })).status;
+  const [host, port] = server.address.split(':');
+  const lazy = Array.from({ length: 3 }, () => connect({ host: host ?? '', port: Number(port) }));
+  for (const socket of lazy) {
+    socket.write(`GET ${KEYS} HTTP/1.1\r\nhost: x\r\nauthorization: lazy\r\n\r\n`);
+    await once(socket, 'readable');
+  }
+  expect([await list('lazy'), await list('other')]).toEqual([429, 200]);
+  const small = { method: 'GET', path: '/version', headers: { authorization: 'lazy' } };
+  expect((await client.send(small)).status).toBe(200);
+  for (const socket of lazy) socket.destroy();
+  await vi.waitFor(async () => expect(await list('lazy')).toBe(200));
+});

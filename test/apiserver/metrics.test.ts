@@ -1,0 +1,72 @@
+/** Every series of an API server exists from the start, under the names of a kube-apiserver, and counts what is served. */
+
+import { expect, test } from 'vitest';
+import { apiServerSeries } from '../../src/apiserver/metrics.ts';
+import { MeasuredStore } from '../../src/apiserver/storage/measured-store.ts';
+import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { SeriesRegistry } from '../../src/base/metrics/series.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { accessKeyTable } from './access-key-kind.ts';
+import { startMachinery } from './machinery.ts';
+
+const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
+const RESOURCE = 'group="management.platform.sh",version="v1",resource="ownedaccesskeys",subresource=""';
+
+function labels(verb: string, scope: string, code?: number): string {
+  const last = code === undefined ? '' : `,code="${code}"`;
+  return `{verb="${verb}",${RESOURCE},scope="${scope}",dry_run="",component="apiserver"${last}}`;
+}
+
+async function valuesOf(registry: SeriesRegistry): Promise<Map<string, number>> {
+  const lines = (await registry.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [
+      line.slice(0, line.lastIndexOf(' ')),
+      Number(line.slice(line.lastIndexOf(' ') + 1)),
+    ]),
+  );
+}
+
+test('the series of a kind are at zero before its first request', async () => {
+  const registry = new SeriesRegistry();
+  apiServerSeries(registry, accessKeyTable());
+  const values = await valuesOf(registry);
+  expect([
+    values.get(`apiserver_request_total${labels('GET', 'resource', 200)}`),
+    values.get(`apiserver_request_total${labels('POST', 'cluster', 201)}`),
+    values.get(`apiserver_request_duration_seconds_count${labels('LIST', 'cluster')}`),
+    values.get('apiserver_current_inflight_requests{request_kind="mutating"}'),
+    values.get('apiserver_current_inflight_requests{request_kind="readOnly"}'),
+    values.get('authentication_attempts{result="failure"}'),
+  ]).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
+test('requests are counted by verb, resource and status, and a path that is not served gives no label', async () => {
+  const registry = new SeriesRegistry();
+  const table = accessKeyTable();
+  await using machinery = await startMachinery({ table, metrics: apiServerSeries(registry, table) });
+  const { client } = machinery;
+  await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
+  await client.send({ method: 'GET', path: `${KEYS}/k` });
+  await client.send({ method: 'GET', path: `${KEYS}/missing` });
+  await client.send({ method: 'GET', path: '/apis/a.example/v1/secrets-of-a-client' });
+  const values = await valuesOf(registry);
+  expect([
+    values.get(`apiserver_request_total${labels('POST', 'cluster', 201)}`),
+    values.get(`apiserver_request_total${labels('GET', 'resource', 200)}`),
+    values.get(`apiserver_request_total${labels('GET', 'resource', 404)}`),
+    values.get(`apiserver_request_duration_seconds_count${labels('GET', 'resource')}`),
+    values.get('authentication_attempts{result="success"}'),
+    values.get('apiserver_current_inflight_requests{request_kind="readOnly"}'),
+  ]).toEqual([1, 1, 1, 2, 4, 0]);
+  expect(await registry.text()).not.toContain('secrets-of-a-client');
+});
+
+test('the store reports how long its requests take', async () => {
+  const registry = new SeriesRegistry();
+  await using store = new MeasuredStore(new MemoryStore(), new FakeClock(), registry);
+  const name = 'endpoint_syncer_store_request_duration_seconds_count{operation="get"}';
+  expect((await valuesOf(registry)).get(name)).toBe(0);
+  await store.get({ resource: 'r', namespace: '', name: 'n' });
+  expect((await valuesOf(registry)).get(name)).toBe(1);
+});

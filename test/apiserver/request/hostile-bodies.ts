@@ -1,0 +1,335 @@
+/** Request bodies that cost far more to process than to send, each as large as the server accepts. */
+
+import { BODY_BYTES_MAX, JSON_TOKENS_MAX } from '../../../src/apiserver/limits.ts';
+
+export type MediaType = 'json' | 'yaml' | 'json-patch' | 'strategic-patch' | 'protobuf';
+
+export interface HostileBody {
+  readonly name: string;
+  readonly media: MediaType;
+  readonly bytes: Buffer;
+}
+
+/** Leaves space for the rest of the object. */
+const BYTES = BODY_BYTES_MAX - 4096;
+
+/** `part(0)`, `part(1)`, … joined by `separator`, as many as fit into `bytes`. */
+function repeated(bytes: number, separator: string, part: (index: number) => string): string {
+  const parts: string[] = [];
+  let length = 0;
+  for (let index = 0; ; index++) {
+    const text = part(index);
+    length += text.length + separator.length;
+    if (length > bytes) return parts.join(separator);
+    parts.push(text);
+  }
+}
+
+const key = (index: number): string => index.toString(36);
+
+/** Parts of `metadata`, as JSON text. */
+const METADATA: Readonly<Record<string, (bytes: number) => string>> = {
+  'annotations with valid keys': (bytes) =>
+    `"annotations":{${repeated(bytes, ',', (n) => `"${key(n)}":""`)}}`,
+  'annotations with invalid keys': (bytes) =>
+    `"annotations":{${repeated(bytes, ',', (n) => `"-${key(n)}":""`)}}`,
+  'labels with valid keys': (bytes) => `"labels":{${repeated(bytes, ',', (n) => `"${key(n)}":""`)}}`,
+  'labels with invalid keys and values': (bytes) =>
+    `"labels":{${repeated(bytes, ',', (n) => `"-${key(n)}":"-"`)}}`,
+  'labels with long prefixes': (bytes) =>
+    `"labels":{${repeated(bytes, ',', (n) => `"${'a-'.repeat(120)}${key(n)}/b":"${'a.'.repeat(30)}"`)}}`,
+  'valid finalizers': (bytes) => `"finalizers":[${repeated(bytes, ',', (n) => `"a/${key(n)}"`)}]`,
+  'finalizers without a prefix': (bytes) => `"finalizers":[${repeated(bytes, ',', (n) => `"${key(n)}"`)}]`,
+  'invalid finalizers': (bytes) => `"finalizers":[${repeated(bytes, ',', () => '"-"')}]`,
+  'owner references with distinct uids': (bytes) =>
+    `"ownerReferences":[${repeated(bytes, ',', (n) => `{"uid":"${key(n)}","apiVersion":"v1","kind":"a","name":"b"}`)}]`,
+  'owner references without fields': (bytes) => `"ownerReferences":[${repeated(bytes, ',', () => '{}')}]`,
+  'owner references that are all the controller': (bytes) =>
+    `"ownerReferences":[${repeated(bytes, ',', (n) => `{"uid":"${key(n)}","controller":true}`)}]`,
+  'field managers': (bytes) =>
+    `"managedFields":[${repeated(bytes, ',', (n) => fieldManager(key(n), `"f:metadata":{"f:labels":{"f:${key(n)}":{}}}`))}]`,
+  'field managers that apply': (bytes) =>
+    `"managedFields":[${repeated(bytes, ',', (n) => fieldManager(key(n), `"f:metadata":{"f:labels":{"f:${key(n)}":{}}}`, 'Apply'))}]`,
+  'one field manager of very many fields': (bytes) =>
+    `"managedFields":[${fieldManager('a', `"f:metadata":{"f:labels":{${repeated(bytes - 200, ',', (n) => `"f:${key(n)}":{}`)}}}`)}]`,
+  'one field manager of very many list items': (bytes) =>
+    `"managedFields":[${fieldManager('a', `"f:subsets":{${repeated(bytes - 200, ',', (n) => `"k:{\\"a\\":${n}}":{}`)}}`)}]`,
+};
+
+function fieldManager(name: string, fields: string, operation = 'Update'): string {
+  return `{"manager":"${name}","operation":"${operation}","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{${fields}}}`;
+}
+
+/** As much of it as the limit of tokens lets through. */
+function mostAccepted(text: (bytes: number) => string): string {
+  const all = text(BYTES);
+  const tokens = all.match(/[[{,:]/g)?.length ?? 0;
+  if (tokens < JSON_TOKENS_MAX) return all;
+  // An even number: some texts halve it.
+  return text(2 * Math.floor((BYTES * 0.45 * JSON_TOKENS_MAX) / tokens));
+}
+
+/** Members of the object itself, as JSON text. */
+const MEMBERS: Readonly<Record<string, (bytes: number) => string>> = {
+  'distinct unknown keys': (bytes) => repeated(bytes, ',', (n) => `"${key(n)}":0`),
+  'one key again and again': (bytes) => repeated(bytes, ',', () => '"a":0'),
+  'empty lists in a list': (bytes) => `"a":[${repeated(bytes, ',', () => '[]')}]`,
+  'empty objects in a list': (bytes) => `"a":[${repeated(bytes, ',', () => '{}')}]`,
+  'nested lists': (bytes) => `"a":${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`,
+  'a list of numbers': (bytes) => `"a":[${repeated(bytes, ',', () => '1')}]`,
+  'one number of very many digits': (bytes) => `"a":${'9'.repeat(bytes)}`,
+  'one string of escapes': (bytes) => `"a":"${'\\u0041'.repeat(Math.floor(bytes / 6))}"`,
+  'one string of escaped quotes': (bytes) => `"a":"${'\\"'.repeat(bytes / 2 - 4)}"`,
+  'one string of backslashes': (bytes) => `"a":"${'\\\\'.repeat(bytes / 2 - 4)}"`,
+  'a long key above distinct keys': (bytes) =>
+    `"${'k'.repeat(bytes / 2)}":{${repeated(bytes / 2, ',', (n) => `"${key(n)}":0,"${key(n)}":0`)}}`,
+  'very many data entries': (bytes) => `"data":{${repeated(bytes, ',', (n) => `"${key(n)}":""`)}}`,
+  'very many invalid data entries': (bytes) => `"data":{${repeated(bytes, ',', (n) => `"..${key(n)}":""`)}}`,
+  'base64 that ends wrong': (bytes) => `"binaryData":{"a":"${'A'.repeat(bytes - 8)}-"}`,
+  'base64 in very many lines': (bytes) => `"binaryData":{"a":"${'A\\n'.repeat(bytes / 3 - 8)}"}`,
+  'a body that is cut short': (bytes) => `"a":[${repeated(bytes, ',', () => '1')}`,
+  'a body that is wrong at its end': (bytes) => `"a":[${repeated(bytes, ',', () => '1')},,]`,
+};
+
+/** Members of Endpoints, as JSON text. */
+const ENDPOINTS: Readonly<Record<string, (bytes: number) => string>> = {
+  'empty subsets': (bytes) => `"subsets":[${repeated(bytes, ',', () => '{}')}]`,
+  'empty addresses': (bytes) => `"subsets":[{"addresses":[${repeated(bytes, ',', () => '{}')}]}]`,
+  'distinct addresses': (bytes) =>
+    `"subsets":[{"addresses":[${repeated(bytes, ',', (n) => `{"ip":"10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}"}`)}],"ports":[{"port":80}]}]`,
+  'ports of one name': (bytes) =>
+    `"subsets":[{"ports":[${repeated(bytes, ',', () => '{"port":1,"name":"a"}')}]}]`,
+};
+
+/** Members of an OwnedAccessKey, as JSON text. */
+const KEYS: Readonly<Record<string, (bytes: number) => string>> = {
+  'very many groups': (bytes) => `"spec":{"groups":[${repeated(bytes, ',', (n) => `"${key(n)}"`)}]}`,
+  'very many scope rules': (bytes) => `"spec":{"scope":{"rules":[${repeated(bytes, ',', () => '{}')}]}}`,
+  'very many wildcard resources': (bytes) =>
+    `"spec":{"scope":{"rules":[{"resources":[{"resources":[${repeated(bytes, ',', (n) => `"${key(n)}/*","*/${key(n)}"`)}]}]}]}}`,
+  'very many scoped projects': (bytes) =>
+    `"spec":{"scope":{"projects":[${repeated(bytes, ',', (n) => `{"project":"${key(n)}"}`)}]}}`,
+};
+
+const DOCUMENTS: Readonly<Record<string, string>> = {
+  configmaps: '"apiVersion":"v1","kind":"ConfigMap"',
+  endpoints: '"apiVersion":"v1","kind":"Endpoints"',
+  ownedaccesskeys: '"apiVersion":"management.platform.sh/v1","kind":"OwnedAccessKey"',
+};
+
+export type Resource = 'configmaps' | 'endpoints' | 'ownedaccesskeys';
+
+/** Objects of a kind whose members cost much, as JSON: a create, an update, an apply and a merge patch take them. */
+export function hostileObjects(resource: Resource, name: string, isAccepted: boolean): HostileBody[] {
+  const own = resource === 'endpoints' ? ENDPOINTS : resource === 'ownedaccesskeys' ? KEYS : MEMBERS;
+  const spec =
+    resource === 'ownedaccesskeys' ? ',"spec":{"displayName":"a","ttl":0,"type":"User","user":"a"}' : '';
+  const sized = (text: (bytes: number) => string): string => (isAccepted ? mostAccepted(text) : text(BYTES));
+  const metadata = Object.entries(resource === 'configmaps' ? METADATA : {}).map(([what, text]) => ({
+    what,
+    text: `"metadata":{"name":"${name}",${sized(text)}}${spec}`,
+  }));
+  const members = Object.entries(own).map(([what, text]) => ({
+    what,
+    text: `"metadata":{"name":"${name}"},${sized(text)}`,
+  }));
+  return [...metadata, ...members].map(({ what, text }) => ({
+    name: what,
+    media: 'json' as const,
+    bytes: Buffer.from(`{${DOCUMENTS[resource] ?? ''},${text}}`),
+  }));
+}
+
+/** Operations against an object with a list and a map of many members. */
+const OPERATIONS: Readonly<Record<string, (count: number) => string>> = {
+  'tests of the whole object': () => '{"op":"test","path":"","value":{}}',
+  'tests of a large map': () => '{"op":"test","path":"/data","value":{}}',
+  'additions at the head of a list': () => '{"op":"add","path":"/metadata/finalizers/0","value":"a/b"}',
+  'additions at the end of a list': (n) =>
+    `{"op":"add","path":"/metadata/finalizers/-","value":"a/${key(n)}"}`,
+  'removals at the head of a list': () => '{"op":"remove","path":"/metadata/finalizers/0"}',
+  'moves inside a list': () =>
+    '{"op":"move","from":"/metadata/finalizers/0","path":"/metadata/finalizers/-"}',
+  'copies of a large map': (n) => `{"op":"copy","from":"/data","path":"/x${n}"}`,
+  'replacements of the whole object': () => '{"op":"replace","path":"","value":{"metadata":{"name":"a"}}}',
+  'distinct annotations': (n) => `{"op":"add","path":"/metadata/annotations/${key(n)}","value":""}`,
+  'operations with unknown members': (n) => `{"op":"test","path":"","${key(n)}":0}`,
+};
+
+export function hostileJsonPatches(): HostileBody[] {
+  const patches = Object.entries(OPERATIONS).flatMap(([what, operation]) => [
+    { name: `9999 ${what}`, text: `[${Array.from({ length: 9999 }, (_, n) => operation(n)).join(',')}]` },
+    { name: `3 MiB of ${what}`, text: `[${repeated(BYTES, ',', operation)}]` },
+  ]);
+  const path = '/a'.repeat(BYTES / 2 - 64);
+  const long = { name: 'one very long path', text: `[{"op":"test","path":"${path}","value":0}]` };
+  const lists = Array.from({ length: 30_000 }, () => '[]').join(',');
+  const wide = { name: 'a large value', text: `[{"op":"test","path":"/data","value":[${lists}]}]` };
+  return [...patches, long, wide].map(({ name, text }) => ({
+    name,
+    media: 'json-patch',
+    bytes: Buffer.from(text),
+  }));
+}
+
+export function hostileStrategicPatches(): HostileBody[] {
+  const text: Readonly<Record<string, string>> = {
+    'list items with distinct merge keys': `{"metadata":{"ownerReferences":[${repeated(BYTES, ',', (n) => `{"uid":"${key(n)}"}`)}]}}`,
+    'an order of very many items': `{"metadata":{"$setElementOrder/finalizers":[${repeated(BYTES, ',', (n) => `"a/${key(n)}"`)}]}}`,
+    'list items in the opposite order': `{"metadata":{"finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(n)}"`)}],"$setElementOrder/finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(90_000 - n)}"`)}]}}`,
+    'removals of very many items': `{"metadata":{"$deleteFromPrimitiveList/finalizers":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
+    'very many keys to retain': `{"data":{"$retainKeys":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
+    'very many removals of members': `{"data":{${repeated(BYTES, ',', (n) => `"${key(n)}":null`)}}}`,
+  };
+  return Object.entries(text).map(([name, body]) => ({
+    name,
+    media: 'strategic-patch',
+    bytes: Buffer.from(body),
+  }));
+}
+
+const YAML_HEAD = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n';
+
+const yamlTexts = (bytes: number): Readonly<Record<string, string>> => ({
+  tags: '!a '.repeat(80_000),
+  'tags with values': repeated(bytes, '\n', () => '- !a b'),
+  'tag directives': `${repeated(bytes / 2, '\n', (n) => `%TAG !${key(n)}! a`)}\n---\n${repeated(bytes / 2, '\n', () => '- !0!a b')}`,
+  'anchors on one node': '&a '.repeat(80_000),
+  anchors: repeated(bytes, '\n', (n) => `- &${key(n)} a`),
+  aliases: `- &a b\n${repeated(bytes, '\n', () => '- *a')}`,
+  'aliases of distinct anchors': repeated(bytes, '\n', (n) => `- &${key(n)} a\n- *${key(n)}`),
+  'aliases of lists of aliases': Array.from(
+    { length: 20 },
+    (_, n) => `a${n}: &a${n} [${`*a${n - 1},`.repeat(n === 0 ? 0 : 9)}]`,
+  ).join('\n'),
+  'unresolved aliases': repeated(bytes, '\n', (n) => `- *${key(n)}`),
+  'opening brackets': '['.repeat(bytes),
+  'closing brackets': ']'.repeat(bytes),
+  'closing brackets in lines': ']\n'.repeat(bytes / 2),
+  'closing braces after a map': `a: {}${'}'.repeat(bytes)}`,
+  'brackets in turn': '[]'.repeat(bytes / 2),
+  'braces in turn': '{} '.repeat(bytes / 3),
+  'flow lists in a flow list': `[${'[],'.repeat(bytes / 3)}]`,
+  'flow maps in a flow list': `[${'{},'.repeat(bytes / 3)}]`,
+  'flow keys': `{${repeated(bytes, ',', (n) => key(n))}}`,
+  commas: ','.repeat(bytes),
+  'commas in a flow list': `[${','.repeat(bytes - 2)}]`,
+  'colons in a flow map': `{${': ,'.repeat(bytes / 3)}}`,
+  'double-quoted strings in a row': '"" '.repeat(bytes / 3),
+  'single-quoted strings in a row': "'' ".repeat(bytes / 3),
+  'a string of escapes': `"${'\\x'.repeat(bytes / 2 - 4)}"`,
+  'a string of lines': `"${'\n'.repeat(bytes - 4)}"`,
+  'an open string': `"${'a\n'.repeat(bytes / 2)}`,
+  'a plain list': '- a\n'.repeat(bytes / 4),
+  'an empty list': '-\n'.repeat(bytes / 2),
+  'nested lists in a line': '- '.repeat(bytes / 2),
+  'explicit keys': '? '.repeat(bytes / 2),
+  'explicit keys in lines': '? a\n'.repeat(bytes / 4),
+  'values without keys': ': '.repeat(bytes / 2),
+  'values without keys in lines': ':\n'.repeat(bytes / 2),
+  'distinct keys': repeated(bytes, '\n', (n) => `${key(n)}:`),
+  'one key again and again': 'a:\n'.repeat(bytes / 3),
+  'merge keys': `a: &a {b: c}\nd:\n${repeated(bytes, '\n', () => '  <<: *a')}`,
+  'merged lists': `a: &a {b: c}\nd:\n  <<: [${'*a,'.repeat(bytes / 4)}]`,
+  documents: '---\n'.repeat(bytes / 4),
+  'documents with ends': '---\n...\n'.repeat(bytes / 8),
+  directives: '%A b\n'.repeat(bytes / 5),
+  comments: '#\n'.repeat(bytes / 2),
+  'comments after items': '- a #\n'.repeat(bytes / 6),
+  'block scalars': '- |\n a\n'.repeat(bytes / 7),
+  'a long block scalar': `|\n${' a\n'.repeat(bytes / 3)}`,
+  'a folded scalar': `>\n${' a\n\n'.repeat(bytes / 4)}`,
+  'a plain scalar of lines': 'a\n'.repeat(bytes / 2),
+  'a plain scalar of blank lines': `a${'\n'.repeat(bytes - 2)}b`,
+  'indented more and more': Array.from({ length: 1000 }, (_, n) => `${' '.repeat(n)}a:`)
+    .join('\n')
+    .slice(0, bytes),
+  tabs: '\t'.repeat(bytes),
+  'carriage returns': '\r'.repeat(bytes),
+  spaces: ' '.repeat(bytes),
+  'at signs': '@ '.repeat(bytes / 2),
+  'percent signs': '%\n'.repeat(bytes / 2),
+  'numbers with underscores': repeated(bytes, '\n', () => '- 1_1'),
+  'sexagesimal numbers': `- ${'1:'.repeat(bytes / 2 - 4)}1`,
+  'one long number': `- ${'1'.repeat(bytes - 4)}`,
+  'one long key': `${'a'.repeat(bytes - 4)}: b`,
+  'JSON with a comma at the end': `{${repeated(bytes, ',', (n) => `"${key(n)}":0`)},}`,
+});
+
+/** Text that is, or is nearly, YAML: at the root, and as a member of an object. */
+export function hostileYaml(bytes: number): HostileBody[] {
+  const texts = yamlTexts(bytes);
+  const roots = Object.entries(texts).map(([name, text]) => ({ name, text }));
+  const members = ['tags', 'anchors', 'aliases', 'a plain list', 'distinct keys', 'flow keys'].map(
+    (name) => ({
+      name: `${name} below a member`,
+      text: `${YAML_HEAD}data:\n${(texts[name] ?? '').slice(0, bytes).replaceAll(/^/gm, ' ')}`,
+    }),
+  );
+  return [...roots, ...members].map(({ name, text }) => ({ name, media: 'yaml', bytes: Buffer.from(text) }));
+}
+
+/** A `runtime.Unknown` around the bytes of a ConfigMap. */
+function envelope(kind: string, apiVersion: string, raw: Buffer): Buffer {
+  const type = Buffer.concat([chunk(1, Buffer.from(apiVersion)), chunk(2, Buffer.from(kind))]);
+  return Buffer.concat([Buffer.from('k8s\0'), chunk(1, type), chunk(2, raw)]);
+}
+
+function chunk(number: number, bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest = Math.floor(rest / 128)) {
+    if (rest < 128) return Buffer.from([...bytes, rest]);
+    bytes.push((rest % 128) | 128);
+  }
+}
+
+function many(bytes: number, part: Buffer): Buffer {
+  return Buffer.concat(Array.from({ length: Math.floor(bytes / part.length) }, () => part));
+}
+
+export function hostileProtobuf(): HostileBody[] {
+  const empty = Buffer.from([0x0a, 0x00]);
+  const owners = chunk(1, chunk(13, many(15_000, empty)));
+  const raw: Readonly<Record<string, Buffer>> = {
+    'empty metadata': many(BYTES, empty),
+    'unknown numbers': many(BYTES, Buffer.from([0x78, 0x01])),
+    'metadata of very many empty fields': chunk(1, many(BYTES, empty)),
+    'owner references of very many empty fields': many(BYTES, owners),
+    'very many data entries': many(
+      BYTES,
+      chunk(2, Buffer.concat([chunk(1, Buffer.from('a')), chunk(2, Buffer.alloc(0))])),
+    ),
+    'very many distinct data entries': Buffer.concat(
+      Array.from({ length: 150_000 }, (_, n) =>
+        chunk(2, Buffer.concat([chunk(1, Buffer.from(key(n))), chunk(2, Buffer.alloc(0))])),
+      ),
+    ),
+    'long numbers': many(BYTES, Buffer.from([0x78, ...Array.from({ length: 9 }, () => 0xff), 0x01])),
+  };
+  return Object.entries(raw).map(([name, bytes]) => ({
+    name,
+    media: 'protobuf',
+    bytes: envelope('ConfigMap', 'v1', bytes),
+  }));
+}
+
+/** Selectors of the length that a URL may have. */
+export const HOSTILE_SELECTORS: Readonly<Record<string, string>> = {
+  commas: `labelSelector=${','.repeat(7000)}`,
+  'a set of very many values': `labelSelector=a in (${repeated(7000, ',', key)})`,
+  'a set of empty values': `labelSelector=a in (${','.repeat(7000)})`,
+  'very many requirements': `labelSelector=${repeated(7000, ',', (n) => `!${key(n)}`)}`,
+  spaces: `labelSelector=a${' '.repeat(7000)}b`,
+  'a long key': `labelSelector=${'a.'.repeat(3500)}/b`,
+  brackets: `labelSelector=a in ${'('.repeat(7000)}`,
+  'a long number': `labelSelector=a>${'1'.repeat(7000)}`,
+  'very many field terms': `fieldSelector=${repeated(7000, ',', () => 'metadata.name=a')}`,
+  'field terms of backslashes': `fieldSelector=metadata.name=${'\\\\'.repeat(3500)}`,
+  'field commas': `fieldSelector=${','.repeat(7000)}`,
+  'field escapes': `fieldSelector=metadata.name=${'\\,'.repeat(3500)}`,
+  'exclamation marks': `fieldSelector=${'!'.repeat(7000)}`,
+};

@@ -1,0 +1,31 @@
+/** One request whose response is read and dropped: a client that costs the thread of the test next to nothing. */
+
+import { request } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { buffer } from 'node:stream/consumers';
+
+export interface BytesRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes?: Buffer;
+  /** PEM. */
+  readonly ca?: string;
+}
+
+export interface BytesResponse {
+  readonly status: number;
+  readonly bytes: Buffer;
+}
+
+export function sendBytes({ method, url, headers, bytes, ca }: BytesRequest): Promise<BytesResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<BytesResponse>();
+  const open = url.startsWith('https:') ? secureRequest : request;
+  const options = { method, headers: { ...headers, 'content-length': bytes?.length ?? 0 } };
+  const sent = open(url, ca === undefined ? options : { ...options, ca }, (response) => {
+    buffer(response).then((body) => resolve({ status: response.statusCode ?? 0, bytes: body }), reject);
+  });
+  sent.on('error', reject);
+  sent.end(bytes);
+  return promise;
+}

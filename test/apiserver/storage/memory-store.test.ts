@@ -1,0 +1,9 @@
+/** The in-memory driver keeps the contract of the store. */
+
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { storeContract } from './store-contract.ts';
+
+storeContract(
+  'memory',
+  async (historyLimit) => new MemoryStore(historyLimit === undefined ? {} : { historyLimit }),
+);

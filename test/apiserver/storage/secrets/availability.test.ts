@@ -1,0 +1,249 @@
+/** A host that is away, refuses, or is slow: what callers hear, and that they hear it in time. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  startEmbeddedCluster,
+  type EmbeddedCluster,
+} from '../../../../src/embedded-cluster/embedded-cluster.ts';
+import type { Fault } from '../../../../src/embedded-cluster/faults.ts';
+import { plainAccess } from '../../../../src/kube/access.ts';
+import { TerminalError } from '../../../../src/base/errors.ts';
+import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
+import type { StoreEvent } from '../../../../src/apiserver/storage/types.ts';
+import { until } from '../../../kube/ground.ts';
+import { keyNamed } from './crowd.ts';
+import { hurried, openReplica } from './ground.ts';
+
+let cluster: EmbeddedCluster;
+/** A back-off of seconds takes milliseconds; the end of the patience never comes, however busy the machine. */
+const fast = { clock: hurried(50), timeoutMs: 1_000_000 };
+/** The same, and no patience. */
+const hasty = { clock: hurried(10), timeoutMs: 10_000 };
+
+beforeEach(async () => {
+  cluster = await startEmbeddedCluster({ name: 'host' });
+});
+
+afterEach(async () => {
+  await cluster[Symbol.asyncDispose]();
+});
+
+/** Faults for the next requests for Secrets that are not lists or watches, in order. */
+function once(...faults: Fault[]): void {
+  cluster.intercept(({ resource, verb }) =>
+    resource === 'secrets' && verb !== 'watch' && verb !== 'list' ? faults.shift() : undefined,
+  );
+}
+
+describe('opening', () => {
+  test('names the rights that are missing', async () => {
+    await using strict = await startEmbeddedCluster({
+      name: 'strict',
+      authorizer: {
+        authorize: (_, { verb, resource }) => ({
+          isAllowed: resource !== 'secrets' || ['get', 'list', 'watch'].includes(verb),
+          reason: '',
+        }),
+      },
+    });
+    const opening = openReplica(plainAccess(strict.url));
+    await expect(opening).rejects.toThrow(TerminalError);
+    await expect(opening).rejects.toThrow('may not create, patch, delete secrets in namespace "default"');
+  });
+
+  test('waits for a host that does not answer yet', async () => {
+    let isAway = true;
+    let warnings = 0;
+    const logger: Logger = { ...silentLogger, warn: () => void warnings++, child: () => logger };
+    cluster.intercept(() => (isAway ? 'drop' : undefined));
+    const opening = openReplica(plainAccess(cluster.url), { ...fast, logger });
+    await until(() => warnings >= 2);
+    isAway = false;
+    await using replica = await opening;
+    expect(replica.store.condition.phase).not.toBe('stopped');
+  });
+});
+
+describe('a host that is away', () => {
+  test('is "unavailable", after some patience', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), hasty);
+    const { store } = replica;
+    const { revision } = await store.create(keyNamed('a'), {});
+    cluster.intercept(() => ({ status: 429, reason: 'TooManyRequests' }));
+    const refusals = await Promise.allSettled([
+      store.get(keyNamed('a')),
+      store.list({ resource: 'things' }),
+      store.revision(),
+      store.create(keyNamed('b'), {}),
+      store.update(keyNamed('a'), {}, revision),
+      store.notes('t').read(),
+      store.notes('t').write(new Map([['a', 'b']])),
+    ]);
+    const codes = refusals.map((result) =>
+      result.status === 'rejected' ? (result.reason as { code: unknown }).code : 'fulfilled',
+    );
+    expect(codes).toEqual(Array.from(refusals, () => 'unavailable'));
+    cluster.intercept(undefined);
+    expect((await store.list({ resource: 'things' })).entries).toHaveLength(1);
+  });
+
+  test('leaves open whether a write happened when nobody can tell', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), hasty);
+    let isAway = false;
+    cluster.intercept(({ verb }) => {
+      if (isAway || verb === 'watch') return 'drop';
+      isAway = verb === 'create';
+      return isAway ? 'reset-after-commit' : undefined;
+    });
+    cluster.disconnect();
+    await until(() => replica.store.condition.lastError !== undefined);
+    const creating = replica.store.create(keyNamed('a'), {});
+    await expect(creating).rejects.toMatchObject({ code: 504, reason: 'Timeout' });
+    cluster.intercept(undefined);
+    expect(await replica.store.get(keyNamed('a'))).toBeDefined();
+  });
+
+  test('does not end watches', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    const events: StoreEvent[] = [];
+    let ends = 0;
+    await replica.store.watch({ resource: 'things' }, await replica.store.revision(), {
+      event: (event) => events.push(event),
+      end: () => void ends++,
+    });
+    for (let i = 0; i < 5; i++) {
+      await replica.store.create(keyNamed(`n${i}`), {});
+      cluster.disconnect();
+    }
+    await until(() => events.length === 5);
+    expect(events.map(({ entry }) => entry.key.name)).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
+    expect(ends).toBe(0);
+  });
+
+  test('is asked again every two seconds, however long it has been away: what is revoked meanwhile lets in here', async () => {
+    const delays: number[] = [];
+    const noteDelay = ({ delayMs }: LogFields): void => void delays.push(Number(delayMs));
+    const logger: Logger = { ...silentLogger, info: noteDelay, warn: noteDelay };
+    const options = { clock: hurried(1000), random: () => 0.999_999, logger };
+    await using _replica = await openReplica(plainAccess(cluster.url), options);
+    cluster.intercept(({ verb }) => (verb === 'watch' ? 'drop' : undefined));
+    cluster.disconnect();
+    await until(() => delays.length === 8);
+    expect(delays).toEqual([800, 1600, 2000, 2000, 2000, 2000, 2000, 2000]);
+  });
+
+  test('does not hold up closing', async () => {
+    const replica = await openReplica(plainAccess(cluster.url));
+    cluster.intercept(() => 'drop');
+    const reading = replica.store.get(keyNamed('a'));
+    const [refused] = await Promise.allSettled([reading, replica[Symbol.asyncDispose]()]);
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'closed' } });
+  });
+
+  test('that takes rights away is unavailable, and says what to grant', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    cluster.intercept(() => ({ status: 403, reason: 'Forbidden', message: 'secrets is forbidden' }));
+    const reading = replica.store.get(keyNamed('a'));
+    await expect(reading).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(reading).rejects.toThrow('secrets is forbidden. Grant the store its Role');
+  });
+
+  test('whose namespace is gone says so', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), { ...fast, namespace: 'nowhere' });
+    const creating = replica.store.create(keyNamed('a'), {});
+    await expect(creating).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(creating).rejects.toThrow('Create the namespace');
+    await expect(replica.store.notes('t').write(new Map([['a', 'b']]))).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+  });
+});
+
+describe('a lost answer', () => {
+  test('to each kind of write is no failure, and the write happens once', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    const { store } = replica;
+    const events: StoreEvent[] = [];
+    await store.watch({ resource: 'things' }, await store.revision(), {
+      event: (event) => events.push(event),
+      end: () => undefined,
+    });
+    once('reset-after-commit');
+    const created = await store.create(keyNamed('a'), { x: 1 });
+    once('reset-after-commit', { status: 500 });
+    const updated = await store.update(keyNamed('a'), { x: 2 }, created.revision);
+    once('reset-after-commit', 'drop', { status: 503 });
+    const deleted = await store.delete(keyNamed('a'), updated.revision);
+    await until(() => events.length === 3);
+    expect(events.map(({ revision }) => revision)).toEqual(
+      [created, updated, deleted].map((e) => e.revision),
+    );
+  });
+
+  test('to a write that did not happen is followed by one that does', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    const { store } = replica;
+    once('drop');
+    const created = await store.create(keyNamed('a'), { x: 1 });
+    once('drop');
+    const updated = await store.update(keyNamed('a'), { x: 2 }, created.revision);
+    once({ status: 500 });
+    await store.delete(keyNamed('a'), updated.revision);
+    expect(await store.get(keyNamed('a'))).toBeUndefined();
+  });
+
+  test('is told apart from the refusal that a later attempt gets', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    await using other = await openReplica(plainAccess(cluster.url), fast);
+    const key = keyNamed('a');
+    const { revision } = await other.store.create(key, { x: 1 });
+    once('drop');
+    const creating = replica.store.create(key, { x: 2 });
+    await expect(creating).rejects.toMatchObject({ code: 'exists', current: { revision } });
+    const { revision: next } = await other.store.update(key, { x: 3 }, revision);
+    once('drop');
+    const updating = replica.store.update(key, { x: 4 }, revision);
+    await expect(updating).rejects.toMatchObject({ code: 'conflict', current: { revision: next } });
+  });
+});
+
+describe('notes', () => {
+  test('of several replicas at once are all there', async () => {
+    await using a = await openReplica(plainAccess(cluster.url), fast);
+    await using b = await openReplica(plainAccess(cluster.url), fast);
+    await using c = await openReplica(plainAccess(cluster.url), fast);
+    const expected = new Map<string, string>();
+    await Promise.all(
+      [a, b, c].map(async ({ store }, replica) => {
+        for (let round = 0; round < 3; round++) {
+          const changes = new Map(Array.from({ length: 20 }, (_, i) => [`${replica}-${i}`, String(round)]));
+          for (const key of changes.keys()) expected.set(key, '2');
+          await store.notes('seen').write(changes);
+        }
+      }),
+    );
+    for (const { store } of [a, b, c]) {
+      const notes = await store.notes('seen').read();
+      expect(notes).toEqual(expected);
+    }
+  });
+
+  test('survive lost answers, and Secrets that somebody removed or damaged', async () => {
+    await using replica = await openReplica(plainAccess(cluster.url), fast);
+    const notes = replica.store.notes('seen');
+    once('reset-after-commit', { status: 500 }, 'drop');
+    await notes.write(new Map([['a', '1']]));
+    expect(await notes.read()).toEqual(new Map([['a', '1']]));
+    for (const entry of (await cluster.store.list({ resource: 'secrets' })).entries) {
+      await cluster.store.delete(entry.key, entry.revision);
+    }
+    await notes.write(new Map([['a', '2']]));
+    expect(await notes.read()).toEqual(new Map([['a', '2']]));
+    for (const { key, value, revision } of (await cluster.store.list({ resource: 'secrets' })).entries) {
+      await cluster.store.update(key, { ...value, data: { notes: 'bm8=' } }, revision);
+    }
+    expect(await notes.read()).toEqual(new Map());
+    await notes.write(new Map([['a', '3']]));
+    expect(await notes.read()).toEqual(new Map([['a', '3']]));
+  });
+});

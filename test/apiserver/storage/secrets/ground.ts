@@ -1,0 +1,57 @@
+/** Replicas of a store on an API server, and a clock that makes their back-off short. */
+
+import { createClient } from '../../../../src/kube/client/client.ts';
+import type { ServerAccess } from '../../../../src/kube/access.ts';
+import type { WatchClient } from '../../../../src/kube/types.ts';
+import { systemClock, type Clock } from '../../../../src/base/clock.ts';
+import { systemRandom } from '../../../../src/base/random.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import type {
+  KubernetesStore,
+  KubernetesStoreOptions,
+} from '../../../../src/apiserver/storage/secrets/kubernetes-store.ts';
+import { openKubernetesStore } from '../../../../src/apiserver/storage/secrets/open-store.ts';
+
+export interface Replica extends AsyncDisposable {
+  readonly store: KubernetesStore;
+  readonly client: WatchClient;
+}
+
+/** Time that passes `times` as fast: what waits for seconds waits for milliseconds. */
+export function hurried(times: number): Clock {
+  return {
+    now: () => systemClock.now(),
+    monotonicMs: () => systemClock.monotonicMs() * times,
+    schedule: (delayMs, callback) => systemClock.schedule(delayMs / times, callback),
+  };
+}
+
+export function clientOf(access: ServerAccess): WatchClient {
+  const metrics = { requested: () => undefined };
+  return createClient({ cluster: 'host', access, clock: systemClock, metrics, userAgent: 'test/0' });
+}
+
+/** One process of several: a store over a client of its own. */
+export async function openReplica(
+  access: ServerAccess,
+  options: Partial<KubernetesStoreOptions> = {},
+): Promise<Replica> {
+  const client = clientOf(access);
+  const store = await openKubernetesStore({
+    client,
+    namespace: 'default',
+    name: 'test',
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    ...options,
+  });
+  return {
+    store,
+    client,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      await client[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,291 @@
+/** What a Secret of the store looks like, and which Secrets are none of its business. */
+
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  startEmbeddedCluster,
+  type EmbeddedCluster,
+} from '../../../../src/embedded-cluster/embedded-cluster.ts';
+import { plainAccess } from '../../../../src/kube/access.ts';
+import { SECRETS, type KubeObject } from '../../../../src/kube/object.ts';
+import { decodeSecret, encodeSecret } from '../../../../src/apiserver/storage/secrets/secret-codec.ts';
+import { SecretNames } from '../../../../src/apiserver/storage/secrets/secret-names.ts';
+import { isJsonObject, type JsonObject } from '../../../../src/base/json.ts';
+import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
+import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/types.ts';
+import { verifySecrets } from '../../../../src/apiserver/storage/secrets/verify.ts';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { systemRandom } from '../../../../src/base/random.ts';
+import { until } from '../../../kube/ground.ts';
+import { openReplica, type Replica } from './ground.ts';
+
+const names = new SecretNames('main');
+const text = fc.oneof(
+  fc.constantFrom(
+    '',
+    'a',
+    'A',
+    'a.b',
+    'a-b',
+    'sha256.a',
+    '__proto__',
+    'ownedaccesskeys.management.platform.sh',
+  ),
+  fc.string({ maxLength: 300 }),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+);
+const anyKey = fc.record({ resource: text, namespace: text, name: text });
+const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+const LABEL = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
+
+describe('names and labels', () => {
+  test('are legal for any key', () => {
+    fc.assert(
+      fc.property(anyKey, text, (key, store) => {
+        const own = new SecretNames(store);
+        for (const name of [own.object(key), own.notes(key.resource, 3)]) {
+          expect(name).toMatch(SUBDOMAIN);
+          expect(name.length).toBeLessThanOrEqual(253);
+        }
+        for (const value of Object.values(own.objectLabels(key))) expect(value).toMatch(LABEL);
+      }),
+    );
+  });
+
+  test('are another for every other key, store and kind of content', () => {
+    fc.assert(
+      fc.property(anyKey, anyKey, (a, b) => {
+        const isSame = a.resource === b.resource && a.namespace === b.namespace && a.name === b.name;
+        expect(names.object(a) === names.object(b)).toBe(isSame);
+        expect(names.object(a)).not.toBe(new SecretNames('other').object(a));
+        expect(names.object(a)).not.toBe(names.notes(a.name, 0));
+        const areSameLabels = JSON.stringify(names.objectLabels(a)) === JSON.stringify(names.objectLabels(b));
+        expect(areSameLabels).toBe(a.resource === b.resource && a.namespace === b.namespace);
+      }),
+    );
+  });
+
+  test('can be read by people', () => {
+    const key = { resource: 'ownedaccesskeys.management.platform.sh', namespace: '', name: 'ci-deployer' };
+    expect(names.object(key)).toMatch(/^endpoint-syncer\.ownedaccesskeys\.ci-deployer\.[a-z2-7]{32}$/);
+    expect(names.objectSelector({ resource: key.resource })).toBe(
+      'app.kubernetes.io/managed-by=endpoint-syncer,endpoint-syncer/store=main,endpoint-syncer/part=objects,' +
+        'endpoint-syncer/resource=ownedaccesskeys.management.platform.sh',
+    );
+  });
+});
+
+describe('objects in Secrets', () => {
+  test('come out as they went in, whatever they hold', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyKey, fc.jsonValue(), async (key, content) => {
+        const value = JSON.parse(
+          `{"__proto__": {"x": 1}, "content": ${JSON.stringify(content)}}`,
+        ) as JsonObject;
+        const secret = await encodeSecret(names, { key, value, writeId: 'w' });
+        secret.metadata.resourceVersion = '7';
+        const decoded = decodeSecret(names, secret);
+        expect(decoded).toMatchObject({ state: 'held', writeId: 'w' });
+        const entry = decoded.state === 'held' ? decoded.entry : undefined;
+        expect(entry?.key).toEqual(key);
+        expect(JSON.stringify(entry?.value)).toBe(JSON.stringify(value));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('that are large are compressed, and refused when that does not help', async () => {
+    const key = { resource: 'things', namespace: '', name: 'large' };
+    const large = { text: 'endpoint '.repeat(200_000) };
+    const secret = await encodeSecret(names, { key, value: large, writeId: 'w' });
+    const data = isJsonObject(secret['data']) ? secret['data']['object'] : undefined;
+    expect(JSON.stringify(data).length).toBeLessThan(20_000);
+    secret.metadata.resourceVersion = '7';
+    expect(decodeSecret(names, secret)).toMatchObject({ state: 'held', entry: { value: large } });
+    const noise = randomBytes(1_200_000).toString('base64');
+    const tooLarge = encodeSecret(names, { key, value: { noise }, writeId: 'w' });
+    await expect(tooLarge).rejects.toMatchObject({ code: 413 });
+    await expect(tooLarge).rejects.toThrow('"large" is too large');
+  });
+
+  test('of a server whose versions are no numbers are refused', async () => {
+    const key = { resource: 'things', namespace: '', name: 'a' };
+    const secret = await encodeSecret(names, { key, value: {}, writeId: 'w' });
+    secret.metadata.resourceVersion = 'v1-abc';
+    expect(() => decodeSecret(names, secret)).toThrow('whole numbers');
+  });
+});
+
+describe('a namespace that others use too', () => {
+  let cluster: EmbeddedCluster;
+  let replica: Replica;
+  let warnings: LogFields[];
+  const thing = (name: string): StoreKey => ({ resource: 'things', namespace: '', name });
+
+  beforeEach(async () => {
+    warnings = [];
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (fields) => void warnings.push(fields),
+      child: () => logger,
+    };
+    cluster = await startEmbeddedCluster({ name: 'host' });
+    replica = await openReplica(plainAccess(cluster.url), { name: 'main', logger });
+  });
+
+  afterEach(async () => {
+    await replica[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  async function secretOf(name: string): Promise<KubeObject> {
+    return await replica.client.get(SECRETS, { namespace: 'default', name: names.object(thing(name)) });
+  }
+
+  async function change(name: string, body: JsonObject): Promise<void> {
+    const key = { namespace: 'default', name: names.object(thing(name)) };
+    await replica.client.patch(SECRETS, key, { type: 'merge', body });
+  }
+
+  async function listed(): Promise<string[]> {
+    const { entries } = await replica.store.list({ resource: 'things' });
+    return entries.map(({ key }) => key.name);
+  }
+
+  test('Secrets of others are not seen, stores do not see each other', async () => {
+    const { store, client } = replica;
+    await client.create(SECRETS, { metadata: { name: 'theirs', namespace: 'default' } });
+    await client.create(SECRETS, {
+      metadata: {
+        name: 'helm',
+        namespace: 'default',
+        labels: { 'app.kubernetes.io/managed-by': 'endpoint-syncer', 'endpoint-syncer/store': 'main' },
+      },
+    });
+    await using other = await openReplica(plainAccess(cluster.url), { name: 'other' });
+    await other.store.create(thing('a'), { whose: 'other' });
+    await store.create(thing('a'), { whose: 'main' });
+    expect((await store.get(thing('a')))?.value).toEqual({ whose: 'main' });
+    expect((await other.store.get(thing('a')))?.value).toEqual({ whose: 'other' });
+    expect(await listed()).toEqual(['a']);
+    expect(warnings).toEqual([]);
+  });
+
+  test('what others put on a Secret stays there', async () => {
+    const { store } = replica;
+    const { revision } = await store.create(thing('a'), { x: 1 });
+    await change('a', { metadata: { labels: { backup: 'yes' }, annotations: { 'who/else': '1' } } });
+    const moved = await store.get(thing('a'));
+    expect(moved?.revision).toBeGreaterThan(revision);
+    await store.update(thing('a'), { x: 2 }, moved?.revision ?? 0);
+    expect((await secretOf('a')).metadata).toMatchObject({
+      labels: { backup: 'yes' },
+      annotations: { 'who/else': '1' },
+    });
+  });
+
+  test('a damaged Secret is in no list, named to who asks for it and once in the log, never overwritten, and back when it is repaired', async () => {
+    const { store } = replica;
+    const events: StoreEvent[] = [];
+    await store.create(thing('b'), {});
+    const { revision } = await store.create(thing('a'), { x: 1 });
+    await store.watch({ resource: 'things' }, revision, {
+      event: (e) => events.push(e),
+      end: () => undefined,
+    });
+    const good = (await secretOf('a'))['data'] as JsonObject;
+    const bad = Buffer.from('{"x": tru').toString('base64');
+    await change('a', { data: { object: bad } });
+    await until(() => events.length === 1);
+    expect(events[0]).toMatchObject({ type: 'deleted', previous: { value: { x: 1 } } });
+    expect(await listed()).toEqual(['b']);
+    const refusal = {
+      code: 'unavailable',
+      message:
+        `things /a: its Secret ${names.object(thing('a'))} cannot be read, data.object is not JSON: ` +
+        'put it back from a backup, or delete it',
+    };
+    await expect(store.get(thing('a'))).rejects.toMatchObject(refusal);
+    await expect(store.create(thing('a'), { x: 2 })).rejects.toMatchObject(refusal);
+    await expect(store.update(thing('a'), { x: 2 }, revision)).rejects.toMatchObject(refusal);
+    await expect(store.delete(thing('a'), revision)).rejects.toMatchObject(refusal);
+    expect((await secretOf('a'))['data']).toEqual({ object: bad });
+    expect(warnings).toEqual([
+      { secret: names.object(thing('a')), namespace: 'default', why: 'data.object is not JSON' },
+    ]);
+    await change('a', { data: good });
+    await until(() => events.length === 2);
+    expect(events[1]).toMatchObject({ type: 'created', entry: { value: { x: 1 } } });
+    expect((await store.get(thing('a')))?.value).toEqual({ x: 1 });
+  });
+
+  test('a copy of a Secret under another name, or with other labels, is no object', async () => {
+    const { store, client } = replica;
+    await store.create(thing('a'), { x: 1 });
+    const { metadata, ...rest } = await secretOf('a');
+    const { labels = {} } = metadata;
+    await client.create(SECRETS, { ...rest, metadata: { name: 'copy', namespace: 'default', labels } });
+    expect(await listed()).toEqual(['a']);
+    await change('a', { metadata: { labels: { 'endpoint-syncer/namespace': 'elsewhere' } } });
+    await expect(store.get(thing('a'))).rejects.toThrow('its labels are not those of things /a');
+    expect(warnings.map(({ why }) => why)).toEqual([
+      'it holds things /a, whose name is another',
+      'its labels are not those of things /a',
+    ]);
+  });
+
+  test('what is forged by labels and type is neither an object nor notes, and no fault of the store', async () => {
+    const { store, client } = replica;
+    await store.create(thing('a'), { x: 1 });
+    await store.notes('seen').write(new Map([['a', 'real']]));
+    const { items } = await client.list(SECRETS, { namespace: 'default' });
+    for (const [index, { metadata, ...rest }] of items.entries()) {
+      const { labels = {} } = metadata;
+      const notes = Buffer.from('[["a","forged"]]').toString('base64');
+      const data = rest['type'] === 'endpoint-syncer/notes' ? { notes } : { object: 'bm90IEpTT04=' };
+      const name = `forged-${index}-x-default-x-vc`;
+      await client.create(SECRETS, { ...rest, data, metadata: { name, namespace: 'default', labels } });
+    }
+    await using other = await openReplica(plainAccess(cluster.url), { name: 'main' });
+    expect(await other.store.notes('seen').read()).toEqual(new Map([['a', 'real']]));
+    expect(await listed()).toEqual(['a']);
+    const options = { clock: systemClock, random: systemRandom };
+    const verdict = await verifySecrets({ client, namespace: 'default', name: 'main', ...options });
+    expect(verdict).toMatchObject({ problems: [], objects: 1 });
+  });
+
+  test('a Secret of another type in the place of an object is none', async () => {
+    const { store, client } = replica;
+    const secret = await encodeSecret(names, { key: thing('a'), value: { x: 1 }, writeId: 'w' });
+    const metadata = { ...secret.metadata, namespace: 'default' };
+    await client.create(SECRETS, { ...secret, metadata, type: 'Opaque' });
+    await expect(store.get(thing('a'))).rejects.toThrow('its type is not endpoint-syncer/object');
+    expect(await listed()).toEqual([]);
+  });
+
+  test('a finalizer that somebody put on a Secret does not keep a deleted object alive', async () => {
+    const { store } = replica;
+    const events: StoreEvent[] = [];
+    await store.create(thing('a'), { x: 1 });
+    await change('a', { metadata: { finalizers: ['example.com/hold'] } });
+    const held = await store.get(thing('a'));
+    const revision = held?.revision ?? 0;
+    await store.watch({ resource: 'things' }, revision, {
+      event: (e) => events.push(e),
+      end: () => undefined,
+    });
+    const deleted = await store.delete(thing('a'), revision);
+    await until(() => events.length === 1);
+    expect(events[0]).toMatchObject({ type: 'deleted', revision: deleted.revision });
+    expect(await store.get(thing('a'))).toBeUndefined();
+    expect(await listed()).toEqual([]);
+    const creating = store.create(thing('a'), {});
+    await expect(creating).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(creating).rejects.toThrow(`${names.object(thing('a'))} is held back by a finalizer`);
+    await change('a', { metadata: { finalizers: null } });
+    await store.create(thing('a'), { x: 2 });
+    await until(() => events.length === 2);
+    expect(events[1]).toMatchObject({ type: 'created', entry: { value: { x: 2 } } });
+  });
+});

@@ -1,0 +1,64 @@
+/**
+ * A process that opens a store and writes without end, to be killed by a test. It waits for two lines: `open`, answered with everything that
+ * is there, and the number of steps that each writer has done. Then it says `<writer> <revision>` for each write that was acknowledged.
+ */
+
+import { writeSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
+import { createInterface } from 'node:readline';
+import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
+import { StoreError, type Store, type StoreKey } from '../../../../src/apiserver/storage/types.ts';
+import { deletes, SHARED, stateOf, stepOf, WRITERS } from './kill-plan.ts';
+
+const [file = '', historyLimit = ''] = process.argv.slice(2);
+
+function keyOf(name: string): StoreKey {
+  return { resource: 'things', namespace: '', name };
+}
+
+/** Not the stream: what is said must be in the pipe before anything else happens. */
+function say(line: string): void {
+  writeSync(1, `${line}\n`);
+}
+
+/** The revision of the write. */
+async function perform(store: Store, writer: number, number: number): Promise<number> {
+  const step = stepOf(writer, number);
+  if (step.kind === 'shared') return increment(store, writer);
+  const key = keyOf(step.name);
+  const current = await store.get(key);
+  const state = { ...stateOf(writer, number) };
+  if (!current) return (await store.create(key, state)).revision;
+  if (deletes(writer, number)) return (await store.delete(key, current.revision)).revision;
+  return (await store.update(key, state, current.revision)).revision;
+}
+
+/** The counter knows who counted, so that a lost or a doubled step shows. */
+async function increment(store: Store, writer: number): Promise<number> {
+  for (;;) {
+    const current = await store.get(keyOf(SHARED));
+    const counts = current?.value['counts'] as number[] | undefined; // as written below
+    const next = Array.from({ length: WRITERS }, (_, i) => (counts?.[i] ?? 0) + (i === writer ? 1 : 0));
+    try {
+      if (!current) return (await store.create(keyOf(SHARED), { counts: next })).revision;
+      return (await store.update(current.key, { counts: next }, current.revision)).revision;
+    } catch (error) {
+      if (!(error instanceof StoreError) || !['exists', 'conflict'].includes(error.code)) throw error;
+    }
+  }
+}
+
+async function write(store: Store, writer: number, from: number): Promise<never> {
+  for (let number = from; ; number++) say(`${writer} ${await perform(store, writer, number)}`);
+}
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+await lines.next();
+const store = await SqliteStore.open({ file, historyLimit: Number(historyLimit) });
+const { entries, revision } = await store.list({ resource: 'things' });
+say(JSON.stringify({ revision, entries }));
+const { value = '[]' } = await lines.next();
+const done = JSON.parse(value) as number[]; // from our own test
+// Whoever is killed writes no cache at its end, and the next one starts slowly.
+flushCompileCache();
+await Promise.all(done.map((from, writer) => write(store, writer, from)));

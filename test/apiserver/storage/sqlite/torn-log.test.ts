@@ -1,0 +1,93 @@
+/** Loss of power: the write-ahead log ends anywhere, or in garbage. What is left is some earlier state, whole. Or the log is gone altogether. */
+
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { TerminalError } from '../../../../src/base/errors.ts';
+import { backupDatabase } from '../../../../src/apiserver/storage/sqlite/backup.ts';
+import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
+import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/verify.ts';
+import type { StoreKey } from '../../../../src/apiserver/storage/types.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { anySeed, seededRandom } from './random.ts';
+
+const seed = anySeed();
+
+test(`a torn write-ahead log gives the state of an earlier commit (STORE_SEED=${seed})`, async () => {
+  using folder = temporaryFolder();
+  const random = seededRandom(seed);
+  const file = join(folder.path, 'management.db');
+  await using store = await SqliteStore.open({ file });
+  /** Objects by the revision at the end of each commit. */
+  const commits = new Map([[1, 0]]);
+  for (let i = 0; i < 25; i++) {
+    const writes = Array.from({ length: 1 + Math.floor(random() * 4) }, (_, n) =>
+      store.create(
+        { resource: 'things', namespace: '', name: `n${i}-${n}` },
+        { text: 'x'.repeat(random() * 6000) },
+      ),
+    );
+    await Promise.all(writes);
+    const { entries, revision } = await store.list({ resource: 'things' });
+    commits.set(revision, entries.length);
+  }
+  const copy = join(folder.path, 'copy.db');
+  const log = readFileSync(`${file}-wal`);
+  const seen = new Set<number>();
+  for (let i = 0; i < 40; i++) {
+    copyFileSync(file, copy);
+    const end = Math.floor(random() * log.length);
+    const torn = Buffer.from(i % 2 === 0 ? log.subarray(0, end) : log);
+    if (i % 2 === 1) torn.fill(0xa5, end, Math.min(torn.length, end + 700));
+    writeFileSync(`${copy}-wal`, torn);
+    writeFileSync(`${copy}-shm`, '');
+    const { problems, objects, revision } = verifyDatabase(copy);
+    // The very first commits make the tables: before them there is no store yet.
+    const isEmpty = problems.length === 1 && problems[0]?.includes('is empty: nothing has been stored');
+    expect(isEmpty ? 0 : [problems, commits.get(revision)]).toEqual(isEmpty ? 0 : [[], objects]);
+    seen.add(revision);
+  }
+  expect(seen.size).toBeGreaterThan(5);
+});
+
+describe('a write-ahead log that is gone', () => {
+  const thing = (name: string): StoreKey => ({ resource: 'things', namespace: '', name });
+
+  /** What a crash leaves behind: the files of a store that is open, copied. */
+  async function crashed(folder: string, suffixes: readonly string[]): Promise<string> {
+    const file = join(folder, 'management.db');
+    const copy = join(folder, 'copy', 'management.db');
+    mkdirSync(dirname(copy));
+    await using store = await SqliteStore.open({ file });
+    await store.create(thing('acknowledged'), {});
+    for (const suffix of suffixes) copyFileSync(file + suffix, copy + suffix);
+    return copy;
+  }
+
+  test('is missed: what was acknowledged is never lost without a word', async () => {
+    using folder = temporaryFolder();
+    const file = await crashed(folder.path, ['', '.open']);
+    const opening = SqliteStore.open({ file });
+    await expect(opening).rejects.toThrow(TerminalError);
+    await expect(opening).rejects.toThrow(`the last writes, which were in ${file}-wal, are gone with it`);
+    rmSync(`${file}.open`);
+    await using store = await SqliteStore.open({ file });
+    expect(await store.get(thing('acknowledged'))).toBeUndefined();
+  });
+
+  test('is not missed where it is there, after an orderly end, or beside a restored backup', async () => {
+    using folder = temporaryFolder();
+    const file = await crashed(folder.path, ['', '.open', '-wal']);
+    {
+      await using store = await SqliteStore.open({ file });
+      expect(await store.get(thing('acknowledged'))).toBeDefined();
+    }
+    expect([existsSync(`${file}-wal`), existsSync(`${file}.open`)]).toEqual([false, false]);
+    const backup = join(folder.path, 'backup.db');
+    backupDatabase(file, backup);
+    writeFileSync(`${file}.open`, '');
+    copyFileSync(backup, file);
+    await using store = await SqliteStore.open({ file });
+    expect(await store.get(thing('acknowledged'))).toBeDefined();
+  });
+});

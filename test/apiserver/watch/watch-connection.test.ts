@@ -1,0 +1,156 @@
+/** The connection of a watch: where its bytes stand among others, when it ends, and what it keeps in memory. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openHttpServer, type HttpServer } from '../../../src/apiserver/http/http-server.ts';
+import { WatchConnection } from '../../../src/apiserver/watch/watch-connection.ts';
+import { frameOf } from '../../../src/apiserver/watch/watch-frames.ts';
+
+const undo: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const step of undo.splice(0).toReversed()) await step();
+});
+
+async function open(
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<Client> {
+  const server = await openHttpServer(onRequest);
+  undo.push(() => server.close());
+  const client = new Client(server);
+  undo.push(() => void client.socket.destroy());
+  return client;
+}
+
+class Client {
+  readonly socket: Socket;
+  text = '';
+  isClosed = false;
+
+  constructor({ address }: HttpServer) {
+    const [host = '', port] = address.split(':');
+    this.socket = connect({ host, port: Number(port) });
+    this.socket.on('error', () => undefined);
+    this.socket.on('data', (bytes: Buffer) => (this.text += bytes.toString('latin1')));
+    this.socket.once('close', () => (this.isClosed = true));
+  }
+
+  get(path: string, version = '1.1'): void {
+    this.socket.write(`GET ${path} HTTP/${version}\r\nhost: x\r\n\r\n`);
+  }
+
+  body(): string {
+    return this.text.slice(this.text.indexOf('\r\n\r\n') + 4);
+  }
+}
+
+describe('a watch', () => {
+  test('keeps neither the request nor the answer in memory', async () => {
+    const gone: WeakRef<object>[] = [];
+    const watches: WatchConnection[] = [];
+    const client = await open((request, response) => {
+      gone.push(new WeakRef(request), new WeakRef(response));
+      const watch = new WatchConnection(response, () => undefined);
+      watches.push(watch);
+      watch.start({});
+    });
+    client.get('/');
+    await expect.poll(() => client.text).toContain('\r\n\r\n');
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    await expect
+      .poll(() => {
+        collect();
+        return gone.map((object) => object.deref());
+      })
+      .toEqual([undefined, undefined]);
+    watches[0]?.send(frameOf('still here\n'));
+    await expect.poll(() => client.body()).toBe('b\r\nstill here\n\r\n');
+  });
+
+  test('stands behind the answers to earlier requests of its connection', async () => {
+    const earlier: ServerResponse[] = [];
+    const client = await open((request, response) => {
+      if (request.url === '/earlier') {
+        earlier.push(response);
+        return;
+      }
+      const watch = new WatchConnection(response, () => undefined);
+      watch.start({});
+      watch.send(frameOf('one\n'));
+      earlier[0]?.end('first of all');
+      watch.send(frameOf('two\n'));
+      watch.end();
+    });
+    client.socket.write('GET /earlier HTTP/1.1\r\nhost: x\r\n\r\nGET /watch HTTP/1.1\r\nhost: x\r\n\r\n');
+    await expect.poll(() => client.isClosed).toBe(true);
+    expect(client.text).toMatch(/first of all[^]*4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n$/);
+  });
+
+  test('closes its connection at the end, and says so in its head', async () => {
+    const closed = vi.fn<() => void>();
+    const client = await open((_request, response) => {
+      const watch = new WatchConnection(response, closed);
+      watch.start({ 'x-a': 'b' });
+      watch.end();
+      watch.end();
+    });
+    client.get('/');
+    await expect.poll(() => client.isClosed).toBe(true);
+    expect(client.text).toMatch(/^HTTP\/1.1 200 OK\r\nx-a: b\r\nconnection: close\r\n/);
+    expect(client.body()).toBe('0\r\n\r\n');
+    await expect.poll(() => closed.mock.calls.length).toBe(1);
+  });
+
+  test('of a client without chunks has lines alone', async () => {
+    const client = await open((_request, response) => {
+      const watch = new WatchConnection(response, () => undefined);
+      watch.start({});
+      watch.send(frameOf('one\n'));
+      watch.end();
+    });
+    client.get('/', '1.0');
+    await expect.poll(() => client.isClosed).toBe(true);
+    expect(client.body()).toBe('one\n');
+  });
+
+  test.each([
+    ['goes', (socket: Socket) => void socket.destroy()],
+    ['goes with a reset', (socket: Socket) => void socket.resetAndDestroy()],
+    ['says that it has nothing more to say', (socket: Socket) => void socket.end()],
+  ])('ends when the client %s, whatever that said before', async (_how, leave) => {
+    const closed = vi.fn<() => void>();
+    const client = await open((_request, response) => new WatchConnection(response, closed).start({}));
+    client.get('/');
+    await expect.poll(() => client.text).toContain('\r\n\r\n');
+    client.socket.write('GET /more HTTP/1.1\r\n and no HTTP at all', () => leave(client.socket));
+    await expect.poll(() => closed.mock.calls.length).toBe(1);
+    expect(client.body()).toBe('');
+  });
+
+  test('of a client that is gone already ends at once', async () => {
+    const closed = vi.fn<() => void>();
+    const client = await open((_request, response) => {
+      response.once('close', () => new WatchConnection(response, closed).start({}));
+      response.destroy();
+    });
+    client.get('/');
+    await expect.poll(() => closed.mock.calls.length).toBe(1);
+  });
+
+  test('of a client that leaves too much unread is cut off', async () => {
+    const closed = vi.fn<() => void>();
+    const frame = frameOf('x'.repeat(1024 * 1024));
+    const client = await open((_request, response) => {
+      const watch = new WatchConnection(response, closed);
+      watch.start({});
+      for (let sent = 0; sent < 40; sent++) watch.send(frame);
+    });
+    client.socket.pause();
+    client.get('/');
+    await expect.poll(() => closed.mock.calls.length).toBe(1);
+  });
+});

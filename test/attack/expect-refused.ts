@@ -1,0 +1,30 @@
+/** What every refused import has in common. */
+
+import { expect } from 'vitest';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { named, NOTES, short } from '../scenarios/reference-objects.ts';
+import type { Shared } from '../scenarios/shared-world.ts';
+
+/** Names the object from a namespace of the tenant's: an Event, no copy, the name rewritten, and the original untouched. */
+export async function expectRefused(
+  { world, daemon, namespace }: Shared,
+  name: string,
+  original: KubeObject,
+): Promise<string> {
+  const ns = await namespace();
+  await world.virtual.create('Endpoints', named(`${ns}/thief`, { secret: name }));
+  const note = await world.whenEvent(`${ns}/thief`, 'ReferenceNotAllowed');
+  await world.whenCopy(
+    `${ns}/thief`,
+    ({ metadata }) => metadata.annotations?.[NOTES.secret] === short(world, `${ns}/${name}`)[1],
+  );
+  await world.settle(daemon);
+  expect(await world.virtual.find('Secret', ns, name)).toBeUndefined();
+  const { namespace: hostNamespace = '', resourceVersion } = original.metadata;
+  const now = await world.host.get('Secret', hostNamespace, name);
+  expect(now.metadata.uid).toBe(original.metadata.uid);
+  // A token is filled in by the host itself.
+  const isToken = now['type'] === 'kubernetes.io/service-account-token';
+  expect(isToken || now.metadata.resourceVersion === resourceVersion).toBe(true);
+  return note;
+}

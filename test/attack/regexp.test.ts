@@ -1,0 +1,113 @@
+/** Regular expressions take time linear in the text, and mean the same as in the engine that backtracks. */
+
+import { createContext, runInContext } from 'node:vm';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonValue } from '../../src/base/json.ts';
+import type { Program } from '../../src/syncer/sandbox/types.ts';
+import { LIMITS, Room, outcomeOf } from '../syncer/sandbox/room.ts';
+
+let room: Room;
+beforeAll(async () => {
+  // Whatever backtracks at all is run by the linear engine.
+  room = await Room.open({
+    regexpBacktracksMax: 1,
+    limits: { ...LIMITS, expressionTimeoutMs: 1000, batchTimeoutMs: 20_000 },
+  });
+});
+afterAll(() => room[Symbol.asyncDispose]());
+
+test.each([
+  ['/^(a+)+$/', `${'a'.repeat(40)}b`],
+  ['/(x+x+)+y/', 'x'.repeat(40)],
+  ['/^(a|aa)+$/', `${'a'.repeat(60)}b`],
+  ['/^(?<name>a+)+$/', `${'a'.repeat(40)}b`],
+  ['/^(a+?)+?$/m', `${'a'.repeat(40)}b`],
+  ['/(?:a*)*b/s', 'a'.repeat(40)],
+  ['/^(?=x)?(a+)+$/', `${'a'.repeat(40)}b`],
+])('%s on a hostile text ends at once', async (regexp, text) => {
+  await using usual = await Room.open();
+  expect(await usual.run(`${regexp}.test(value)`, text)).toEqual({ value: false });
+});
+
+/** Everything that a match says, in the ways that expressions ask. */
+const ASK = `(([source, flags, text]) => {
+  const groups = (match) => match && [match.index, ...match];
+  const make = () => new RegExp(source, flags);
+  const all = new RegExp(source, flags.replace("g", "") + "g");
+  return JSON.stringify([
+    groups(make().exec(text)), make().test(text), text.search(make()), text.replace(make(), "<$&|$1>"), text.split(make()),
+    [...text.matchAll(all)].map(groups), text.match(make()),
+  ]);
+})(value)`;
+
+const character = fc.constantFrom('a', 'b', 'c', '1', ' ', '\n', 'x');
+const text = fc.string({ unit: character, maxLength: 9 });
+const flags = fc.constantFrom('', 'g', 'm', 's', 'y', 'gm');
+const plain = fc.constantFrom('a', 'b', 'c', '.', '[ab]', '[^a]', '\\w', '\\d', 'x');
+const assertion = fc.constantFrom('^', '$', '\\b', '\\B');
+const quantifier = fc.constantFrom('', '', '*', '+', '?', '*?', '+?', '??', '{2}', '{1,3}', '{0,2}?', '{2,}');
+const { source } = fc.letrec<{ source: string; term: string }>((tie) => ({
+  term: fc.oneof(
+    { maxDepth: 3 },
+    fc.tuple(plain, quantifier).map((parts) => parts.join('')),
+    assertion,
+    fc
+      .tuple(fc.constantFrom('(', '(?:'), tie('source'), quantifier)
+      .map(([open, inner, times]) => `${open}${inner})${times}`),
+    fc
+      .tuple(fc.constantFrom('(?=', '(?!', '(?<=', '(?<!'), tie('source'))
+      .map(([open, inner]) => `${open}${inner})`),
+  ),
+  source: fc
+    .array(
+      fc.array(tie('term'), { minLength: 1, maxLength: 3 }).map((terms) => terms.join('')),
+      { minLength: 1, maxLength: 3 },
+    )
+    .map((alternatives) => alternatives.join('|')),
+}));
+
+describe('both engines', () => {
+  let program: Program;
+  beforeAll(() => {
+    program = room.define(ASK);
+  });
+  const backtracking = createContext({ value: null });
+  /** Undefined: it takes too long for an engine that backtracks. */
+  const expected = (value: JsonValue): string | undefined => {
+    backtracking['value'] = value;
+    try {
+      return runInContext(ASK, backtracking, { timeout: 10 }) as string;
+    } catch {
+      return undefined;
+    }
+  };
+
+  test('give the same matches, groups, replacements and splits on random expressions and texts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(source, flags, text), { minLength: 50, maxLength: 50 }),
+        async (cases) => {
+          // What takes an engine that backtracks too long has nothing to be compared with.
+          const known = cases.flatMap((value) => {
+            const wanted = expected(value);
+            return wanted === undefined ? [] : [{ value, wanted }];
+          });
+          const { values, errors } = await room.ask(
+            program,
+            known.map(({ value }) => value),
+          );
+          expect(errors).toBeUndefined();
+          expect(values).toEqual(known.map(({ wanted }) => wanted));
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('differ in time alone', async () => {
+    const hostile = ['^(a+)+$', '', `${'a'.repeat(40)}b`];
+    expect(expected(hostile)).toBeUndefined();
+    expect('value' in outcomeOf(await room.ask(program, [hostile]), 0)).toBe(true);
+  });
+});

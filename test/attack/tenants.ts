@@ -1,0 +1,69 @@
+/** Tenants that share one sandbox: one creates objects on which an expression has to be stopped, the others go on updating theirs. */
+
+import type { ObjectIdentity, Program } from '../../src/syncer/sandbox/types.ts';
+import type { Room } from '../syncer/sandbox/room.ts';
+
+export const HOSTILE = 100;
+export const HOSTILE_EXPRESSIONS = {
+  'a regular expression that no engine runs in linear time': 'value.replace(/^(a+)+$/i, "x")',
+  'a loop': 'value.startsWith("aaa") ? (() => { for (;;) {} })() : value + "!"',
+  'a builtin that nothing interrupts':
+    'value.startsWith("aaa") ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value + "!"',
+};
+
+/** Syncs objects as the engine does: what fails is tried again when it says, or after a growing delay. */
+export class Tenants {
+  readonly #room: Room;
+  readonly #program: Program;
+  #serial = 0;
+  isOver = false;
+
+  constructor(room: Room, program: Program) {
+    this.#room = room;
+    this.#program = program;
+  }
+
+  /** Returns how long it took until the object was patched, milliseconds. */
+  async sync(object: ObjectIdentity, value: () => string): Promise<number> {
+    const startedMs = performance.now();
+    for (let failures = 0; !this.isOver; failures++) {
+      const response = await this.#room.ask(this.#program, [value()], { object });
+      const error = response.errors?.get(0);
+      if (error === undefined) break;
+      await sleep(error.retryAfterMs ?? 5 * 2 ** Math.min(failures, 16));
+    }
+    return performance.now() - startedMs;
+  }
+
+  /** The latency of updates that follow each other, milliseconds. */
+  async probe(object: ObjectIdentity, forMs: number): Promise<number[]> {
+    const latencies: number[] = [];
+    const endMs = performance.now() + forMs;
+    while (performance.now() < endMs) {
+      latencies.push(await this.sync(object, () => `update ${this.#serial++}`));
+      await sleep(20);
+    }
+    return latencies;
+  }
+
+  attack({ isUpdated }: { readonly isUpdated: boolean }): void {
+    const evil = `${'a'.repeat(32)}b`;
+    for (let i = 0; i < HOSTILE; i++) {
+      const object = { namespace: 'hostile', name: `evil-${i}` };
+      if (isUpdated) void this.#update(object, evil);
+      else void this.sync(object, () => `${evil}${i}`);
+    }
+  }
+
+  /** Each event of an object is a new attempt, whatever the quarantine said. */
+  async #update(object: ObjectIdentity, evil: string): Promise<void> {
+    while (!this.isOver) {
+      await this.#room.ask(this.#program, [`${evil}${this.#serial++}`], { object });
+      await sleep(100);
+    }
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

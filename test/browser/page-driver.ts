@@ -1,0 +1,41 @@
+/** What a user does on the page, by what is visible or read aloud. */
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Replaces the text of an editor by typing. */
+export async function typeInto(page: Page, label: string, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: label, exact: true }).click();
+  await page.keyboard.press('ControlOrMeta+a');
+  // Text that is inserted at once is not indented by the editor, line by line.
+  await page.keyboard.insertText(text);
+}
+
+export async function chooseExample(page: Page, title: string): Promise<void> {
+  await page.getByLabel('Example').selectOption(title);
+}
+
+/** The text of a read-only view, without what was removed from the original. */
+export async function resultText(page: Page): Promise<string> {
+  const lines = await page.locator('#result .cm-line').allInnerTexts();
+  return lines.join('\n');
+}
+
+/** Accessibility violations that are serious or worse, as `rule: element`. */
+export async function seriousViolations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
+    'axe.run().then(({ violations }) => violations)',
+  );
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+/** The page must not scroll sideways. */
+export async function overflowPx(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}

@@ -1,0 +1,86 @@
+/** What the chart ships as plain files: its schema, the alert rules and the dashboard agree with the program and the documentation. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { chartSchema, CHART_SCHEMA_FILE } from '../../scripts/chart-values.ts';
+import { createMetrics } from '../../src/syncer/metrics/metrics.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const FILES = join(ROOT, 'charts', 'endpoint-syncer', 'files');
+
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly runbook: string };
+}
+interface Dashboard {
+  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+const { groups } = parse(readFileSync(join(FILES, 'alerts.yaml'), 'utf8')) as {
+  groups: readonly { readonly rules: readonly AlertRule[] }[];
+}; // our own file
+const { panels } = JSON.parse(readFileSync(join(FILES, 'dashboard.json'), 'utf8')) as Dashboard; // our own file
+const RULES = groups.flatMap(({ rules }) => rules);
+
+test('values.schema.json has the schema of the configuration (npm run schema -- --write)', () => {
+  expect(readFileSync(CHART_SCHEMA_FILE, 'utf8')).toBe(chartSchema());
+});
+
+describe('alert rules and dashboard name series that exist, with labels that they have', () => {
+  const expressions = [
+    ...RULES.map(({ expr }) => expr),
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ];
+
+  test.each(expressions)('%s', async (expression) => {
+    const served = await servedSeries();
+    const names =
+      expression
+        .match(/[a-z]+_[a-z_]+(?=[{[)\s]|$)/gu)
+        ?.filter((word) => !/^(histogram_quantile)$/u.test(word)) ?? [];
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      const labels = served.get(name);
+      expect([name, labels === undefined]).toEqual([name, false]);
+      for (const label of labelsIn(expression))
+        expect([...(labels ?? []), 'namespace', 'le']).toContain(label);
+    }
+  });
+});
+
+test.each(RULES)('$alert has a runbook paragraph', ({ alert, annotations }) => {
+  const [page = '', anchor] = annotations.runbook.split('#');
+  expect(anchor).toBe(alert.toLowerCase());
+  expect(readFileSync(join(ROOT, page), 'utf8')).toMatch(new RegExp(`^### ${alert}\\n\\n\\S`, 'mu'));
+});
+
+/** Labels that an expression selects or groups by. */
+function labelsIn(expression: string): string[] {
+  const grouped = [...expression.matchAll(/by \(([^)]*)\)/gu)].flatMap(([, names = '']) =>
+    names.split(/, ?/u),
+  );
+  const selected = [...expression.matchAll(/\{(\w+)=/gu)].map(([, name = '']) => name);
+  return [...grouped, ...selected];
+}
+
+/** Name → labels of everything that a daemon serves from its start. */
+async function servedSeries(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const metrics = createMetrics({ monotonicMs: () => 0, version: '0.0.0' });
+  metrics.queue('endpoints');
+  metrics.controller('endpoints', 1);
+  metrics.requests('127.0.0.1:6443');
+  metrics
+    .informer('host', 'endpoints')
+    .watchState(() => ({ objects: 0, stalenessSeconds: 0, isSynced: true }));
+  metrics.leads('endpoint-syncer-a', true);
+  const series = new Map<string, Set<string>>();
+  for (const [, name = '', labels = ''] of (await metrics.text()).matchAll(/^(\w+)(?:\{([^\n]*)\})? /gmu)) {
+    const known = series.get(name) ?? new Set();
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/gu)) known.add(label);
+    series.set(name, known);
+  }
+  return series;
+}

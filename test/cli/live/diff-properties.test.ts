@@ -1,0 +1,167 @@
+/** What `diff` shows is what brings both clusters to rest: applied, nothing is left to show. */
+
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatChange } from '../../../src/cli/live/diff.ts';
+import { planToRest } from '../../../src/cli/live/rest.ts';
+import { openOfflineSync, type OfflineSync } from '../../../src/cli/offline-sync.ts';
+import { paintFor } from '../../../src/cli/terminal.ts';
+import type { JsonValue } from '../../../src/base/json.ts';
+import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
+import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
+
+const CONFIG = configOf(`sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: metadata.annotations.owner
+          expression: '"team-" + value'
+          reverseExpression: value.replace(/^team-/, "")
+        - path: metadata.labels.one
+          expression: value + "-x"
+        - path: subsets[*].ports[*].port
+          expression: value + 1000
+          reverseExpression: value - 1000
+        - path: metadata.annotations.secret
+          reference: {apiVersion: v1, kind: Secret}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`);
+
+let sync: OfflineSync;
+beforeAll(async () => {
+  sync = await openOfflineSync(CONFIG);
+});
+afterAll(() => sync[Symbol.asyncDispose]());
+
+const namespace = fc.constantFrom('c', 'b-x-c');
+const name = fc.constantFrom('a', 'b', 'a-x-b');
+const secretName = fc.constantFrom('tls', 'other');
+const text = fc.constantFrom('', '1', 'team-2', 'release');
+const annotations = fc.dictionary(fc.constantFrom('owner', 'plain', 'vcluster.loft.sh/controlled-by'), text, {
+  maxKeys: 2,
+});
+const labels = fc.dictionary(fc.constantFrom('one', 'release', 'two'), fc.constantFrom('1', '2'), {
+  maxKeys: 2,
+});
+const subsets = fc.constantFrom<JsonValue[]>(
+  null,
+  [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80, protocol: 'TCP' }] }],
+  [
+    {
+      addresses: [{ ip: '10.0.0.2', targetRef: { kind: 'Pod', name: 'p' } }],
+      ports: [{ port: 81, protocol: 'TCP' }],
+    },
+  ],
+);
+
+const endpoints: fc.Arbitrary<KubeObject> = fc
+  .record({
+    namespace,
+    name,
+    annotations,
+    labels,
+    subsets,
+    secret: fc.option(secretName, { nil: undefined }),
+  })
+  .map(({ subsets: content, annotations: map, secret, ...metadata }) => ({
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { ...metadata, annotations: secret === undefined ? map : { ...map, secret } },
+    ...(content === null ? {} : { subsets: content }),
+  }));
+
+const service: fc.Arbitrary<KubeObject> = fc
+  .record({ namespace, name, selected: fc.boolean() })
+  .map(({ selected, ...metadata }) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: selected ? { selector: { app: 'a' } } : {},
+  }));
+
+const secretIn = (where: fc.Arbitrary<string>): fc.Arbitrary<KubeObject> =>
+  fc.record({ namespace: where, name: secretName, value: text }).map(({ value, ...metadata }) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata,
+    data: { value },
+  }));
+
+/** Something on the host that this program did not create. */
+const foreign: fc.Arbitrary<KubeObject> = fc
+  .record({ name: fc.constantFrom('a-x-c-x-vc', 'a-x-b-x-c-x-vc', 'free'), labels })
+  .map((metadata) => ({ apiVersion: 'v1', kind: 'Endpoints', metadata: { ...metadata, namespace: 'host' } }));
+
+const distinct = (objects: readonly KubeObject[]): KubeObject[] => [
+  ...new Map(
+    objects.map((object) => [
+      `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`,
+      stored(object),
+    ]),
+  ).values(),
+];
+
+const virtual = fc
+  .tuple(
+    fc.array(endpoints, { maxLength: 5 }),
+    fc.array(service, { maxLength: 2 }),
+    fc.array(secretIn(namespace), { maxLength: 2 }),
+  )
+  .map((parts) => distinct(parts.flat()));
+const others = fc
+  .tuple(fc.array(foreign, { maxLength: 2 }), fc.array(secretIn(fc.constant('host')), { maxLength: 2 }))
+  .map((parts) => distinct(parts.flat()));
+
+interface Edit {
+  readonly side: 'virtual' | 'host';
+  readonly at: number;
+  readonly map: 'annotations' | 'labels';
+  readonly changes: StringMap;
+  readonly isDeletion: boolean;
+}
+
+const edit: fc.Arbitrary<Edit> = fc.record({
+  side: fc.constantFrom('virtual', 'host'),
+  at: fc.nat(20),
+  map: fc.constantFrom('annotations', 'labels'),
+  changes: fc.dictionary(
+    fc.constantFrom('owner', 'plain', 'one', 'two', 'endpoint-syncer/last-synced'),
+    fc.constantFrom('1', 'team-9'),
+    { maxKeys: 2 },
+  ),
+  isDeletion: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
+});
+
+function edited(clusters: MemoryClusters, { side, at, map, changes, isDeletion }: Edit): MemoryClusters {
+  const objects = clusters[side];
+  const object = objects[at % Math.max(1, objects.length)];
+  if (object === undefined) return clusters;
+  const rest = objects.filter((one) => one !== object);
+  if (isDeletion) return { ...clusters, [side]: rest };
+  const metadata = { ...object.metadata, [map]: { ...object.metadata[map], ...changes } };
+  return { ...clusters, [side]: [...rest, stored({ ...object, metadata }, object)] };
+}
+
+async function settled(clusters: MemoryClusters): Promise<MemoryClusters> {
+  const { changes } = await planToRest(snapshotOf(clusters, CONFIG), sync);
+  return applied(clusters, changes);
+}
+
+async function shown(clusters: MemoryClusters): Promise<string[]> {
+  const { plan, changes } = await planToRest(snapshotOf(clusters, CONFIG), sync);
+  expect(plan.objects.flatMap(({ error }) => error ?? [])).toEqual([]);
+  return changes.flatMap((change) => formatChange(change, true, paintFor({ isTTY: false })) ?? []);
+}
+
+describe('diff', () => {
+  test('after applying what it shows, it shows nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(virtual, others, fc.array(edit, { maxLength: 6 }), async (objects, host, edits) => {
+        const before = await settled({ virtual: objects, host });
+        const changed = edits.reduce(edited, before);
+        expect(await shown(await settled(changed))).toEqual([]);
+      }),
+      { numRuns: 600 },
+    );
+  });
+});

@@ -1,0 +1,62 @@
+/** Both clusters as plain lists of objects: a snapshot to plan with, and writes as API servers store them. */
+
+import { parseConfig } from '../../../src/config/parse.ts';
+import type { Config } from '../../../src/config/types.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/config-checks.ts';
+import type { Change } from '../../../src/cli/live/plan.ts';
+import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
+import { ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
+import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
+import { asReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+
+export interface MemoryClusters {
+  readonly virtual: readonly KubeObject[];
+  readonly host: readonly KubeObject[];
+}
+
+export function configOf(text: string): Config {
+  const { config, problems } = parseConfig(
+    { text, file: 'config.yaml' },
+    { env: {}, flags: {}, checks: CONFIG_CHECKS },
+  );
+  if (config === undefined) throw new Error(JSON.stringify(problems));
+  return config;
+}
+
+export function snapshotOf({ virtual, host }: MemoryClusters, config: Config): Snapshot {
+  const ofKind = (kind: string): KindSnapshot => ({
+    virtual: virtual.filter((object) => object.kind === kind),
+    host: host.filter((object) => object.kind === kind),
+  });
+  const secrets = asReferencedKind(SECRETS, SECRETS, kindPolicy(config.sync));
+  return {
+    config,
+    endpoints: ofKind(ENDPOINTS.kind),
+    services: ofKind('Service').virtual,
+    hostServices: ofKind('Service').host,
+    referenced: [{ kind: secrets, ...ofKind(SECRETS.kind) }],
+    missingNamespaces: new Set(),
+    owner: undefined,
+  };
+}
+
+let version = 0;
+
+/** The clusters after these changes. */
+export function applied(clusters: MemoryClusters, changes: readonly Change[]): MemoryClusters {
+  const result = { virtual: [...clusters.virtual], host: [...clusters.host] };
+  for (const { cluster, before, after } of changes) {
+    const isSame = (object: KubeObject, other: KubeObject | undefined): boolean =>
+      other !== undefined && object.kind === other.kind && objectKey(object) === objectKey(other);
+    result[cluster] = result[cluster].filter((object) => !isSame(object, before) && !isSame(object, after));
+    if (after !== undefined) result[cluster].push(stored(after, before));
+  }
+  return result;
+}
+
+/** With what an API server sets. */
+export function stored(object: KubeObject, before?: KubeObject): KubeObject {
+  version += 1;
+  const uid = before?.metadata.uid ?? object.metadata.uid ?? `uid-${version}`;
+  return { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
+}

@@ -1,0 +1,266 @@
+/** `test` as a user types it, and the cases of the examples in this repository. */
+
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { capturedRun } from '../captured-run.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A folder with these files. */
+function folderWith(files: Record<string, string>): string {
+  const path = mkdtempSync(join(folder, 'case-'));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return path;
+}
+
+const CONFIG = `sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: metadata.annotations.owner
+          expression: 'value === "nobody" ? "none" : "team-" + value'
+          reverseExpression: value.replace(/^team-/, "")
+        - path: metadata.labels.broken
+          expression: value.a.b
+endpointSyncer: {name: vc, host: {namespace: host}}
+`;
+const WEB = `apiVersion: v1
+kind: Endpoints
+metadata: {name: web, namespace: shop, annotations: {owner: shop}}
+subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 80}]}]
+`;
+const BASE = { 'config.yaml': CONFIG, 'objects/web.yaml': WEB };
+const VIRTUAL_WEB = 'virtual: [objects/web.yaml]';
+
+function oneCase(lines: string): Record<string, string> {
+  const text = lines.replaceAll(/^/gmu, '    ').trimEnd();
+  return { ...BASE, 'endpoint-syncer-test.yaml': `config: config.yaml\ncases:\n  - name: it\n${text}\n` };
+}
+
+interface JsonReport {
+  passed: number;
+  failed: number;
+  cases: {
+    result: string;
+    mismatches: { subject: string; path: string; expected: unknown; actual: unknown }[];
+  }[];
+  coverage?: { missed: string[] }[];
+}
+
+async function mismatchesOf(lines: string): Promise<JsonReport['cases'][0]['mismatches']> {
+  const { out, err } = await capturedRun(['test', folderWith(oneCase(lines)), '-o', 'json']);
+  expect(err).toBe('');
+  return (JSON.parse(out) as JsonReport).cases[0]?.mismatches ?? [];
+}
+
+const HOLDS: Record<string, string> = {
+  'a subset of the copy': `${VIRTUAL_WEB}
+expect: {host: [{kind: Endpoints, metadata: {name: web-x-shop-x-vc, annotations: {owner: team-shop}}}]}`,
+  'an annotation that is not there': `${VIRTUAL_WEB}
+expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {missing: null}}}]}`,
+  'nothing is created': `virtual:
+  - ${WEB.trim().replaceAll('\n', '\n    ')}
+  - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}}}
+expect:
+  host: []
+  skipped: [{kind: Endpoints, namespace: shop, name: web, reason: service has a selector}]`,
+  'an error of a patch': `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}]
+expect: {errors: [{patch: 1, contains: Cannot read properties}]}`,
+  'the way back': `${VIRTUAL_WEB}
+reverse: {expect: {virtual: [{metadata: {name: web, namespace: shop, annotations: {owner: shop}}}]}}`,
+  'a change on the host comes back': `${VIRTUAL_WEB}
+host:
+  - apiVersion: v1
+    kind: Endpoints
+    metadata:
+      name: web-x-shop-x-vc
+      annotations: {vcluster.loft.sh/object-name: web, vcluster.loft.sh/object-namespace: shop, owner: team-billing}
+      labels: {vcluster.loft.sh/managed-by: vc}
+reverse: {expect: {virtual: [{metadata: {name: web, annotations: {owner: billing}}}]}}`,
+  'a round trip': `${VIRTUAL_WEB}
+roundTrip: true`,
+};
+
+const FAILS: Record<string, readonly [lines: string, wrong: object[]]> = {
+  'another value': [
+    `${VIRTUAL_WEB}
+expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}}]}`,
+    [{ path: 'metadata.annotations.owner', expected: 'shop', actual: 'team-shop' }],
+  ],
+  'a list of another length': [
+    `${VIRTUAL_WEB}
+expect: {host: [{metadata: {name: web-x-shop-x-vc}, subsets: []}]}`,
+    [{ path: 'subsets', expected: [], actual: [{ ports: [{ port: 80 }] }] }],
+  ],
+  'an object that was not created, with those that were': [
+    `${VIRTUAL_WEB}
+expect: {host: [{kind: Endpoints, metadata: {name: other}}]}`,
+    [{ subject: 'host Endpoints other', actual: ['Endpoints host/web-x-shop-x-vc'] }],
+  ],
+  'an object although none was expected': [
+    `${VIRTUAL_WEB}
+expect: {host: []}`,
+    [{ expected: null, actual: { metadata: { name: 'web-x-shop-x-vc' } } }],
+  ],
+  'another reason': [
+    `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: kubernetes, namespace: default}}]
+expect: {skipped: [{name: kubernetes, reason: no service}]}`,
+    [{ path: 'reason', expected: 'no service', actual: 'never synced' }],
+  ],
+  'an error that no case expects': [
+    `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}]`,
+    [
+      {
+        subject: 'error of patches[1]',
+        expected: null,
+        actual: { kind: 'runtime', path: 'metadata.labels.broken' },
+      },
+    ],
+  ],
+  'a reverse that does not undo the forward': [
+    `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, annotations: {owner: nobody}}}]
+roundTrip: true`,
+    [{ subject: 'round trip Endpoints default/a', expected: 'nobody', actual: 'none' }],
+  ],
+};
+
+describe('an expectation', () => {
+  test.each(Object.entries(HOLDS))('holds: %s', async (_, lines) => {
+    expect(await mismatchesOf(lines)).toEqual([]);
+  });
+
+  test.each(Object.entries(FAILS))('fails with both sides: %s', async (_, [lines, wrong]) => {
+    expect(await mismatchesOf(lines)).toMatchObject(wrong);
+  });
+});
+
+const FAILING = oneCase(`${VIRTUAL_WEB}
+expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}}]}`);
+
+describe('test', () => {
+  test('a failing case is exit 1, and the table shows what was expected and what came out', async () => {
+    const { code, out } = await capturedRun(['test', folderWith(FAILING)]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/ it +\d+ms +FAIL\n/);
+    expect(out).toContain('host object web-x-shop-x-vc: metadata.annotations.owner\n');
+    expect(out).toContain('    - expected: "shop"\n    + actual:   "team-shop"\n');
+    expect(out).toContain('0 of 1 cases passed');
+  });
+
+  test('-o junit is XML in which every text is escaped', async () => {
+    const path = folderWith({
+      'a&b/endpoint-syncer-test.yaml': 'config: ../config.yaml\ncases: [{name: "<it>"}]\n',
+      ...BASE,
+    });
+    const { code, out } = await capturedRun(['test', path, '-o', 'junit']);
+    expect(code).toBe(0);
+    expect(out).toContain('<testsuites name="endpoint-syncer test" tests="1" failures="0" errors="0">');
+    expect(out).toMatch(/classname="[^"]*a&amp;b[^"]*" name="&lt;it&gt;"/);
+    const failed = await capturedRun(['test', folderWith(FAILING), '-o', 'junit']);
+    expect(failed.out).toMatch(/<failure message="[^"]+">[^<]*- expected: &quot;shop&quot;/);
+  });
+
+  test('--coverage names entries that never matched and branches that were never taken', async () => {
+    const { code, out } = await capturedRun([
+      'test',
+      folderWith(oneCase(`${VIRTUAL_WEB}\nroundTrip: true`)),
+      '--coverage',
+      '-o',
+      'json',
+    ]);
+    expect(code).toBe(0);
+    expect((JSON.parse(out) as JsonReport).coverage?.[0]?.missed).toEqual([
+      'patches[0] metadata.annotations.owner: virtual to host, branch never taken at 1:22: "none"',
+      'patches[1] metadata.labels.broken: never matched',
+    ]);
+  });
+
+  test('--update corrects what is wrong in place, and keeps comments and what was not mentioned', async () => {
+    const files = oneCase(`${VIRTUAL_WEB} # one object
+expect:
+  host:
+    # the copy
+    - {metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}} # of web
+    - {metadata: {name: gone}}
+  skipped: []`);
+    const path = folderWith(files);
+    const { code, err } = await capturedRun(['test', path, '--update']);
+    expect({ code, err }).toEqual({ code: 0, err: `updated ${join(path, 'endpoint-syncer-test.yaml')}\n` });
+    const text = readFileSync(join(path, 'endpoint-syncer-test.yaml'), 'utf8');
+    expect(text).toBe(
+      files['endpoint-syncer-test.yaml']
+        ?.replace('owner: shop', 'owner: team-shop')
+        .replace(/ *- .*gone.*\n/, ''),
+    );
+    expect((await capturedRun(['test', path])).code).toBe(0);
+    expect((await capturedRun(['test', path, '--update'])).err).toBe('');
+  });
+
+  test('--update fills in a case without expectations', async () => {
+    const path = folderWith(oneCase(VIRTUAL_WEB));
+    await capturedRun(['test', path, '--update']);
+    const text = readFileSync(join(path, 'endpoint-syncer-test.yaml'), 'utf8');
+    expect(text).toContain('name: web-x-shop-x-vc');
+    expect(text).not.toContain('vcluster.loft.sh/');
+    expect((await capturedRun(['test', path])).code).toBe(0);
+  });
+
+  test('folders are searched recursively, hidden ones and node_modules are not', async () => {
+    const text = 'config: ../config.yaml\ncases: [{name: found}]\n';
+    const path = folderWith({
+      ...BASE,
+      'a/x.endpoint-syncer-test.yaml': text,
+      'b/other.yaml': text,
+      'node_modules/endpoint-syncer-test.yaml': text,
+      '.hidden/endpoint-syncer-test.yaml': text,
+    });
+    const { out } = await capturedRun(['test', path, '-o', 'json']);
+    expect(JSON.parse(out)).toMatchObject({ passed: 1, failed: 0 });
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['no test file', BASE, /^error: no \*endpoint-syncer-test\.yaml at or below /],
+    [
+      'an unknown key, with its place',
+      oneCase('virtual: []\nexpected: {}'),
+      /endpoint-syncer-test\.yaml:5:5: cases\[0\]\.expected: unknown key "expected", did you mean "expect"\?\n.*\n {4}\^\n/,
+    ],
+    [
+      'an object that is none',
+      oneCase('virtual: [{kind: Endpoints}]'),
+      /cases\[0\]\.virtual\[0\]: an object of kind Endpoints has no metadata\.name/,
+    ],
+    [
+      'a file that does not exist',
+      oneCase('virtual: [none.yaml]'),
+      /none\.yaml: cannot be read: there is no such file/,
+    ],
+    [
+      'no configuration',
+      { 'endpoint-syncer-test.yaml': 'cases: []\n' },
+      /config: must be the path of a configuration file/,
+    ],
+  ])('%s is exit 2', async (_, files, message) => {
+    const { code, out, err } = await capturedRun(['test', folderWith(files)]);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+
+  test('the examples hold, and their cases exercise every entry and branch', async () => {
+    const examples = join(import.meta.dirname, '..', '..', '..', 'config');
+    const copy = mkdtempSync(join(folder, 'examples-'));
+    cpSync(examples, copy, { recursive: true });
+    const { code, out } = await capturedRun(['test', copy, '--coverage', '-o', 'json']);
+    const report = JSON.parse(out) as JsonReport;
+    expect(report.cases.flatMap(({ mismatches }) => mismatches)).toEqual([]);
+    expect(report.coverage?.flatMap(({ missed }) => missed)).toEqual([]);
+    expect(code).toBe(0);
+    expect(report.passed).toBeGreaterThan(9);
+  });
+});

@@ -1,0 +1,134 @@
+/** The packed install itself: what differs from a checkout is how files are found, so each kind of file is used once. */
+
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { freePorts } from '../scenarios/free-ports.ts';
+import { packedEnvironment, packedInstall } from './packed-install.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const run = promisify(execFile);
+const OBJECT = { apiVersion: 'v1', kind: 'Endpoints' };
+
+describe('the packed install', { timeout: 120_000 }, () => {
+  let env: NodeJS.ProcessEnv = {};
+  beforeAll(async () => {
+    env = await packedEnvironment();
+  }, 300_000);
+
+  const command = (...args: string[]) => run('endpoint-syncer', args, { env });
+
+  test('has no TypeScript and no test', async () => {
+    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: ROOT });
+    const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }]; // as npm documents it
+    const folders = new Set(files.map(({ path }) => path.split('/')[0]));
+    expect(files.filter(({ path }) => path.endsWith('.ts'))).toEqual([]);
+    expect(folders).toEqual(
+      new Set(['CHANGELOG.md', 'README.md', 'bin', 'config', 'dist', 'package.json', 'LICENSE']),
+    );
+  });
+
+  test('has the version of package.json', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    const { stdout } = await command('version', '-o', 'json');
+    expect(JSON.parse(stdout)).toEqual({ version, node: process.version });
+  });
+
+  test('evaluates expressions in its sandbox', async () => {
+    expect((await command('eval', 'value.map((n) => n + 1)', '--value', '[1,2]')).stdout).toBe('[2,3]\n');
+  });
+
+  test('knows the default values of vCluster and its own schema', async () => {
+    const expression = 'String(context.vcluster.config.sync.toHost.pods.enabled)';
+    const config = JSON.stringify({
+      sync: { toHost: { endpoints: { patches: [{ path: 'metadata.labels.pods', expression }] } } },
+      endpointSyncer: { name: 'a', host: { namespace: 'b' } },
+    });
+    const object = JSON.stringify({
+      ...OBJECT,
+      metadata: { name: 'x', namespace: 'y', labels: { pods: '' } },
+    });
+    const files = folderWith({ 'config.yaml': config, 'object.yaml': object });
+    const { stdout } = await command(
+      'patch',
+      '--config',
+      join(files, 'config.yaml'),
+      '-f',
+      join(files, 'object.yaml'),
+    );
+    rmSync(files, { recursive: true });
+    expect(stdout).toContain('pods: "true"');
+    expect((await command('schema', '--check')).stderr).toBe('');
+  });
+
+  test('syncs between two embedded clusters', async () => {
+    const dir = folderWith({});
+    try {
+      const { stdout } = await command('demo', '--once', '--dir', dir);
+      expect(stdout).toMatch(/^shop\/db +team-demo\/db-x-shop-x-demo +\S+ +synced in/mu);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+
+  test('serves keys from a database that a thread of its own writes', async () => {
+    const [port] = await freePorts(1);
+    const dir = folderWith({});
+    const managementApi = { bindAddress: `127.0.0.1:${port}`, dataDir: join(dir, 'data') };
+    writeFileSync(join(dir, 'keys.yaml'), JSON.stringify({ managementApi }));
+    const config = join(dir, 'keys.yaml');
+    const api = spawn('endpoint-syncer', ['api', '--config', config], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      await once(api.stdout, 'data');
+      const { stdout } = await command('keys', 'bootstrap', '--config', config);
+      expect(stdout.trim()).not.toBe('');
+      expect((await command('store', 'verify', '--config', config)).stdout).toMatch(/^ok: /u);
+    } finally {
+      api.kill('SIGTERM');
+      expect(await once(api, 'exit')).toEqual([0, null]);
+      rmSync(dir, { recursive: true });
+    }
+  });
+
+  test('serves the pages of the playground', async () => {
+    const playground = spawn('endpoint-syncer', ['playground', '--port', '0'], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const [printed] = (await once(playground.stdout, 'data')) as [Buffer];
+      const url = /http:\S+/u.exec(String(printed))?.[0] ?? '';
+      const page = await (await fetch(url)).text();
+      expect(page).toContain('<html');
+      const [script = ''] = /[^"]*main\.js/u.exec(page) ?? [];
+      expect((await fetch(new URL(script, url))).status).toBe(200);
+    } finally {
+      playground.kill('SIGTERM');
+      await once(playground, 'exit');
+    }
+  });
+
+  test('names the Node.js that it needs where an older one runs it', async () => {
+    const program = join(await packedInstall(), 'bin', 'endpoint-syncer');
+    const older = `Object.defineProperty(process, 'versions', {value: {node: '22.9.0'}});
+Object.defineProperty(process, 'version', {value: 'v22.9.0'}); import(${JSON.stringify(program)})`;
+    const failure: unknown = await run(process.execPath, ['-e', older]).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 1,
+      stderr: `endpoint-syncer needs Node.js 24.12 or newer, but this is v22.9.0 (${process.execPath})\n`,
+    });
+  });
+});
+
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-packed-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}

@@ -1,0 +1,257 @@
+/** The Helm chart: rendered as the golden files say, with the rights that `rbac` prints, and installed on a real kube-apiserver. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import type { PolicyRule } from '../../src/cli/rbac-rules.ts';
+import { eventually } from '../scenarios/eventually.ts';
+import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../scripts/kustomize.ts';
+import { CHART, helm } from './helm.ts';
+import { AccountGround } from './service-account.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const VALUES = join(ROOT, 'test', 'charts', 'values');
+const GOLDEN = join(ROOT, 'test', 'charts', 'golden');
+const SETS = readdirSync(VALUES).map((name) => name.replace('.yaml', ''));
+const run = promisify(execFile);
+
+interface RenderedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly PolicyRule[];
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+let home = '';
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'endpoint-syncer-helm-'));
+});
+afterAll(() => rmSync(home, { recursive: true }));
+
+function render(...args: readonly string[]): Promise<string> {
+  return helm(home, 'template', 'syncer', CHART, '--namespace', 'team-a', ...args);
+}
+
+async function renderSet(name: string, ...args: readonly string[]): Promise<readonly RenderedObject[]> {
+  return objectsIn(await render('--values', join(VALUES, `${name}.yaml`), ...args));
+}
+
+function objectsIn(text: string): readonly RenderedObject[] {
+  const documents = parseAllDocuments(text).map((document) => document.toJSON() as RenderedObject | null);
+  return documents.filter((document) => document !== null);
+}
+
+function configOf(objects: readonly RenderedObject[]): string {
+  return objects.find(({ data }) => data?.['config.yaml'] !== undefined)?.data?.['config.yaml'] ?? '';
+}
+
+async function rbac(config: string): Promise<readonly RenderedObject[]> {
+  const file = join(home, 'config.yaml');
+  writeFileSync(file, config.replace(/^.*vclusterConfig:.*\n/gmu, '')); // the file is in the Pod only
+  const args = ['rbac', '--config', file, '--cluster', 'host', '-o', 'json'];
+  const { stdout } = await run(process.execPath, [join(ROOT, 'src', 'main.ts'), ...args]);
+  return (JSON.parse(stdout) as { items: RenderedObject[] }).items; // what the command documents
+}
+
+/** `role get secrets/a`, in a fixed order: what is granted, however the rules are written. */
+function granted(objects: readonly RenderedObject[]): string[] {
+  const lines = objects.flatMap(({ kind, rules = [] }) =>
+    rules.flatMap(({ apiGroups, resources, resourceNames = ['*'], verbs }) =>
+      verbs.map((verb) => `${kind} ${verb} ${resources[0]}.${apiGroups[0]}/${resourceNames[0]}`),
+    ),
+  );
+  return lines.toSorted((a, b) => (a < b ? -1 : 1));
+}
+
+describe.each(SETS)('with the values %s, the chart', (name) => {
+  test('passes helm lint', async () => {
+    const args = ['lint', CHART, '--strict', '--values', join(VALUES, `${name}.yaml`)];
+    expect(await helm(home, ...args)).toContain('0 chart(s) failed');
+  });
+
+  test('renders the golden file', async () => {
+    const text = await render('--values', join(VALUES, `${name}.yaml`));
+    const version = /^version: (.*)$/mu.exec(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))?.[1] ?? '';
+    await expect(text.replaceAll(version, 'VERSION')).toMatchFileSnapshot(join(GOLDEN, `${name}.yaml`));
+  });
+
+  test('renders a configuration that is valid and grants what it needs', async () => {
+    const objects = await renderSet(name);
+    expect(granted(objects)).toEqual(granted(await rbac(configOf(objects))));
+    expect(granted(objects).length).toBeGreaterThan(5);
+  });
+});
+
+test('values that the schema does not know are refused', async () => {
+  await expect(renderSet('minimal', '--set', 'config.endpointSyncer.workerz=3')).rejects.toThrow('workerz');
+  await expect(renderSet('minimal', '--set', 'replicaCounts=3')).rejects.toThrow('replicaCounts');
+});
+
+test('deploy/kustomize is what the chart renders (node scripts/write-kustomize.ts)', async () => {
+  const folder = join(ROOT, 'deploy', 'kustomize');
+  const files = await kustomizeFiles((values) =>
+    helm(home, 'template', 'endpoint-syncer', CHART, '-n', KUSTOMIZE_NAMESPACE, '--set', values.join(',')),
+  );
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const present = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  expect(new Set(present)).toEqual(new Set([...files.keys()].map((path) => join(folder, path))));
+  for (const [path, text] of files)
+    expect([path, readFileSync(join(folder, path), 'utf8')]).toEqual([path, text]);
+});
+
+describe('on a real kube-apiserver', () => {
+  let ground: AccountGround;
+  let release: readonly string[] = [];
+
+  beforeAll(async () => {
+    ground = await AccountGround.start(['team-a']);
+    const { host, virtual } = ground.clusters;
+    const kubeconfig = readFileSync(virtual.kubeconfigPath, 'utf8');
+    await ground.kubectl(
+      'host',
+      '-n',
+      'team-a',
+      'create',
+      'secret',
+      'generic',
+      'vc-my-vcluster',
+      `--from-literal=config=${kubeconfig}`,
+    );
+    release = [
+      'syncer',
+      CHART,
+      '--namespace=team-a',
+      `--kubeconfig=${host.kubeconfigPath}`,
+      `--values=${join(VALUES, 'minimal.yaml')}`,
+      `--set=config.endpointSyncer.virtual.server=${virtual.url}`,
+      '--set=config.endpointSyncer.leaderElection.enabled=true',
+    ];
+  }, 120_000);
+
+  afterAll(async () => {
+    await ground[Symbol.asyncDispose]();
+  });
+
+  /** Starts the daemon with the ConfigMap and the ServiceAccount of the release. */
+  async function start(whenReady?: () => Promise<unknown>) {
+    const config = await ground.kubectl(
+      'host',
+      '-n',
+      'team-a',
+      'get',
+      'configmap',
+      'syncer-endpoint-syncer',
+      '-o',
+      'jsonpath={.data.config\\.yaml}',
+    );
+    const kubeconfig = join(ground.folder, 'host.kubeconfig');
+    writeFileSync(kubeconfig, await ground.kubeconfigOf('host', 'team-a', 'syncer-endpoint-syncer'));
+    return ground.startOutcome(config, ['--host-kubeconfig', kubeconfig], whenReady);
+  }
+
+  const copyUid = () =>
+    ground.kubectl(
+      'host',
+      '-n',
+      'team-a',
+      'get',
+      'endpoints',
+      'web-x-default-x-my-vcluster',
+      '-o',
+      'jsonpath={.metadata.uid}',
+    );
+
+  test.each(SETS.filter((name) => name !== 'replicas'))('%s is accepted', async (name) => {
+    const printed = await ground.apply(
+      'host',
+      await render('--values', join(VALUES, `${name}.yaml`)),
+      '--dry-run=server',
+    );
+    expect(printed).toContain('configmap/syncer-endpoint-syncer serverside-applied (server dry run)');
+  });
+
+  test.each(['deployment', 'sidecar'])('the overlay %s of deploy/kustomize is accepted', async (overlay) => {
+    const folder = join(ROOT, 'deploy', 'kustomize', 'overlays', overlay);
+    const text = await ground.kubectl('host', 'kustomize', folder);
+    expect(await ground.apply('host', text, '--dry-run=server')).toContain(
+      'configmap/endpoint-syncer serverside',
+    );
+    const config = configOf(objectsIn(text));
+    expect(granted(objectsIn(text))).toEqual(granted(await rbac(config)));
+  });
+
+  test('install, upgrade and uninstall: the daemon is ready, copies stay', { timeout: 120_000 }, async () => {
+    await helm(home, 'install', ...release);
+    await ground.apply(
+      'virtual',
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Endpoints',
+        metadata: { name: 'web', namespace: 'default' },
+        subsets: [{ addresses: [{ ip: '192.0.2.7' }] }],
+      }),
+    );
+    const isCopied = () => eventually(copyUid, (found) => found !== '');
+    expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
+    const uid = await copyUid();
+
+    await helm(
+      home,
+      'upgrade',
+      ...release,
+      '--set',
+      'resources.limits.memory=1Gi',
+      '--set',
+      'config.endpointSyncer.workers=5',
+    );
+    expect(await start()).toMatchObject({ exitCode: 'ready' });
+    expect(await copyUid()).toBe(uid);
+
+    await helm(
+      home,
+      'uninstall',
+      'syncer',
+      '--namespace',
+      'team-a',
+      '--kubeconfig',
+      ground.clusters.host.kubeconfigPath,
+    );
+    expect(await copyUid()).toBe(uid);
+    await expect(
+      ground.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer'),
+    ).rejects.toThrow('NotFound');
+  });
+
+  test('with any one rule less, the start names it', { timeout: 120_000 }, async () => {
+    await helm(home, 'install', ...release);
+    const role = JSON.parse(
+      await ground.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer', '-o', 'json'),
+    ) as RenderedObject; // asked for as JSON
+    for (const rule of role.rules ?? []) {
+      const rules = role.rules?.filter((other) => other !== rule);
+      const patch = JSON.stringify({ rules });
+      await ground.kubectl(
+        'host',
+        '-n',
+        'team-a',
+        'patch',
+        'role',
+        'syncer-endpoint-syncer',
+        '--type=merge',
+        '-p',
+        patch,
+      );
+      const { exitCode, stderr } = await start();
+      expect([rule.resources[0], exitCode]).toEqual([rule.resources[0], 1]);
+      expect(stderr).toContain(rule.resources[0]);
+    }
+    expect(role.rules?.length).toBe(4);
+  });
+});

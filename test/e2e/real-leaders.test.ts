@@ -1,0 +1,8 @@
+/** Leader election on real kube-apiservers, with the default times; and an end that an API server holds up. */
+
+import { leaderScenarios } from '../scenarios/leaders.ts';
+import { shutdownScenarios } from '../scenarios/shutdown.ts';
+import { newRealWorld } from './real-ground.ts';
+
+leaderScenarios(newRealWorld, { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
+shutdownScenarios(newRealWorld);

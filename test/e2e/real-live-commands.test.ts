@@ -1,0 +1,6 @@
+/** The commands that talk to both clusters, on real kube-apiservers. */
+
+import { liveCommandScenarios } from '../scenarios/live-commands.ts';
+import { newRealWorld } from './real-ground.ts';
+
+liveCommandScenarios(newRealWorld);

@@ -1,0 +1,99 @@
+/** The program as a ServiceAccount of real clusters: kubeconfigs with its token, and what `run` does with a configuration. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Daemon } from '../scenarios/daemon.ts';
+import { freePorts } from '../scenarios/free-ports.ts';
+import { eventually } from '../scenarios/eventually.ts';
+import { startRealClusters, type RealCluster, type RealClusters } from './clusters.ts';
+import { Guardian } from './guardian.ts';
+
+const run = promisify(execFile);
+
+/** What one start came to: ready, or an exit code and what was printed. */
+export interface StartOutcome {
+  readonly exitCode: number | 'ready';
+  readonly stderr: string;
+}
+
+/** A pair of clusters of its own, so that only what the test applies is granted. */
+export class AccountGround implements AsyncDisposable {
+  readonly clusters: RealClusters;
+  readonly folder: string;
+  readonly #guardian: Guardian;
+
+  private constructor(clusters: RealClusters) {
+    this.clusters = clusters;
+    this.folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-account-'));
+    this.#guardian = new Guardian([this.folder]);
+  }
+
+  static async start(namespaces: readonly string[]): Promise<AccountGround> {
+    const ground = new AccountGround(await startRealClusters({ controllers: false }));
+    for (const namespace of namespaces) await ground.kubectl('host', 'create', 'namespace', namespace);
+    return ground;
+  }
+
+  async kubectl(cluster: 'host' | 'virtual', ...args: readonly string[]): Promise<string> {
+    const { kubectl } = this.clusters;
+    const { stdout } = await run(kubectl, [`--kubeconfig=${this.clusters[cluster].kubeconfigPath}`, ...args]);
+    return stdout;
+  }
+
+  /** Writes the documents into a file and applies them as an administrator, server-side. */
+  async apply(cluster: 'host' | 'virtual', text: string, ...flags: readonly string[]): Promise<string> {
+    const file = join(this.folder, 'apply.yaml');
+    writeFileSync(file, text);
+    return this.kubectl(cluster, 'apply', '--server-side', '--force-conflicts', ...flags, '-f', file);
+  }
+
+  /** A kubeconfig, as text, with a token of the ServiceAccount. */
+  async kubeconfigOf(cluster: 'host' | 'virtual', namespace: string, name: string): Promise<string> {
+    const token = await this.kubectl(cluster, '-n', namespace, 'create', 'token', name);
+    return kubeconfigWith(this.clusters[cluster], token.trim());
+  }
+
+  /** Starts `run`, and ends it again when it is ready and `whenReady` has resolved. */
+  async startOutcome(
+    config: string,
+    args: readonly string[] = [],
+    whenReady: () => Promise<unknown> = async () => undefined,
+  ): Promise<StartOutcome> {
+    const file = join(this.folder, 'config.yaml');
+    writeFileSync(file, config);
+    const [port] = await freePorts(1);
+    const address = `127.0.0.1:${port}`;
+    await using daemon = new Daemon({
+      args: ['--config', file, '--http-bind-address', address, ...args],
+      httpUrl: `http://${address}`,
+      guardian: this.#guardian,
+    });
+    const isReady = async (): Promise<boolean> => (await daemon.get('/readyz')).status === 200;
+    const becomesReady = eventually(isReady, (ready) => ready, { timeoutMs: 45_000 }).then(() => undefined);
+    const exit = await Promise.race([daemon.exited, becomesReady]);
+    becomesReady.catch(() => undefined); // the daemon has ended
+    if (exit === undefined) await whenReady();
+    return { exitCode: exit === undefined ? 'ready' : (exit.code ?? -1), stderr: daemon.stderr };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#guardian[Symbol.asyncDispose]();
+    await this.clusters[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function kubeconfigWith({ name, url, caFile }: RealCluster, token: string): string {
+  const certificate = readFileSync(caFile).toString('base64');
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: url, 'certificate-authority-data': certificate } }],
+    users: [{ name: 'account', user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: 'account' } }],
+    'current-context': name,
+  });
+}

@@ -1,0 +1,396 @@
+/** The embedded cluster as its users see it: a kubeconfig, namespaces that hold their content, faults, limits. */
+
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import {
+  startEmbeddedCluster,
+  type EmbeddedCluster,
+  type EmbeddedClusterOptions,
+} from '../../src/embedded-cluster/embedded-cluster.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
+import { RawClient, type RawAnswer } from '../contract/raw-client.ts';
+import { eventually } from '../scenarios/eventually.ts';
+import type { UserInfo } from '../../src/apiserver/request/user.ts';
+
+const EP = '/api/v1/namespaces/default/endpoints';
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+
+class Ground implements AsyncDisposable {
+  readonly cluster: EmbeddedCluster;
+  readonly client: RawClient;
+
+  constructor(cluster: EmbeddedCluster, token?: string) {
+    this.cluster = cluster;
+    this.client = new RawClient({ url: cluster.url, ...(token === undefined ? {} : { token }) });
+  }
+
+  static async open(options: Partial<EmbeddedClusterOptions> = {}, token?: string): Promise<Ground> {
+    return new Ground(await startEmbeddedCluster({ name: 'test', ...options }), token);
+  }
+
+  send(method: string, path: string, body?: JsonValue, headers = {}): Promise<RawAnswer> {
+    return this.client.send({ method, path, headers, ...(body === undefined ? {} : { body }) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client[Symbol.asyncDispose]();
+    await this.cluster[Symbol.asyncDispose]();
+  }
+}
+
+/** Resolves when there is nothing at the path any more. */
+async function gone(ground: Ground, path: string): Promise<void> {
+  await eventually(
+    () => ground.send('GET', path),
+    ({ status }) => status === 404,
+    { timeoutMs: 2000, what: `${path} is gone` },
+  );
+}
+
+describe('a new cluster', () => {
+  test('gives a kubeconfig that leads to it', async () => {
+    await using ground = await Ground.open({ name: 'a "name"' });
+    expect(parse(ground.cluster.kubeconfig)).toMatchObject({
+      kind: 'Config',
+      'current-context': 'a "name"',
+      clusters: [{ name: 'a "name"', cluster: { server: ground.cluster.url } }],
+    });
+    expect(ground.cluster.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  test('has the namespaces and the Service that every cluster has', async () => {
+    await using ground = await Ground.open();
+    const { items } = (await ground.send('GET', '/api/v1/namespaces')).json as unknown as {
+      items: JsonObject[];
+    }; // a list
+    expect(items.map((item) => (item['metadata'] as JsonObject)['name'])).toEqual([
+      'default',
+      'kube-node-lease',
+      'kube-public',
+      'kube-system',
+    ]);
+    expect((await ground.send('GET', '/api/v1/namespaces/default/services/kubernetes')).status).toBe(200);
+  });
+
+  test.each(['/healthz', '/livez', '/readyz', '/readyz?verbose'])('%s answers ok', async (path) => {
+    await using ground = await Ground.open();
+    expect(await ground.send('GET', path)).toMatchObject({ status: 200, text: 'ok' });
+  });
+
+  test('says its version', async () => {
+    await using ground = await Ground.open();
+    expect((await ground.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '36' });
+  });
+
+  test.each(['/nope', '/apis/x.y/v1', '/apis/nope', '/api/v2', '/openapi/v3/nope', '/api/v1/%zz', '//'])(
+    '%s is a Status with 404',
+    async (path) => {
+      await using ground = await Ground.open();
+      expect((await ground.send('GET', path)).json).toMatchObject({
+        kind: 'Status',
+        code: 404,
+        reason: 'NotFound',
+      });
+    },
+  );
+});
+
+describe('impersonation', () => {
+  test.each(['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes'])(
+    '%s is refused, not ignored: whoever sends it would get more than was asked for',
+    async (header) => {
+      await using ground = await Ground.open();
+      const answer = await ground.send('GET', EP, undefined, { [header]: 'alice' });
+      expect(answer.json).toMatchObject({ kind: 'Status', code: 403, reason: 'Forbidden' });
+      expect(answer.text).toContain('impersonation is not supported');
+      expect((await ground.send('GET', '/apis', undefined, { [header]: 'alice' })).status).toBe(200);
+    },
+  );
+});
+
+describe('discovery', () => {
+  test('is the same in both forms', async () => {
+    await using ground = await Ground.open();
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
+    for (const root of ['/api', '/apis']) {
+      const answer = await ground.send('GET', root, undefined, { accept });
+      expect(answer.headers.get('content-type')).toContain('as=APIGroupDiscoveryList');
+      const { items } = answer.json as unknown as {
+        items: {
+          metadata: { name?: string };
+          versions: { version: string; resources: { resource: string; verbs: string[] }[] }[];
+        }[];
+      }; // the aggregated document
+      for (const { metadata, versions } of items) {
+        for (const { version, resources } of versions) {
+          const path = metadata.name === undefined ? `/api/${version}` : `/apis/${metadata.name}/${version}`;
+          const plain = (await ground.send('GET', path)).json as unknown as {
+            resources: { name: string; verbs: string[] }[];
+          }; // a list
+          const whole = plain.resources.filter(({ name }) => !name.includes('/'));
+          expect(whole.map(({ name, verbs }) => ({ resource: name, verbs }))).toEqual(
+            resources.map(({ resource, verbs }) => ({ resource, verbs })),
+          );
+        }
+      }
+    }
+  });
+
+  test('OpenAPI documents are named by a hash and not sent twice', async () => {
+    await using ground = await Ground.open();
+    const index = (await ground.send('GET', '/openapi/v3')).json as unknown as {
+      paths: Record<string, { serverRelativeURL: string }>;
+    }; // the index
+    expect(Object.keys(index.paths)).toContain('api/v1');
+    const url = index.paths['api/v1']?.serverRelativeURL ?? '';
+    const document = await ground.send('GET', url);
+    const etag = document.headers.get('etag') ?? '';
+    expect(url).toContain(etag.replaceAll('"', ''));
+    expect((await ground.send('GET', url, undefined, { 'if-none-match': etag })).status).toBe(304);
+    const { paths, components } = document.json as unknown as {
+      paths: Record<string, JsonObject>;
+      components: { schemas: Record<string, JsonObject> };
+    }; // an OpenAPI document
+    const patch = paths['/api/v1/namespaces/{namespace}/endpoints/{name}']?.['patch'];
+    expect(JSON.stringify(patch)).toContain('"fieldValidation"');
+    const references = [...document.text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
+      (match) => match[1] ?? '',
+    );
+    expect(references.filter((name) => !Object.hasOwn(components.schemas, name))).toEqual([]);
+  });
+});
+
+describe('namespaces', () => {
+  test('take their content along, and wait for what is held', async () => {
+    await using ground = await Ground.open();
+    await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
+    await ground.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'free' } });
+    await ground.send('POST', '/api/v1/namespaces/n/secrets', {
+      metadata: { name: 'held', finalizers: ['a.b/c'] },
+    });
+    await using watch = await ground.client.watch(
+      '/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dn',
+    );
+    await using content = await ground.client.watch('/api/v1/namespaces/n/endpoints?watch=1');
+    expect(await watch.summary(1)).toEqual(['ADDED n']);
+    expect((await ground.send('DELETE', '/api/v1/namespaces/n')).json).toMatchObject({
+      status: { phase: 'Terminating' },
+    });
+    expect(await watch.summary(1)).toEqual(['MODIFIED n']);
+    expect(await content.summary(2)).toEqual(['ADDED free', 'DELETED free']);
+    expect(
+      (await ground.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'x' } })).status,
+    ).toBe(403);
+    await ground.send(
+      'PATCH',
+      '/api/v1/namespaces/n/secrets/held',
+      { metadata: { finalizers: null } },
+      MERGE,
+    );
+    expect(await watch.summary(1)).toEqual(['DELETED n']);
+    expect((await ground.send('GET', '/api/v1/namespaces/n')).status).toBe(404);
+  });
+});
+
+describe('deletions that leave the end to a garbage collector', () => {
+  test.for(['Orphan', 'Foreground'])('%s: end by themselves, for there is none', async (policy) => {
+    await using ground = await Ground.open();
+    await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
+    for (const [name, finalizers] of [
+      ['free', []],
+      ['held', ['example.com/hold']],
+    ] as const) {
+      await ground.send('POST', '/api/v1/namespaces/n/endpoints', {
+        metadata: { name, finalizers: [...finalizers] },
+      });
+    }
+    const path = (name: string): string => `/api/v1/namespaces/n/endpoints/${name}`;
+    for (const name of ['free', 'held']) {
+      const answer = await ground.send('DELETE', path(name), { propagationPolicy: policy });
+      expect(answer.json).toMatchObject({ metadata: { deletionTimestamp: expect.any(String) as string } });
+    }
+    await gone(ground, path('free'));
+    const held = (await ground.send('GET', path('held'))).json;
+    expect(held).toMatchObject({ metadata: { finalizers: ['example.com/hold'] } });
+    await ground.send('DELETE', '/api/v1/namespaces/n', { propagationPolicy: policy });
+    await ground.send('PATCH', path('held'), { metadata: { finalizers: null } }, MERGE);
+    await gone(ground, '/api/v1/namespaces/n');
+  });
+});
+
+describe('protobuf bodies', () => {
+  /** What `kubectl create namespace demo` sends: an envelope with the type, then the object. */
+  const namespace = Buffer.concat([
+    Buffer.from('k8s\0'),
+    Buffer.from([0x0a, 0x0f, 0x0a, 0x02]),
+    Buffer.from('v1'),
+    Buffer.from([0x12, 0x09]),
+    Buffer.from('Namespace'),
+    Buffer.from([0x12, 0x08, 0x0a, 0x06, 0x0a, 0x04]),
+    Buffer.from('demo'),
+  ]);
+
+  async function post(ground: Ground, bytes: Buffer): Promise<Response> {
+    return fetch(`${ground.cluster.url}/api/v1/namespaces`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/vnd.kubernetes.protobuf',
+        accept: 'application/vnd.kubernetes.protobuf,application/json',
+      },
+      body: new Uint8Array(bytes),
+    });
+  }
+
+  test('are read, and answered in JSON', async () => {
+    await using ground = await Ground.open();
+    const answer = await post(ground, namespace);
+    expect(answer.status).toBe(201);
+    expect(await answer.json()).toMatchObject({ kind: 'Namespace', metadata: { name: 'demo' } });
+  });
+
+  test('that are cut off or nonsense are refused', async () => {
+    await using ground = await Ground.open();
+    for (let length = 0; length < namespace.length; length++) {
+      const answer = await post(ground, namespace.subarray(0, length));
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(answer.status).toBeLessThan(500);
+    }
+  });
+});
+
+describe('rights', () => {
+  test('are those of the authorizer, for requests and for reviews', async () => {
+    const authorizer = {
+      authorize: (_user: UserInfo, request: { verb: string; resource: string }) => ({
+        isAllowed: request.verb !== 'delete' || request.resource !== 'endpoints',
+        reason: '',
+      }),
+    };
+    await using ground = await Ground.open({ authorizer });
+    expect((await ground.send('DELETE', `${EP}/x`)).json).toMatchObject({ code: 403, reason: 'Forbidden' });
+    const review = (verb: string): Promise<RawAnswer> =>
+      ground.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+        spec: { resourceAttributes: { verb, resource: 'endpoints', namespace: 'default' } },
+      });
+    expect((await review('delete')).json).toMatchObject({ status: { allowed: false } });
+    expect((await review('get')).json).toMatchObject({ status: { allowed: true } });
+  });
+
+  test('need the token where there is one', async () => {
+    await using ground = await Ground.open({ token: 'right' }, 'wrong');
+    expect((await ground.send('GET', '/api/v1/namespaces')).json).toMatchObject({
+      code: 401,
+      reason: 'Unauthorized',
+    });
+    await using client = new RawClient({ url: ground.cluster.url, token: 'right' });
+    expect((await client.send({ method: 'GET', path: '/api/v1/namespaces' })).status).toBe(200);
+  });
+});
+
+describe('faults', () => {
+  test('answer instead of the server, and nothing is done', async () => {
+    await using ground = await Ground.open();
+    ground.cluster.intercept(({ verb }) =>
+      verb === 'create' ? { status: 429, retryAfterSeconds: 2 } : undefined,
+    );
+    const answer = await ground.send('POST', EP, { metadata: { name: 'x' } });
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('retry-after')).toBe('2');
+    expect((await ground.send('GET', `${EP}/x`)).status).toBe(404);
+  });
+
+  test('drop a request before it is done, or lose its answer after', async () => {
+    await using ground = await Ground.open();
+    ground.cluster.intercept(({ name, body }) =>
+      body.includes('dropped') || name === 'dropped'
+        ? 'drop'
+        : body.includes('lost')
+          ? 'reset-after-commit'
+          : undefined,
+    );
+    await expect(ground.send('POST', EP, { metadata: { name: 'dropped' } })).rejects.toThrow('fetch failed');
+    await expect(ground.send('POST', EP, { metadata: { name: 'lost' } })).rejects.toThrow('fetch failed');
+    ground.cluster.intercept(undefined);
+    expect((await ground.send('GET', `${EP}/dropped`)).status).toBe(404);
+    expect((await ground.send('GET', `${EP}/lost`)).status).toBe(200);
+  });
+
+  test('cut watches and let the server go on', async () => {
+    await using ground = await Ground.open();
+    await using watch = await ground.client.watch(`${EP}?watch=1`);
+    ground.cluster.disconnect();
+    await expect(watch.next()).rejects.toThrow('terminated');
+    expect((await ground.send('GET', EP)).status).toBe(200);
+  });
+
+  test('expire the history', async () => {
+    await using ground = await Ground.open();
+    const list = await ground.send('GET', EP);
+    const { resourceVersion } = (list.json ?? {})['metadata'] as { resourceVersion: string }; // a list
+    await ground.send('POST', EP, { metadata: { name: 'x' } });
+    await ground.cluster.expireHistory();
+    await using watch = await ground.client.watch(`${EP}?watch=1&resourceVersion=${resourceVersion}`);
+    expect(await watch.next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
+  });
+});
+
+describe('hostile requests', () => {
+  test('with a body beyond 3 MiB are refused', async () => {
+    await using ground = await Ground.open();
+    const answer = await ground.send('POST', EP, {
+      metadata: { name: 'x', annotations: { a: 'x'.repeat(3 * 1024 * 1024) } },
+    });
+    expect(answer.json).toMatchObject({
+      code: 413,
+      reason: 'RequestEntityTooLarge',
+      message: 'Request entity too large: limit is 3145728',
+    });
+  });
+
+  test.each([
+    ['nested too deep', `{"metadata":{"name":"x"},"subsets":${'['.repeat(5000)}${']'.repeat(5000)}}`],
+    ['with a key called __proto__', '{"metadata":{"name":"x"},"__proto__":{"polluted":1},"subsets":"x"}'],
+    ['that is no object', '"x"'],
+    ['with null bytes', '{"metadata":{"name":"a\\u0000b"}}'],
+    ['with a huge number', '{"metadata":{"name":"x"},"subsets":[{"ports":[{"port":1e400}]}]}'],
+  ])('%s are an error of the client', async (_what, body) => {
+    await using ground = await Ground.open();
+    const answer = await ground.send('POST', EP, body);
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.json?.['kind']).toBe('Status');
+    expect(answer.text).not.toContain('at ');
+    expect(Object.prototype).not.toHaveProperty('polluted');
+  });
+
+  test('with a YAML bomb are an error of the client', async () => {
+    await using ground = await Ground.open();
+    const lines = ['a: &a [x,x,x,x,x,x,x,x,x,x]'];
+    for (const [name, of] of ['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg'].map((pair) => pair.split(''))) {
+      lines.push(`${name}: &${name} [${Array(10).fill(`*${of}`).join(',')}]`);
+    }
+    const answer = await ground.send('POST', EP, lines.join('\n'), { 'content-type': 'application/yaml' });
+    expect(answer.json).toMatchObject({ kind: 'Status', code: 400 });
+  });
+
+  test('that are not HTTP do not disturb the others', async () => {
+    await using ground = await Ground.open();
+    const { port } = new URL(ground.cluster.url);
+    const closed = new Promise((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write('\0\0\0nonsense\r\n\r\n'));
+      socket
+        .on('close', resolve)
+        .on('error', () => undefined)
+        .resume();
+    });
+    await closed;
+    expect((await ground.send('GET', '/healthz')).status).toBe(200);
+  });
+
+  test('with headers beyond the limit are refused', async () => {
+    await using ground = await Ground.open();
+    const answer = await ground.send('GET', '/healthz', undefined, { 'x-big': 'x'.repeat(40_000) });
+    expect(answer.status).toBe(431);
+  });
+});

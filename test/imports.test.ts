@@ -1,0 +1,118 @@
+/** The import table of ARCHITECTURE.md: which folder may import which, and no cycle anywhere, type-only imports included. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { IMPORT_TABLE } from './import-table.ts';
+
+const SRC = join(import.meta.dirname, '..', 'src');
+
+/** Inside a product, a folder imports only folders of a lower rank. Files at the product's top level compose the folders. */
+const RANKS: Record<string, Record<string, number>> = {
+  syncer: { translate: 0, sandbox: 0, metrics: 0, patch: 1, kinds: 2, reconcile: 3, references: 4 },
+  'access-keys': {
+    types: 0,
+    identity: 1,
+    credentials: 1,
+    serving: 2,
+    bootstrap: 2,
+    authorization: 3,
+    keys: 4,
+    tokens: 4,
+  },
+};
+const TOP_RANK = 9;
+
+/** What runs in the sandbox child imports nothing of the daemon but types. */
+const GUEST = 'syncer/sandbox/guest/';
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+
+/** Relative imports, as paths below `src`; without `types`, only those that exist at run time. */
+function importsOf(file: string, { types = true } = {}): string[] {
+  const source = readFileSync(join(SRC, file), 'utf8');
+  const text = types ? source : source.replaceAll(/import type [^;]+;/g, '');
+  return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)]
+    .map((match) => relative(SRC, normalize(join(SRC, dirname(file), match[1] ?? ''))))
+    .filter((target) => !target.startsWith('..'));
+}
+
+/** The first part of a path, without the extension of a file. */
+function firstPart(path: string): string {
+  return (path.split('/')[0] ?? '').replace(/\.ts$/, '');
+}
+
+function violations(isAllowed: (from: string, to: string) => boolean): string[] {
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter((target) => !isAllowed(file, target))
+      .map((target) => `${file} -> ${target}`),
+  );
+}
+
+/** Strongly connected files (Tarjan), each as its members; a file alone is no cycle. */
+function cycles(): string[] {
+  const state = new Map<string, { index: number; low: number; isOnStack: boolean }>();
+  const stack: string[] = [];
+  const found: string[] = [];
+  const visit = (file: string): { index: number; low: number; isOnStack: boolean } => {
+    const node = { index: state.size, low: state.size, isOnStack: true };
+    state.set(file, node);
+    stack.push(file);
+    for (const target of importsOf(file)) {
+      const seen = state.get(target);
+      if (seen === undefined) node.low = Math.min(node.low, visit(target).low);
+      else if (seen.isOnStack) node.low = Math.min(node.low, seen.index);
+    }
+    if (node.low === node.index) {
+      const members = stack.splice(stack.indexOf(file));
+      for (const member of members) Object.assign(state.get(member) ?? {}, { isOnStack: false });
+      if (members.length > 1) found.push(members.toSorted().join(' <-> '));
+    }
+    return node;
+  };
+  for (const file of files) if (!state.has(file)) visit(file);
+  return found;
+}
+
+describe('imports', () => {
+  test('every folder below src is in the table', () => {
+    expect(files.map(firstPart).filter((folder) => IMPORT_TABLE[folder] === undefined)).toEqual([]);
+  });
+
+  test('a folder imports only what the table allows', () => {
+    expect(
+      violations((file, target) => {
+        const [from, to] = [firstPart(file), firstPart(target)];
+        return from === to || (IMPORT_TABLE[from] ?? []).includes(to);
+      }),
+    ).toEqual([]);
+  });
+
+  test.each(Object.entries(RANKS))('inside %s, imports only go down', (product, ranks) => {
+    const inner = (file: string): string => relative(product, file);
+    const rankOf = (file: string): number => ranks[firstPart(inner(file))] ?? TOP_RANK;
+    expect(
+      violations(
+        (file, target) =>
+          firstPart(file) !== product ||
+          firstPart(target) !== product ||
+          firstPart(inner(file)) === firstPart(inner(target)) ||
+          rankOf(file) > rankOf(target) ||
+          (rankOf(file) === TOP_RANK && rankOf(target) === TOP_RANK),
+      ),
+    ).toEqual([]);
+  });
+
+  test('no files import each other in a circle, type-only imports included', () => {
+    expect(cycles()).toEqual([]);
+  });
+
+  test('the guest imports only itself, and types', () => {
+    const wrong = files
+      .filter((file) => file.startsWith(GUEST))
+      .flatMap((file) => importsOf(file, { types: false }))
+      .filter((target) => !target.startsWith(GUEST));
+    expect(wrong).toEqual([]);
+  });
+});

@@ -1,0 +1,436 @@
+/** From kubeconfigs and their like to access, and every way in which they can be wrong. */
+
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { plainAccess, withServer, type ServerAccess } from '../../../src/kube/access.ts';
+import {
+  kubeconfigFromSecret,
+  loadClusterAccess,
+  type AccessSource,
+} from '../../../src/kube/credentials/kubeconfig.ts';
+import { TerminalError } from '../../../src/base/errors.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+const ROOT = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
+const CERTIFICATES = join(import.meta.dirname, '../certificates');
+afterAll(() => rmSync(ROOT, { recursive: true, force: true }));
+
+function put(path: string, text: string, mode = 0o600): string {
+  const file = join(ROOT, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+  return file;
+}
+
+function certificate(name: string): string {
+  return readFileSync(join(CERTIFICATES, name), 'utf8');
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+interface Parts {
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly context?: string;
+  readonly tail?: string;
+}
+
+function kubeconfig({
+  cluster = 'server: "https://127.0.0.1:6443/"',
+  user = 'token: abc',
+  context = 'cluster: c, user: u',
+  tail,
+}: Parts = {}): string {
+  return `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {${cluster}}}]
+users: [{name: u, user: {${user}}}]
+contexts: [{name: x, context: {${context}}}, {name: other, context: {cluster: c, user: u, namespace: elsewhere}}]
+${tail ?? 'current-context: x'}
+`;
+}
+
+let written = 0;
+
+function load(
+  parts: Parts | string,
+  source: Partial<AccessSource> = {},
+  clock = new FakeClock(),
+): ServerAccess {
+  written += 1;
+  const file = put(`configs/${written}/config`, typeof parts === 'string' ? parts : kubeconfig(parts));
+  return loadClusterAccess({ kubeconfig: file, context: '', ...source }, { clock, env: {} });
+}
+
+function problem(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof TerminalError) return error.message;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}
+
+describe('a kubeconfig', () => {
+  test('gives the server, the namespace and the way in', async () => {
+    const access = load({ context: 'cluster: c, user: u, namespace: vc' });
+    expect(access.server).toBe('https://127.0.0.1:6443');
+    expect(access.namespace).toBe('vc');
+    expect(access.description).toMatch(/^context x of .*config$/);
+    expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer abc' });
+    expect(access.credentials.invalidate()).toBe(false);
+  });
+
+  test('another context can be chosen', () => {
+    expect(load({}, { context: 'other' }).namespace).toBe('elsewhere');
+  });
+
+  test.each([
+    ['digits', 'token: 12345678901234567890', 'Bearer 12345678901234567890'],
+    ['an exponent', 'token: 12e45', 'Bearer 12e45'],
+    ['hexadecimal', 'token: 0x1f', 'Bearer 0x1f'],
+    ['a line end', 'token: "abc\\n"', 'Bearer abc'],
+    ['a name and a password', 'username: me, password: "s:c"', `Basic ${base64('me:s:c')}`],
+  ])('a token with %s', async (_, user, authorization) => {
+    expect(await load({ user }).credentials.headers()).toEqual({ authorization });
+  });
+
+  test('impersonation', async () => {
+    expect(await load({ user: 'token: t, as: someone, as-uid: "42"' }).credentials.headers()).toEqual({
+      authorization: 'Bearer t',
+      'impersonate-user': 'someone',
+      'impersonate-uid': '42',
+    });
+  });
+
+  test('certificates in it and beside it', async () => {
+    put('certs/ca.crt', certificate('ca.crt'));
+    put('certs/client.crt', certificate('client.crt'));
+    put('certs/client.key', certificate('client.key'));
+    const inline = `client-certificate-data: ${base64(certificate('client.crt'))}, client-key-data: ${base64(certificate('client.key'))}`;
+    const first = load({
+      cluster: `server: "https://h", certificate-authority-data: ${base64(certificate('ca.crt'))}`,
+      user: inline,
+    });
+    const second = put(
+      'certs/config',
+      kubeconfig({
+        cluster: 'server: "https://h", certificate-authority: ca.crt, tls-server-name: name',
+        user: 'client-certificate: client.crt, client-key: ./client.key',
+      }),
+    );
+    const beside = loadClusterAccess({ kubeconfig: second, context: '' }, { clock: new FakeClock() });
+    for (const access of [first, beside]) {
+      expect((await access.trust()).ca?.toString()).toBe(certificate('ca.crt'));
+      const pair = await access.credentials.certificate();
+      expect(pair?.cert.toString()).toBe(certificate('client.crt'));
+      expect(pair?.key.toString()).toBe(certificate('client.key'));
+    }
+    expect(await beside.trust()).toMatchObject({ serverName: 'name', isUnverified: false });
+  });
+
+  test('a token file is read again every minute, and immediately after a 401', async () => {
+    const clock = new FakeClock();
+    const file = put('token', 'one\n');
+    const { credentials } = load({ user: `tokenFile: ${file}, token: ignored` }, {}, clock);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer one' });
+    put('token', 'two');
+    clock.advance(60_000);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer one' });
+    clock.advance(1);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer two' });
+    expect(credentials.invalidate()).toBe(false);
+    put('token', 'three');
+    expect(credentials.invalidate()).toBe(true);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer three' });
+    rmSync(file);
+    clock.advance(120_000);
+    expect(await credentials.headers(), 'the last one that could be read').toEqual({
+      authorization: 'Bearer three',
+    });
+  });
+
+  test.each<[string, Parts | string, RegExp]>([
+    ['no YAML', 'a: [', /configs\/\d+\/config is not YAML/],
+    [
+      'no YAML: where, and nothing of what is written there',
+      'users: [{token: s3cr3t}]]',
+      /config is not YAML: line 1, column 25$/,
+    ],
+    ['no mapping', '- a', /is not a kubeconfig: it holds no mapping/],
+    ['a list that is none', 'clusters: 5', /clusters is not a list/],
+    ['no current context', { tail: '' }, /has no current-context; choose one of: x, other/],
+    [
+      'a context that is not there',
+      { tail: 'current-context: z' },
+      /has no context "z"; there are: x, other/,
+    ],
+    [
+      'a context without a cluster',
+      { context: 'user: u' },
+      /context x is unusable: context.cluster is missing/,
+    ],
+    ['a cluster that is not there', { context: 'cluster: d, user: u' }, /has no cluster "d"; there are: c/],
+    ['a user that is not there', { context: 'cluster: c, user: v' }, /has no user "v"; there are: u/],
+    ['a cluster without a server', { cluster: 'a: b' }, /cluster c is unusable: cluster.server is missing/],
+    [
+      'a server that is no URL',
+      { cluster: 'server: "10.0.0.1:6443"' },
+      /server "10.0.0.1:6443" is not an http or https URL/,
+    ],
+    [
+      'an authority that is not there',
+      { cluster: 'server: "https://h", certificate-authority: nope.crt' },
+      /clusters\[c\].certificate-authority names a file that cannot be read: ENOENT.*nope.crt/,
+    ],
+    [
+      'an authority that is no certificate',
+      { cluster: `server: "https://h", certificate-authority-data: ${base64('junk')}` },
+      /certificate-authority is not a certificate in PEM/,
+    ],
+    [
+      'a certificate that is not there',
+      { user: 'client-certificate: a.crt, client-key: a.key' },
+      /users\[u\].client-certificate names a file that cannot be read/,
+    ],
+    [
+      'a certificate without its key',
+      { user: `client-certificate-data: ${base64(certificate('client.crt'))}` },
+      /users\[u\] has no client-key/,
+    ],
+    [
+      'a key of another certificate',
+      {
+        user: `client-certificate-data: ${base64(certificate('client.crt'))}, client-key-data: ${base64(certificate('server.key'))}`,
+      },
+      /users\[u\]: client-certificate and client-key are no certificate and its key/,
+    ],
+    [
+      'a token file that is not there',
+      { user: 'tokenFile: nope' },
+      /users\[u\].tokenFile names a file that cannot be read/,
+    ],
+    [
+      'a proxy of another kind',
+      { cluster: 'server: "https://h", proxy-url: "socks5://p:1"' },
+      /proxy-url "socks5:\/\/p:1" is not supported/,
+    ],
+  ])('with %s is refused with a reason', (_, parts, message) => {
+    expect(problem(() => load(parts))).toMatch(message);
+  });
+
+  test('that is not there', () => {
+    const missing = { kubeconfig: join(ROOT, 'nothing'), context: '' };
+    expect(problem(() => loadClusterAccess(missing, { clock: new FakeClock() }))).toMatch(
+      /kubeconfig .*nothing cannot be read: ENOENT/,
+    );
+  });
+});
+
+describe('without a file', () => {
+  const clock = new FakeClock();
+  const unnamed = { kubeconfig: '', context: '' };
+
+  test('the service account of the Pod comes first', async () => {
+    put('sa/token', 'pod-token\n');
+    put('sa/ca.crt', certificate('ca.crt'));
+    put('sa/namespace', 'vc-ns\n');
+    const serviceAccountFolder = join(ROOT, 'sa');
+    for (const [host, server] of [
+      ['10.0.0.1', 'https://10.0.0.1:443'],
+      ['fd00::1', 'https://[fd00::1]:443'],
+    ]) {
+      const env = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: '443', KUBECONFIG: '/unused' };
+      const access = loadClusterAccess(unnamed, { clock, env, serviceAccountFolder });
+      expect([access.server, access.namespace]).toEqual([server, 'vc-ns']);
+      expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer pod-token' });
+      expect((await access.trust()).ca?.toString()).toBe(certificate('ca.crt'));
+    }
+  });
+
+  test('then KUBECONFIG, where the first of several files wins and some may be missing', async () => {
+    const first = put('k1', kubeconfig({ user: 'token: first', tail: '' }));
+    const second = put(
+      'k2',
+      kubeconfig({ user: 'token: second', context: 'cluster: c, user: u, namespace: two' }),
+    );
+    const env = { KUBECONFIG: `${join(ROOT, 'missing')}:${first}:${second}` };
+    const access = loadClusterAccess(unnamed, { clock, env });
+    expect(access.namespace).toBe('');
+    expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer first' });
+  });
+
+  test('then the file in the home folder, then a clear word', () => {
+    put('home/.kube/config', kubeconfig({ context: 'cluster: c, user: u, namespace: home' }));
+    expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
+    expect(problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'nobody') } }))).toMatch(
+      /no cluster is named: .*name a kubeconfig/,
+    );
+  });
+});
+
+test('another URL of the same server keeps credentials and trust', async () => {
+  const access = plainAccess('https://localhost:8443', 'secret');
+  const moved = withServer(access, 'https://my-vcluster.team-a/base/');
+  expect(moved.server).toBe('https://my-vcluster.team-a/base');
+  expect(await moved.credentials.headers()).toEqual({ authorization: 'Bearer secret' });
+  expect(await moved.trust()).toEqual(await access.trust());
+});
+
+describe('an exec plugin', () => {
+  function plugin(name: string, script: string): string {
+    return put(`plugins/${name}`, `#!${process.execPath}\n${script}`, 0o700);
+  }
+
+  function exec(command: string, extra = ''): Parts {
+    return {
+      user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: "${command}", args: [x], env: [{name: A, value: b}]${extra}}`,
+    };
+  }
+
+  const COUNTING = `
+    const { readFileSync, writeFileSync } = require('node:fs');
+    const file = __filename + '.count';
+    let count = 0;
+    try { count = Number(readFileSync(file, 'utf8')); } catch {}
+    writeFileSync(file, String(count + 1));
+    const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
+    const token = [info.apiVersion, info.spec.interactive, process.env.A, process.argv[2], count].join('|');
+    console.log(JSON.stringify({ kind: 'ExecCredential', apiVersion: info.apiVersion, status: { token } }));`;
+
+  test('is asked once, however many requests wait, and again when its token is refused', async () => {
+    const clock = new FakeClock();
+    const { credentials } = load(exec(plugin('counting.cjs', COUNTING)), {}, clock);
+    const answers = await Promise.all([
+      credentials.headers(),
+      credentials.headers(),
+      credentials.certificate(),
+    ]);
+    const first = { authorization: 'Bearer client.authentication.k8s.io/v1|false|b|x|0' };
+    expect(answers).toEqual([first, first, undefined]);
+    clock.advance(60_000);
+    expect(await credentials.headers(), 'without an expiry it stays good').toEqual(first);
+    expect(credentials.invalidate()).toBe(true);
+    expect(await credentials.headers()).toEqual({
+      authorization: 'Bearer client.authentication.k8s.io/v1|false|b|x|1',
+    });
+    expect(credentials.invalidate(), 'not twice in a row').toBe(false);
+    clock.advance(10_000);
+    expect(credentials.invalidate()).toBe(true);
+  });
+
+  test('may give a certificate', async () => {
+    const script = `console.log(JSON.stringify({ status: { clientCertificateData: 'C', clientKeyData: 'K' } }))`;
+    const { credentials } = load(exec(plugin('certificate.cjs', script)));
+    expect(await credentials.certificate()).toEqual({ cert: 'C', key: 'K' });
+    expect(await credentials.headers()).toEqual({});
+  });
+
+  test.each([
+    [
+      'is missing',
+      '/nowhere/plugin',
+      ', installHint: "install it"',
+      /credential plugin of user u \(exec\) failed: .*ENOENT.*; install it/,
+    ],
+    [
+      'fails',
+      () => plugin('fails.cjs', `console.error('login first'); process.exit(3)`),
+      '',
+      /failed: login first/,
+    ],
+    ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
+    [
+      'says nothing',
+      () => plugin('nothing.cjs', `console.log('{"status":{}}')`),
+      '',
+      /gave neither a token nor a certificate/,
+    ],
+    [
+      'forgets the status',
+      () => plugin('status.cjs', `console.log('{}')`),
+      '',
+      /credential plugin of user u \(exec\) failed/,
+    ],
+  ])('that %s is no answer, with the reason', async (_, command, extra, message) => {
+    const { credentials } = load(exec(typeof command === 'string' ? command : command(), extra));
+    await expect(credentials.headers()).rejects.toThrow(message);
+    await expect(credentials.headers(), 'and the next try is a new one').rejects.toThrow(message);
+  });
+
+  test('an auth provider that is not supported any more', async () => {
+    const { credentials } = load({ user: 'auth-provider: {name: magic}' });
+    await expect(credentials.headers()).rejects.toThrow(
+      /there is no auth provider "magic"; use an exec plugin/,
+    );
+  });
+});
+
+describe('a kubeconfig in a Secret', () => {
+  function secret(data: Record<string, string> | undefined): KubeObject {
+    const object: KubeObject = { metadata: { name: 'vc-my', namespace: 'ns' } };
+    if (data !== undefined) object['data'] = data;
+    return object;
+  }
+
+  test('is read, and read again for new connections and after a refusal', async () => {
+    const clock = new FakeClock();
+    let token = 'one';
+    let reads = 0;
+    const host = {
+      get: async () => {
+        reads += 1;
+        if (token === '') throw new Error('host away');
+        return secret({ config: base64(kubeconfig({ user: `token: ${token}` })) });
+      },
+    };
+    const access = await kubeconfigFromSecret(host, 'ns', 'vc-my', clock);
+    const { credentials, description } = access;
+    expect(description).toBe('context x of Secret ns/vc-my of the host cluster');
+    token = 'two';
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer one' });
+    await access.trust();
+    expect(reads).toBe(1);
+    clock.advance(11_000);
+    expect(credentials.invalidate()).toBe(true);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer two' });
+    expect(credentials.invalidate()).toBe(false);
+    token = '';
+    clock.advance(300_000);
+    expect(await credentials.certificate()).toBeUndefined();
+    expect(await credentials.headers(), 'what is at hand').toEqual({ authorization: 'Bearer two' });
+    expect(reads).toBe(3);
+  });
+
+  test.each<[string, () => Promise<KubeObject>, RegExp]>([
+    [
+      'is missing',
+      () => Promise.reject(notFound()),
+      /Secret ns\/vc-my of the host cluster cannot be read: gone; vCluster writes it as vc-NAME/,
+    ],
+    ['has no data', async () => secret(undefined), /has no key config with a kubeconfig; it has: none/],
+    ['has another key', async () => secret({ kubeconfig: '' }), /it has: kubeconfig/],
+    ['holds nonsense', async () => secret({ config: base64('nonsense') }), /is not a kubeconfig/],
+  ])('that %s', async (_, get, message) => {
+    await expect(kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock())).rejects.toThrow(message);
+  });
+});
+
+function notFound(): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    code: 404,
+    message: 'gone',
+  });
+}

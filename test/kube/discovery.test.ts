@@ -1,0 +1,133 @@
+/** Kinds, and rights. */
+
+import { describe, expect, test } from 'vitest';
+import { missingRights, type WantedRight } from '../../src/kube/access-review.ts';
+import { createDiscovery } from '../../src/kube/discovery.ts';
+import type { ClusterClient } from '../../src/kube/types.ts';
+import { TerminalError } from '../../src/base/errors.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import { isJsonObject, type JsonValue } from '../../src/base/json.ts';
+
+const SERVED: Record<string, JsonValue> = {
+  '/api/v1': {
+    resources: [
+      { name: 'secrets', kind: 'Secret', namespaced: true },
+      { name: 'nodes', kind: 'Node', namespaced: false },
+      { name: 'pods', kind: 'Pod', namespaced: true },
+      { name: 'pods/eviction', kind: 'Eviction', namespaced: true },
+    ],
+  },
+  '/apis/example.com/v1': { resources: [{ name: 'gadgets', kind: 'Gadget', namespaced: true }] },
+  '/apis/broken.io/v1': 'nonsense',
+};
+
+function cluster(): { client: Pick<ClusterClient, 'cluster' | 'request'>; asked: string[] } {
+  const asked: string[] = [];
+  const request = async (_: string, path: string): Promise<JsonValue> => {
+    asked.push(path);
+    const answer = SERVED[path];
+    if (answer !== undefined) return answer;
+    throw new StatusError({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 404 });
+  };
+  return { client: { cluster: 'virtual', request }, asked };
+}
+
+describe('discovery', () => {
+  test('finds the resource of a kind and remembers it', async () => {
+    const { client, asked } = cluster();
+    const discovery = createDiscovery(client);
+    const secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', isNamespaced: true };
+    expect(await discovery.resolve('v1', 'Secret')).toEqual(secret);
+    expect(await discovery.resolveNamespaced('v1', 'Secret')).toEqual(secret);
+    expect(await discovery.resolve('v1', 'Node')).toMatchObject({ isNamespaced: false });
+    expect(await discovery.resolve('example.com/v1', 'Gadget')).toMatchObject({
+      group: 'example.com',
+      plural: 'gadgets',
+    });
+    expect(asked).toEqual(['/api/v1', '/apis/example.com/v1']);
+  });
+
+  test('looks again for a kind that was missing', async () => {
+    const { client, asked } = cluster();
+    const discovery = createDiscovery(client);
+    await expect(discovery.resolve('v1', 'Later')).rejects.toBeInstanceOf(TerminalError);
+    await expect(discovery.resolve('v1', 'Later')).rejects.toBeInstanceOf(TerminalError);
+    expect(asked).toEqual(['/api/v1', '/api/v1']);
+  });
+
+  test.each([
+    ['v1', 'secret', 'the virtual cluster serves no kind secret in v1; did you mean Secret?'],
+    ['v1', 'secrets', 'the virtual cluster serves no kind secrets in v1; did you mean Secret?'],
+    ['v1', 'Eviction', 'the virtual cluster serves no kind Eviction in v1; it serves Node, Pod, Secret'],
+    [
+      'nope.io/v1',
+      'X',
+      'the virtual cluster does not serve nope.io/v1; kubectl api-versions lists what it serves',
+    ],
+    ['../../version', 'X', '"../../version" is not an apiVersion: write v1 or group/version'],
+    ['', 'X', '"" is not an apiVersion: write v1 or group/version'],
+    ['broken.io/v1', 'X', 'no list of resources for broken.io/v1'],
+  ])('%s %s', async (apiVersion, kind, message) => {
+    await expect(createDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
+  });
+
+  test('a cluster-scoped kind has no place in a namespace', async () => {
+    await expect(createDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
+      'Node of v1 is cluster-scoped in the virtual cluster; only namespaced kinds can be used here',
+    );
+  });
+});
+
+describe('rights', () => {
+  test('that are missing come back in order, asked for eight at a time', async () => {
+    let [inFlight, most] = [0, 0];
+    const reviews: JsonValue[] = [];
+    const request = async (_: string, path: string, body?: JsonValue): Promise<JsonValue> => {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await new Promise((resolve) => setImmediate(resolve));
+      inFlight -= 1;
+      expect(path).toBe('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews');
+      reviews.push(body ?? null);
+      const spec =
+        isJsonObject(body) && isJsonObject(body['spec']) ? body['spec']['resourceAttributes'] : undefined;
+      return { status: { allowed: isJsonObject(spec) && spec['verb'] !== 'delete' } };
+    };
+    const verbs = ['get', 'delete', 'list', 'watch', 'create', 'update', 'patch', 'get', 'list', 'delete'];
+    const wanted = verbs.map((verb, i) => ({
+      verb,
+      group: '',
+      resource: 'endpoints',
+      namespace: i === 9 ? 'ns' : '',
+      index: i,
+    }));
+    const missing = await missingRights({ request }, wanted);
+    expect(missing.map(({ index }) => index)).toEqual([1, 9]);
+    expect(most).toBe(8);
+    expect(reviews).toContainEqual(
+      expect.objectContaining({
+        spec: { resourceAttributes: { verb: 'delete', group: '', resource: 'endpoints', namespace: 'ns' } },
+      }),
+    );
+  });
+
+  test('a name narrows the question', async () => {
+    const bodies: JsonValue[] = [];
+    const request = async (...[, , body]: [string, string, JsonValue?]): Promise<JsonValue> => {
+      bodies.push(body ?? null);
+      return { status: { allowed: false } };
+    };
+    const wanted: WantedRight[] = [
+      { verb: 'get', group: '', resource: 'secrets', namespace: 'ns', name: 'vc-my' },
+    ];
+    expect(await missingRights({ request }, wanted)).toEqual(wanted);
+    expect(bodies[0]).toMatchObject({ spec: { resourceAttributes: { name: 'vc-my' } } });
+  });
+
+  test('an answer that is none is an error', async () => {
+    const request = async (): Promise<JsonValue> => ({});
+    await expect(
+      missingRights({ request }, [{ verb: 'get', group: '', resource: 'x', namespace: '' }]),
+    ).rejects.toThrow(/without a status/);
+  });
+});

@@ -1,0 +1,116 @@
+/** The fixture of most tests here: a scripted server, a fake clock, and an informer between them. */
+
+import { createClient } from '../../src/kube/client/client.ts';
+import { plainAccess } from '../../src/kube/access.ts';
+import {
+  createInformer,
+  type InformerMetrics,
+  type InformerOptions,
+  type ObservableInformer,
+} from '../../src/kube/informer/informer.ts';
+import type { Outcome, Phase } from '../../src/kube/informer/transitions.ts';
+import type { CacheEvent, WatchClient } from '../../src/kube/types.ts';
+import { ENDPOINTS } from '../../src/kube/object.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { ScriptedServer } from './scripted-server.ts';
+
+export class RecordedMetrics implements InformerMetrics {
+  readonly ends: { phase: Phase; outcome: Outcome }[] = [];
+  readonly expected: string[] = [];
+  readonly types: string[] = [];
+  ignoredCount = 0;
+
+  expect(phase: Phase, outcome: Outcome): void {
+    this.expected.push(`${phase} ${outcome}`);
+  }
+  ended(phase: Phase, outcome: Outcome): void {
+    this.ends.push({ phase, outcome });
+  }
+  received(type: string): void {
+    this.types.push(type);
+  }
+  ignored(): void {
+    this.ignoredCount += 1;
+  }
+  watchState(): void {}
+}
+
+export interface Ground extends AsyncDisposable {
+  readonly server: ScriptedServer;
+  readonly clock: FakeClock;
+  readonly client: WatchClient;
+  readonly metrics: RecordedMetrics;
+  readonly informer: ObservableInformer;
+  readonly events: CacheEvent[];
+  /** Runs the informer until the fixture is disposed. */
+  start(): void;
+}
+
+export async function prepare(
+  options: Partial<InformerOptions> & { responseBytesMax?: number } = {},
+): Promise<Ground> {
+  const server = await ScriptedServer.start();
+  const clock = new FakeClock();
+  const metrics = new RecordedMetrics();
+  const client = createClient({
+    cluster: 'host',
+    access: plainAccess(server.url),
+    clock,
+    metrics: { requested: () => undefined },
+    userAgent: 'test/0',
+    ...(options.responseBytesMax === undefined ? {} : { responseBytesMax: options.responseBytesMax }),
+  });
+  const informer = createInformer({
+    client,
+    resource: ENDPOINTS,
+    clock,
+    random: () => 0.5,
+    logger: silentLogger,
+    metrics,
+    ...options,
+  });
+  const events: CacheEvent[] = [];
+  informer.subscribe((event) => events.push(event));
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  return {
+    server,
+    clock,
+    client,
+    metrics,
+    informer,
+    events,
+    start() {
+      running = informer.run(stop.signal);
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Waits for a condition that the event loop brings about; fails after five seconds of real time. */
+export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`never came true: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Lets pending socket events be processed. */
+export async function quiet(turns = 20): Promise<void> {
+  for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** name → version of what the cache holds. */
+export function contents(informer: ObservableInformer): Record<string, string> {
+  const pairs = [...informer.list()].map(
+    ({ metadata }) => [metadata.name, metadata.resourceVersion ?? ''] as const,
+  );
+  return Object.fromEntries(pairs);
+}

@@ -1,0 +1,149 @@
+/** What a cache takes, and what it does not. Rule numbers are those of docs/list-watch.md. */
+
+import { describe, expect, test } from 'vitest';
+import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
+import { compareVersions } from '../../../src/kube/informer/resource-version.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+
+function object(version: string, extra: Partial<KubeObject['metadata']> = {}): KubeObject {
+  return { metadata: { name: 'a', namespace: 'n', uid: 'one', resourceVersion: version, ...extra } };
+}
+
+function cacheWith(...objects: KubeObject[]): ObjectCache {
+  const cache = new ObjectCache({});
+  for (const one of objects) cache.apply(one);
+  return cache;
+}
+
+function version(cache: ObjectCache): string | undefined {
+  return cache.indexer.get('n/a')?.metadata.resourceVersion;
+}
+
+describe('versions', () => {
+  test.each([
+    ['9', '10', -1],
+    ['10', '9', 1],
+    ['99999999999999999999998', '99999999999999999999999', -1],
+    ['7', '7', 0],
+  ])('%s against %s', (a, b, sign) => {
+    expect(Math.sign(compareVersions(a, b) ?? NaN)).toBe(sign);
+  });
+
+  test.each([
+    ['abc', '10'],
+    ['07', '8'],
+    ['', '8'],
+    [undefined, '8'],
+    [undefined, undefined],
+  ])('%s against %s cannot be compared', (a, b) => {
+    expect(compareVersions(a, b)).toBeUndefined();
+  });
+});
+
+describe('rule 2: never an older state of the same object', () => {
+  test('older and equal versions are ignored, a newer one is stored', () => {
+    const cache = cacheWith(object('10'));
+    expect(cache.apply(object('9'))).toBeUndefined();
+    expect(cache.apply(object('10'))).toBeUndefined();
+    expect(cache.apply(object('11'))).toMatchObject({
+      type: 'updated',
+      previous: { metadata: { resourceVersion: '10' } },
+    });
+    expect(version(cache)).toBe('11');
+  });
+
+  test('what is not a number is taken', () => {
+    const cache = cacheWith(object('abc'));
+    expect(cache.apply(object('abd'))?.type).toBe('updated');
+    expect(cache.apply(object('5'))?.type).toBe('updated');
+    expect(cache.apply(object('5'))).toBeUndefined();
+  });
+});
+
+describe('rules 3 and 4: identity is the uid', () => {
+  test('a re-created object is stored, and late events of the old one are ignored', () => {
+    const cache = cacheWith(object('10'));
+    expect(cache.apply(object('12', { uid: 'two' }))?.type).toBe('updated');
+    expect(cache.apply(object('9'))).toBeUndefined();
+    expect(cache.remove(object('11'))).toBeUndefined();
+    expect(cache.indexer.get('n/a')?.metadata.uid).toBe('two');
+  });
+
+  test('late events of an old object of that name do not take the new one’s place', () => {
+    const cache = cacheWith(object('14', { uid: 'two' }));
+    expect(cache.apply(object('12'))).toBeUndefined();
+    expect(cache.remove(object('13'))).toBeUndefined();
+    expect(cache.apply(object('14', { uid: 'two' }))).toBeUndefined();
+    expect(version(cache)).toBe('14');
+  });
+
+  test('a deletion of a deleted object, or of an older state, is ignored', () => {
+    const cache = cacheWith(object('10'));
+    expect(cache.remove(object('11'))).toMatchObject({
+      type: 'deleted',
+      object: { metadata: { resourceVersion: '11' } },
+    });
+    expect(cache.remove(object('11'))).toBeUndefined();
+    expect(cache.apply(object('10'))).toBeUndefined();
+    // A watch with a selector says DELETED for what no longer matches; it matches again:
+    expect(cache.apply(object('13'))?.type).toBe('added');
+    expect(cache.remove(object('11'))).toBeUndefined();
+    expect(cache.apply(object('12')), 'a replay').toBeUndefined();
+    expect(version(cache)).toBe('13');
+  });
+});
+
+describe('rules 5 and 6: our own writes', () => {
+  test('what is newer than a list stays although the list does not name it', () => {
+    const cache = cacheWith(object('30'));
+    expect(cache.removeUnlisted('n/a', '29')).toBeUndefined();
+    expect(cache.removeUnlisted('n/a', '30')?.type).toBe('deleted');
+  });
+
+  test('an object that we deleted does not come back by a late event', () => {
+    const cache = cacheWith(object('10'));
+    cache.forget('n/a', 'one');
+    expect(version(cache)).toBeUndefined();
+    expect(cache.apply(object('10')), 'the list in progress').toBeUndefined();
+    expect(cache.apply(object('11')), 'a change before the deletion').toBeUndefined();
+    expect(cache.remove(object('12')), 'the echo').toBeUndefined();
+    expect(cache.apply(object('14', { uid: 'two' }))?.type).toBe('added');
+  });
+
+  test('an object that finalizers keep is still there', () => {
+    const cache = cacheWith(object('10'));
+    cache.forget('n/a', 'one');
+    expect(cache.apply(object('11', { deletionTimestamp: '2026-01-01T00:00:00Z' }))?.type).toBe('added');
+    expect(cache.remove(object('12'))?.type).toBe('deleted');
+  });
+
+  test('forgetting another uid changes nothing', () => {
+    const cache = cacheWith(object('10'));
+    cache.forget('n/a', 'other');
+    expect(version(cache)).toBe('10');
+  });
+});
+
+describe('rule 7: a new history', () => {
+  test('replaces whatever is held, dead or newer', () => {
+    const cache = cacheWith(object('100'));
+    expect(cache.replace(object('50'))?.type).toBe('updated');
+    expect(cache.replace(object('50'))).toBeUndefined();
+    cache.remove(object('101'));
+    expect(cache.replace(object('51'))?.type).toBe('added');
+  });
+});
+
+describe('indexes', () => {
+  test('follow their objects', () => {
+    const cache = new ObjectCache({ color: ({ metadata }) => metadata.labels?.['color']?.split('+') ?? [] });
+    cache.apply(object('1', { labels: { color: 'red+blue' } }));
+    expect([...cache.indexer.byIndex('color', 'red')]).toEqual(['n/a']);
+    cache.apply(object('2', { labels: { color: 'blue' } }));
+    expect([...cache.indexer.byIndex('color', 'red')]).toEqual([]);
+    expect([...cache.indexer.byIndex('color', 'blue')]).toEqual(['n/a']);
+    cache.remove(object('3'));
+    expect([...cache.indexer.byIndex('color', 'blue')]).toEqual([]);
+    expect(() => cache.indexer.byIndex('size', 'L')).toThrow('there is no index size');
+  });
+});

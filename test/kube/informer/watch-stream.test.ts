@@ -1,0 +1,102 @@
+/** The body of a watch, cut anywhere. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { MalformedStreamError, TransportError, type WatchHandler } from '../../../src/kube/types.ts';
+import { WatchStream } from '../../../src/kube/informer/watch-stream.ts';
+import { bookmarkLine, errorLine, eventLine } from '../scripted-server.ts';
+
+function record(): { handler: WatchHandler; seen: string[] } {
+  const seen: string[] = [];
+  const handler: WatchHandler = {
+    started: () => undefined,
+    dataReceived: () => undefined,
+    event: (type, object) =>
+      seen.push(`${type} ${object.metadata.name ?? ''} ${JSON.stringify(object.metadata.annotations ?? {})}`),
+  };
+  return { handler, seen };
+}
+
+function feed(bytes: Buffer, cuts: readonly number[], lineBytesMax?: number): string[] {
+  const { handler, seen } = record();
+  const stream = new WatchStream(handler, lineBytesMax);
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
+  for (let i = 1; i < places.length; i++) stream.chunk(bytes.subarray(places[i - 1], places[i]));
+  stream.end();
+  return seen;
+}
+
+const line = fc
+  .record({
+    type: fc.constantFrom('ADDED', 'MODIFIED', 'DELETED'),
+    name: fc.constantFrom('a', 'b'),
+    text: fc.string({ unit: 'grapheme', maxLength: 20 }),
+  })
+  .map(({ type, name, text }) => eventLine(type, { name, version: 1, annotations: { text } }));
+
+describe('a watch stream', () => {
+  test('means the same wherever it is cut, characters included', () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 30 }), (lines, cuts) => {
+        const bytes = Buffer.from(lines.join(''));
+        expect(feed(bytes, cuts)).toEqual(feed(bytes, []));
+        expect(feed(bytes, [])).toHaveLength(lines.length);
+      }),
+    );
+  });
+
+  test('byte by byte', () => {
+    const bytes = Buffer.from(eventLine('ADDED', { name: 'ä€😀', version: 1 }) + bookmarkLine(5));
+    expect(feed(bytes, [...bytes.keys()])).toEqual(['ADDED ä€😀 {}', 'BOOKMARK  {}']);
+  });
+
+  test('ignores empty lines', () => {
+    expect(feed(Buffer.from(`\n\r\n${eventLine('ADDED', { name: 'a', version: 1 })}\n`), [])).toEqual([
+      'ADDED a {}',
+    ]);
+  });
+
+  test('that ends inside an event has broken off', () => {
+    expect(() => feed(Buffer.from('{"type":"ADD'), [])).toThrow(TransportError);
+  });
+
+  test('with a line beyond the limit is aborted before the line is complete', () => {
+    const { handler } = record();
+    const stream = new WatchStream(handler, 1000);
+    stream.chunk(Buffer.alloc(900, 0x20));
+    expect(() => stream.chunk(Buffer.alloc(101, 0x20))).toThrow(/longer than 1000 bytes/);
+  });
+
+  test('with an ERROR event rejects with its error', () => {
+    const stream = new WatchStream(record().handler);
+    const expired = expect.objectContaining({ name: 'StatusError', code: 410, reason: 'Expired' }) as Error; // matches one
+    expect(() => stream.chunk(Buffer.from(errorLine(410, 'Expired')))).toThrow(expired);
+  });
+
+  test.each([
+    ['no JSON', '<html>\n'],
+    ['no object', '[]\n'],
+    ['null', 'null\n'],
+    ['an unknown type', '{"type":"PING","object":{}}\n'],
+    ['an event without an object', '{"type":"ADDED"}\n'],
+    ['an object without a version', '{"type":"ADDED","object":{"metadata":{"name":"a"}}}\n'],
+    ['an object without a name', '{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"}}}\n'],
+    [
+      'a version that is a number',
+      '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":1}}}\n',
+    ],
+    ['an error without a status', '{"type":"ERROR","object":"boom"}\n'],
+  ])('with %s is malformed', (_, text) => {
+    const { handler, seen } = record();
+    expect(() => new WatchStream(handler).chunk(Buffer.from(text))).toThrow(MalformedStreamError);
+    expect(seen).toEqual([]);
+  });
+
+  test('keeps hostile keys as data', () => {
+    const { seen, handler } = record();
+    const text =
+      '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1","annotations":{"__proto__":"x"}}}}\n';
+    new WatchStream(handler).chunk(Buffer.from(text));
+    expect(seen).toEqual(['ADDED a {"__proto__":"x"}']);
+  });
+});

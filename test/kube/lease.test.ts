@@ -1,0 +1,250 @@
+/** The Lease as a lock: one holder at a time, whatever processes, clocks and the API server do. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Clock, Timer } from '../../src/base/clock.ts';
+import { sleep } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { LeaseLock } from '../../src/kube/lease.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import { TransportError, type ClusterClient } from '../../src/kube/types.ts';
+import { FakeClock } from '../fake-clock.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** One Lease on an API server that answers after a while, or not at all. */
+class LeaseServer {
+  stored: KubeObject | undefined;
+  isAway = false;
+  #version = 0;
+
+  write(object: KubeObject): KubeObject {
+    const resourceVersion = String(++this.#version);
+    this.stored = { ...object, metadata: { ...object.metadata, resourceVersion } };
+    return this.stored;
+  }
+
+  get holder(): unknown {
+    return (this.stored?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity; // a Lease
+  }
+}
+
+/** Time as one process sees it: another wall clock, and timers that fire late when it was stopped. */
+class ProcessClock implements Clock {
+  readonly #base: FakeClock;
+  readonly #offMs: number;
+  #withheld: (() => void)[] | undefined;
+
+  constructor(base: FakeClock, offMs: number) {
+    this.#base = base;
+    this.#offMs = offMs;
+  }
+
+  now(): number {
+    return this.#base.now() + this.#offMs;
+  }
+
+  monotonicMs(): number {
+    return this.#base.monotonicMs();
+  }
+
+  schedule(delayMs: number, callback: () => void): Timer {
+    let isCancelled = false;
+    const run = (): void => void (isCancelled || callback());
+    const timer = this.#base.schedule(delayMs, () => {
+      if (this.#withheld === undefined) run();
+      else this.#withheld.push(run);
+    });
+    return {
+      cancel() {
+        isCancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  pause(): void {
+    this.#withheld ??= [];
+  }
+
+  resume(): void {
+    const due = this.#withheld ?? [];
+    this.#withheld = undefined;
+    for (const run of due) run();
+  }
+}
+
+function conflict(code: number, reason: string): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    reason,
+    code,
+    message: reason,
+  });
+}
+
+/** The requests of one process: each takes `latencyMs` there and back. */
+function clientOf(server: LeaseServer, clock: Clock, latencyMs: number): ClusterClient {
+  const never = new AbortController().signal;
+  const exchange = async (act: () => KubeObject): Promise<KubeObject> => {
+    await sleep(clock, latencyMs, never);
+    if (server.isAway) throw new TransportError('no answer');
+    const answer = act();
+    await sleep(clock, latencyMs, never);
+    return answer;
+  };
+  return {
+    get: () =>
+      exchange(() => {
+        if (server.stored === undefined) throw conflict(404, 'NotFound');
+        return server.stored;
+      }),
+    create: (_, object) =>
+      exchange(() => {
+        if (server.stored !== undefined) throw conflict(409, 'AlreadyExists');
+        return server.write(object);
+      }),
+    update: (_, object) =>
+      exchange(() => {
+        if (server.stored === undefined) throw conflict(404, 'NotFound');
+        if (server.stored.metadata.resourceVersion !== object.metadata.resourceVersion)
+          throw conflict(409, 'Conflict');
+        return server.write(object);
+      }),
+  } as Partial<ClusterClient> as ClusterClient; // what a lock needs
+}
+
+class Process {
+  readonly clock: ProcessClock;
+  readonly lock: LeaseLock;
+  readonly #stopping = new AbortController();
+  isLost = false;
+  readonly #running: Promise<void>;
+
+  constructor(server: LeaseServer, base: FakeClock, { name = 'a', offMs = 0, latencyMs = 5 } = {}) {
+    this.clock = new ProcessClock(base, offMs);
+    this.lock = new LeaseLock({
+      client: clientOf(server, this.clock, latencyMs),
+      lease: { namespace: 'ns', name: 'lease' },
+      identity: name,
+      leaseDurationMs: 15_000,
+      renewDeadlineMs: 10_000,
+      retryPeriodMs: 2000,
+      fieldManager: 'test',
+      clock: this.clock,
+      random: () => 0.5,
+      logger: silentLogger,
+    });
+    this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    if (!(await this.lock.acquire(signal))) return;
+    await this.lock.hold(signal);
+    this.isLost = !signal.aborted;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.lock.release();
+  }
+}
+
+function world(count: number, options: { latencyMs?: number } = {}) {
+  const base = new FakeClock();
+  const server = new LeaseServer();
+  const processes = Array.from({ length: count }, (_, index) => {
+    const offMs = index === 1 ? HOUR_MS : 0;
+    return new Process(server, base, { name: `p${index}`, offMs, ...options });
+  });
+  const holders = (): string[] =>
+    processes.filter(({ lock }) => lock.isHeld).map(({ lock }) => lock.identity);
+  return { base, server, processes, holders };
+}
+
+describe('a lease', () => {
+  test('is held by one, renewed, and taken over within a second of a clean end', async () => {
+    const { base, server, processes, holders } = world(3);
+    await base.advanceAsync(60_000);
+    const [first = ''] = holders();
+    expect(holders()).toEqual([server.holder]);
+    const leader = processes.find(({ lock }) => lock.identity === first);
+    const stopped = leader?.stop();
+    await base.advanceAsync(1100);
+    await stopped;
+    expect(holders()).toHaveLength(1);
+    expect(holders()).not.toContain(first);
+    expect(server.stored?.['spec']).toMatchObject({ leaseTransitions: 1, leaseDurationSeconds: 15 });
+  });
+
+  test('of a process that is gone is taken when it expires, not before, whatever the clocks say', async () => {
+    const { base, processes, holders } = world(3);
+    await base.advanceAsync(5000);
+    const leader = processes.find(({ lock }) => lock.isHeld);
+    leader?.clock.pause();
+    await base.advanceAsync(9000);
+    await base.advanceAsync(4000);
+    expect(holders()).toEqual([]);
+    await base.advanceAsync(4000);
+    expect(holders()).toHaveLength(1);
+    leader?.clock.resume();
+    await base.advanceAsync(100);
+    expect([holders().length, leader?.isLost]).toEqual([1, true]);
+    expect(holders()).not.toContain(leader?.lock.identity);
+  });
+
+  test('that cannot be renewed is given up before others can take it', async () => {
+    const { base, server, processes, holders } = world(2);
+    await base.advanceAsync(5000);
+    server.isAway = true;
+    await base.advanceAsync(10_100);
+    expect(holders()).toEqual([]);
+    expect(processes.filter(({ isLost }) => isLost)).toHaveLength(1);
+    server.isAway = false;
+    await base.advanceAsync(8000);
+    expect(holders()).toHaveLength(1);
+  });
+
+  test('that is deleted has one holder again within two retry periods', async () => {
+    const { base, server, holders } = world(3);
+    await base.advanceAsync(5000);
+    server.stored = undefined;
+    await base.advanceAsync(4000);
+    expect(holders()).toEqual([server.holder]);
+  });
+
+  test('never has two holders, whatever is paused, away or ended, and when', async () => {
+    const step = fc.record({
+      what: fc.constantFrom('pause', 'resume', 'away', 'back', 'stop', 'wait'),
+      who: fc.nat({ max: 2 }),
+      ms: fc.nat({ max: 20_000 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 25 }),
+        fc.integer({ min: 1, max: 1500 }),
+        async (steps, latencyMs) => {
+          const { base, server, processes, holders } = world(3, { latencyMs });
+          for (const { what, who, ms } of steps) {
+            const process = processes[who];
+            if (what === 'pause') process?.clock.pause();
+            if (what === 'resume') process?.clock.resume();
+            if (what === 'away' || what === 'back') server.isAway = what === 'away';
+            if (what === 'stop') void process?.stop();
+            for (let leftMs = ms; leftMs > 0; leftMs -= 250) {
+              await base.advanceAsync(Math.min(250, leftMs));
+              expect(holders().length).toBeLessThanOrEqual(1);
+            }
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+});

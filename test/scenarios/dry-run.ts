@@ -1,0 +1,150 @@
+/** `run --dry-run`: every write is checked by the API servers and logged as a difference, none is stored. */
+
+import { describe, expect, test } from 'vitest';
+import type { ProxiedRequest } from './api-proxy.ts';
+import { eventually } from './eventually.ts';
+import { endpoints } from './objects.ts';
+import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
+import type { NewWorld, World } from './world.ts';
+
+const ONCE = ['--dry-run', '--once'];
+
+export function dryRunScenarios(newWorld: NewWorld): void {
+  describe('a dry run', () => {
+    test('stores nothing, and logs each write once as a difference', async () => {
+      await using world = await newWorld();
+      await preparePairs(world);
+      const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
+      const daemon = await world.startDaemon({
+        args: ['--dry-run'],
+        kubeconfigs: { host: host.path, virtual: virtual.path },
+      });
+      await world.virtual.create('Endpoints', endpoints('default/while-it-runs'));
+      const planned = (name: string) =>
+        daemon.log.filter(({ msg, key }) => msg === 'would write' && key === keyOnHost(world, name));
+      for (const [name, verb] of [
+        ['new', 'create'],
+        ['while-it-runs', 'create'],
+        ['changed', 'update'],
+        ['deleted', 'delete'],
+      ] as const)
+        await eventually(
+          () => planned(name).map((line) => line['verb']),
+          (verbs) => verbs.join() === verb,
+          { what: `one ${verb} of ${name}` },
+        );
+      expect(planned('changed')[0]?.['diff']).toEqual(['+ metadata.labels.a: "1"']);
+      // An event that changes nothing about the copy is no news.
+      await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: ['e.com/f'] } });
+      await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: null } });
+      await world.whenIdle(daemon);
+      expect(planned('new')).toHaveLength(1);
+      expect(planned('same')).toEqual([]);
+      expect(daemon.log.filter(({ msg }) => msg === 'synced')).toEqual([]);
+      expect([...host.requests, ...virtual.requests].filter(isStored).map(({ path }) => path)).toEqual([]);
+      expect(await world.findCopy('default/new')).toBeUndefined();
+    });
+
+    test('says what a missing namespace keeps from being synced, once, and nothing as synced', async () => {
+      await using world = await newWorld();
+      const host = { namespace: `${world.hostNamespace}-missing` };
+      const daemon = await world.startDaemon({ args: ['--dry-run'], config: { endpointSyncer: { host } } });
+      await world.virtual.create('Endpoints', endpoints('default/nowhere'));
+      await eventually(
+        () => daemon.log.filter(({ reason }) => reason === 'NamespaceNotFound'),
+        (lines) => lines.length > 1,
+        { what: 'the second line about the namespace' },
+      );
+      const lines = daemon.log.filter(({ reason }) => reason === 'NamespaceNotFound');
+      expect(lines[0]).toMatchObject({ level: 'warn', key: 'default/nowhere', msg: 'not synced' });
+      expect(lines.map(({ count }) => count)).toEqual([undefined, 2, 4, 8, 16].slice(0, lines.length));
+      expect(daemon.log.some(({ msg }) => msg === 'synced' || msg === 'would write')).toBe(false);
+      expect(daemon.stderr).not.toContain('"stack"');
+      expect(await world.eventsOn('default/nowhere', 'NamespaceNotFound')).toEqual([]);
+    });
+
+    test('covers what references import, without the data of Secrets', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Secret', secret('default/tls', { data: { k: 'c2VjcmV0' } }));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
+      const daemon = await world.startDaemon({ args: ['--dry-run'], config: referencePatches() });
+      const key = short(world, 'default/tls').join('/');
+      const lines = await eventually(
+        () => daemon.log.filter(({ msg, kind }) => msg === 'would write' && kind === 'Secret'),
+        (found) => found.length > 0,
+        { what: 'the import of the Secret' },
+      );
+      expect(lines[0]).toMatchObject({ cluster: 'host', verb: 'create', key });
+      expect(lines[0]?.['diff']).toContain('+ data.k: (not shown)');
+      expect(daemon.stderr).not.toContain('c2VjcmV0');
+      expect(await world.host.find('Secret', ...short(world, 'default/tls'))).toBeUndefined();
+    });
+  });
+
+  describe('a dry run with --once', () => {
+    test('ends with 0 where there is nothing to do', async () => {
+      await using world = await newWorld();
+      const config = referencePatches();
+      const before = await world.startDaemon({ config });
+      await world.virtual.create('Secret', secret('default/tls'));
+      await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
+      await importedTo(world, 'Secret', 'default/tls');
+      await before.terminate();
+      const daemon = await world.spawnDaemon({ args: ONCE, config });
+      expect(await daemon.exited).toEqual({ code: 0, signal: null });
+      expect(daemon.stdout).toBe('');
+    });
+
+    test('ends with 1 and a table of changes and failures', async () => {
+      await using world = await newWorld();
+      await preparePairs(world);
+      const foreign = endpoints(`${world.hostNamespace}/${world.hostName('default/taken')}`);
+      foreign.metadata.annotations = { 'vcluster.loft.sh/object-name': 'another' };
+      await world.host.create('Endpoints', foreign);
+      await world.virtual.create('Endpoints', endpoints('default/taken'));
+      const daemon = await world.spawnDaemon({ args: ONCE });
+      expect(await daemon.exited).toEqual({ code: 1, signal: null });
+      const rows = daemon.stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));
+      expect(rows).toEqual([
+        ['CLUSTER', 'KIND', 'OBJECT', 'ACTION'],
+        ['host', 'Endpoints', keyOnHost(world, 'changed'), 'update'],
+        ['host', 'Endpoints', keyOnHost(world, 'deleted'), 'delete'],
+        ['host', 'Endpoints', keyOnHost(world, 'new'), 'create'],
+        ['virtual', 'Endpoints', 'default/taken', 'failed'],
+        [''],
+      ]);
+      expect(daemon.stdout).toContain('NotManaged');
+      expect(await world.findCopy('default/new')).toBeUndefined();
+    });
+
+    test('without --dry-run is wrong usage', async () => {
+      await using world = await newWorld();
+      const daemon = await world.spawnDaemon({ args: ['--once'] });
+      expect(await daemon.exited).toEqual({ code: 2, signal: null });
+    });
+  });
+}
+
+/** One copy that is right, one that is not, one without its original, and an original without a copy. */
+async function preparePairs(world: World): Promise<void> {
+  const before = await world.startDaemon();
+  for (const name of ['changed', 'deleted', 'same'])
+    await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+  for (const name of ['changed', 'deleted', 'same']) await world.whenCopied(`default/${name}`);
+  await before.terminate();
+  await world.virtual.create('Endpoints', endpoints('default/new'));
+  await world.virtual.delete('Endpoints', 'default', 'deleted');
+  await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });
+}
+
+function keyOnHost(world: World, name: string): string {
+  return world.hostKey(`default/${name}`).join('/');
+}
+
+/** It would have changed the cluster. */
+function isStored({ method, path, body }: ProxiedRequest): boolean {
+  if (method === 'GET' || path.includes('selfsubject')) return false;
+  if (path.includes('dryRun=All')) return false;
+  const { dryRun = [] } = (body.length > 0 ? JSON.parse(body.toString('utf8')) : {}) as { dryRun?: string[] };
+  return !dryRun.includes('All');
+}

@@ -1,0 +1,320 @@
+/** EndpointSlices: which ones are synced, under which names, and that the host's own controllers have nothing to correct. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json.ts';
+import { MARKER } from './expected-copy.ts';
+import { endpoints, service, subset } from './objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+
+const BOTH: JsonObject = { sync: { toHost: { endpointSlices: { enabled: true } } } };
+const SLICES_ONLY: JsonObject = {
+  sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: true } } },
+};
+const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
+const PATCHED: JsonObject = {
+  sync: {
+    toHost: {
+      secrets: { enabled: true },
+      endpointSlices: {
+        enabled: true,
+        patches: [
+          {
+            path: 'endpoints[*].hostname',
+            expression: 'value + "-h"',
+            reverseExpression: 'value.replace(/-h$/, "")',
+          },
+          { path: 'ports[*].port', expression: 'value + 1000' },
+          { path: at('secret'), reference: { apiVersion: 'v1', kind: 'Secret' } },
+        ],
+      },
+    },
+  },
+};
+
+export function endpointSliceScenarios(newWorld: NewWorld): void {
+  describe('EndpointSlices', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
+
+    test('follow their Service to its host name, with Pod references, labels and annotations', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const targetRef = { kind: 'Pod', name: 'db-0', namespace: ns, uid: 'u', resourceVersion: '1' };
+      const key = `${ns}/db-1`;
+      await world.virtual.create(
+        'EndpointSlice',
+        slice(key, 'db', {
+          labels: { app: 'db', [MANAGED_BY]: 'mariadb-operator.mariadb.com' },
+          annotations: { a: '1' },
+          endpoints: [
+            { addresses: ['10.1.0.1'], conditions: { ready: true }, zone: 'z', nodeName: 'n', targetRef },
+          ],
+        }),
+      );
+      const copy = await whenSlice(world, key, () => true);
+      expect(copy.metadata.labels).toEqual({
+        app: 'db',
+        [SERVICE_NAME]: world.hostName(`${ns}/db`),
+        [MANAGED_BY]: 'mariadb-operator.mariadb.com',
+        [MARKER]: world.vcluster,
+        'vcluster.loft.sh/namespace': ns,
+      });
+      expect(copy.metadata.annotations).toMatchObject({
+        a: '1',
+        'vcluster.loft.sh/object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
+      });
+      const hostPod = { kind: 'Pod', name: world.hostName(`${ns}/db-0`), namespace: world.hostNamespace };
+      expect(copy['endpoints']).toEqual([
+        {
+          addresses: ['10.1.0.1'],
+          conditions: { ready: true },
+          zone: 'z',
+          nodeName: 'n',
+          targetRef: hostPod,
+        },
+      ]);
+      await world.host.merge('EndpointSlice', world.hostKey(key), {
+        metadata: { labels: { [SERVICE_NAME]: 'other', [MANAGED_BY]: 'other', fromHost: '1' } },
+      });
+      await whenVirtualSlice(world, key, ({ metadata }) => metadata.labels?.['fromHost'] === '1');
+      await world.settle(daemon);
+      const { labels } = (await whenSlice(world, key, () => true)).metadata;
+      expect([labels?.[SERVICE_NAME], labels?.[MANAGED_BY]]).toEqual([
+        world.hostName(`${ns}/db`),
+        'mariadb-operator.mariadb.com',
+      ]);
+      expect((await whenVirtualSlice(world, key, () => true)).metadata.labels).toEqual({
+        app: 'db',
+        fromHost: '1',
+        [SERVICE_NAME]: 'db',
+        [MANAGED_BY]: 'mariadb-operator.mariadb.com',
+      });
+    });
+
+    test('have the host Service’s name in their label when that is cut to 63 bytes', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const name = `long-${'x'.repeat(55)}`;
+      await world.virtual.create('EndpointSlice', slice(`${ns}/${name}`, name));
+      const copy = await whenSlice(world, `${ns}/${name}`, () => true);
+      expect(copy.metadata.labels?.[SERVICE_NAME]).toBe(world.hostName(`${ns}/${name}`));
+      expect(copy.metadata.name).toHaveLength(63);
+    });
+
+    test('that controllers of the virtual cluster made are left to the controllers of the host', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      for (const manager of ['endpointslice-controller.k8s.io', MIRRORING])
+        await world.virtual.create(
+          'EndpointSlice',
+          slice(`${ns}/${manager}`, 'svc', { labels: { [MANAGED_BY]: manager } }),
+        );
+      await world.virtual.create('EndpointSlice', slice(`${ns}/unnamed`, undefined));
+      await world.virtual.create('Service', service(`${ns}/selected`, { app: 'x' }));
+      await world.virtual.create('EndpointSlice', slice(`${ns}/of-selected`, 'selected'));
+      await world.settle(daemon);
+      expect(await sliceNames(world, ns)).toEqual([]);
+    });
+
+    test('go when their Service gets a selector, or they lose their Service', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const [gated, freed] = [`${ns}/gated`, `${ns}/freed`];
+      await world.virtual.create('Service', service(`${ns}/svc`));
+      await world.virtual.create('EndpointSlice', slice(gated, 'svc'));
+      await world.virtual.create('EndpointSlice', slice(freed, 'other'));
+      for (const key of [gated, freed]) await whenSlice(world, key, () => true);
+      await world.virtual.merge('Service', [ns, 'svc'], { spec: { selector: { app: 'x' } } });
+      await world.virtual.merge('EndpointSlice', pair(freed), {
+        metadata: { labels: { [SERVICE_NAME]: null } },
+      });
+      for (const key of [gated, freed]) await whenNoSlice(world, key);
+      await world.virtual.merge('Service', [ns, 'svc'], { spec: { selector: null } });
+      expect((await whenSlice(world, gated, () => true)).metadata.labels?.[SERVICE_NAME]).toBe(
+        world.hostName(`${ns}/svc`),
+      );
+    });
+
+    test('are deleted and created when their address type changes', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/typed`;
+      await world.virtual.create('EndpointSlice', slice(key, 'svc'));
+      const before = await whenSlice(world, key, () => true);
+      await world.virtual.delete('EndpointSlice', ...pair(key));
+      await world.virtual.create(
+        'EndpointSlice',
+        slice(key, 'svc', { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] }),
+      );
+      const after = await whenSlice(world, key, (copy) => copy['addressType'] === 'IPv6');
+      expect(after.metadata.uid).not.toBe(before.metadata.uid);
+    });
+
+    test('of 1000 endpoints, and of both address families, cross whole', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const many = Array.from({ length: 1000 }, (_, i) => ({ addresses: [`10.${i >> 8}.${i & 255}.1`] }));
+      await world.virtual.create('EndpointSlice', slice(`${ns}/four`, 'svc', { endpoints: many }));
+      const six = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] };
+      await world.virtual.create('EndpointSlice', slice(`${ns}/six`, 'svc', six));
+      const four = await whenSlice(world, `${ns}/four`, () => true);
+      expect((four['endpoints'] as JsonValue[]).length).toBe(1000);
+      expect((await whenSlice(world, `${ns}/six`, () => true))['addressType']).toBe('IPv6');
+    });
+
+    test('drift on the host is corrected, a deleted copy comes back, and a foreign one is never touched', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [drift, blocked] = [`${ns}/drift`, `${ns}/blocked`];
+      await world.virtual.create('EndpointSlice', slice(drift, 'svc'));
+      await whenSlice(world, drift, () => true);
+      await world.host.merge('EndpointSlice', world.hostKey(drift), {
+        endpoints: [{ addresses: ['10.6.6.6'] }],
+      });
+      await whenSlice(world, drift, (copy) => JSON.stringify(copy['endpoints']).includes('10.1.0.1'));
+      await world.host.delete('EndpointSlice', ...world.hostKey(drift));
+      await whenSlice(world, drift, () => true);
+      const foreign = await world.host.create(
+        'EndpointSlice',
+        slice(world.hostKey(blocked).join('/'), 'svc'),
+      );
+      await world.virtual.create('Service', service(`${ns}/svc`));
+      await world.virtual.create('EndpointSlice', slice(blocked, 'svc'));
+      await whenSliceEvent(world, blocked, 'NotManaged');
+      await world.settle(daemon);
+      expect(await whenSlice(world, blocked, () => true)).toEqual(foreign);
+    });
+
+    test('with an address that the Endpoints of their Service have too are reported', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Endpoints', endpoints(`${ns}/svc`, { subsets: [subset('10.1.0.1')] }));
+      await world.whenCopied(`${ns}/svc`);
+      await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc'));
+      await whenSlice(world, `${ns}/custom`, () => true);
+      expect(await whenSliceEvent(world, `${ns}/custom`, 'DuplicateEndpoints')).toContain('10.1.0.1');
+    });
+  });
+
+  describe('EndpointSlices with patches', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: PATCHED }));
+
+    test('are patched both ways, and what they reference is imported', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/patched`;
+      await world.virtual.create('Secret', {
+        metadata: { namespace: ns, name: 'tls' },
+        data: { k: 'dg==' },
+      });
+      await world.virtual.create(
+        'EndpointSlice',
+        slice(key, 'svc', {
+          annotations: { 'example.com/secret': 'tls' },
+          endpoints: [
+            { addresses: ['10.1.0.1'], hostname: 'a' },
+            { addresses: ['10.1.0.2'], hostname: 'b' },
+          ],
+        }),
+      );
+      const copy = await whenSlice(world, key, () => true);
+      expect(copy['ports']).toEqual([{ name: 'http', port: 1080, protocol: 'TCP' }]);
+      expect(copy['endpoints']).toMatchObject([{ hostname: 'a-h' }, { hostname: 'b-h' }]);
+      const secret = copy.metadata.annotations?.['example.com/secret'] ?? '';
+      await world.host.when('Secret', [world.hostNamespace, secret], (found) => found !== undefined);
+      await world.host.merge('EndpointSlice', world.hostKey(key), {
+        endpoints: [
+          { addresses: ['10.1.0.1'], hostname: 'c-h' },
+          { addresses: ['10.1.0.2'], hostname: 'b-h' },
+        ],
+      });
+      await whenVirtualSlice(world, key, (one) => JSON.stringify(one['endpoints']).includes('"c"'));
+      await world.settle(daemon);
+      await world.virtual.delete('EndpointSlice', ...pair(key));
+      await whenNoSlice(world, key);
+      await world.host.when('Secret', [world.hostNamespace, secret], (found) => found === undefined);
+    });
+  });
+
+  describe('EndpointSlices without Endpoints', () => {
+    test('mirrored ones are synced under our own name, and one that goes while the daemon is down goes too', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: SLICES_ONLY });
+      const [mirrored, gone] = ['default/mirrored', 'default/gone'];
+      await world.virtual.create(
+        'EndpointSlice',
+        slice(mirrored, 'svc', { labels: { [MANAGED_BY]: MIRRORING } }),
+      );
+      await world.virtual.create('EndpointSlice', slice(gone, 'svc'));
+      await world.virtual.create('Endpoints', endpoints('default/not-synced'));
+      const copy = await whenSlice(world, mirrored, () => true);
+      expect(copy.metadata.labels?.[MANAGED_BY]).toBe('endpoint-syncer');
+      await whenSlice(world, gone, () => true);
+      expect((await first.terminate()).code).toBe(0);
+      await world.virtual.delete('EndpointSlice', ...pair(gone));
+      await world.startDaemon({ config: SLICES_ONLY });
+      await whenNoSlice(world, gone);
+      expect((await whenSlice(world, mirrored, () => true)).metadata.resourceVersion).toBe(
+        copy.metadata.resourceVersion,
+      );
+      expect(await world.findCopy('default/not-synced')).toBeUndefined();
+    });
+  });
+}
+
+export interface SliceOptions {
+  readonly labels?: StringMap;
+  readonly annotations?: StringMap;
+  readonly addressType?: string;
+  readonly endpoints?: JsonValue;
+}
+
+/** One address, one port; `serviceName` undefined: without the label. */
+export function slice(key: string, serviceName: string | undefined, options: SliceOptions = {}): KubeObject {
+  const [namespace, name] = pair(key);
+  const { labels = {}, annotations, addressType = 'IPv4' } = options;
+  const named = serviceName === undefined ? {} : { [SERVICE_NAME]: serviceName };
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { namespace, name, labels: { ...labels, ...named }, ...(annotations && { annotations }) },
+    addressType,
+    endpoints: options.endpoints ?? [{ addresses: ['10.1.0.1'], conditions: { ready: true } }],
+    ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+  };
+}
+
+export function whenSlice(
+  world: World,
+  key: string,
+  holds: (copy: KubeObject) => boolean,
+): Promise<KubeObject> {
+  return world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
+}
+
+async function whenNoSlice(world: World, key: string): Promise<void> {
+  await world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy === undefined);
+}
+
+function whenVirtualSlice(
+  world: World,
+  key: string,
+  holds: (object: KubeObject) => boolean,
+): Promise<KubeObject> {
+  return world.virtual.when('EndpointSlice', pair(key), (one) => one !== undefined && holds(one));
+}
+
+/** The message of an Event of events.k8s.io on this slice. */
+async function whenSliceEvent(world: World, key: string, reason: string): Promise<string> {
+  return world.whenEvent(key, reason, { kind: 'EndpointSlice' });
+}
+
+async function sliceNames(world: World, namespace: string): Promise<string[]> {
+  const selector = `?labelSelector=vcluster.loft.sh/namespace%3D${namespace}`;
+  const found = await world.host.list('EndpointSlice', world.hostNamespace, selector);
+  return found.map(({ metadata }) => metadata.name);
+}

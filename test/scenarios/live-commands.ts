@@ -1,0 +1,382 @@
+/** `diff`, `status` and `cleanup` beside a daemon: what they show is what it does, and what they delete is what it created. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { endpoints, service, subset } from './objects.ts';
+import { eventually } from './eventually.ts';
+import { type NewWorld, type World } from './world.ts';
+
+const CONFIG: JsonObject = {
+  sync: {
+    toHost: {
+      endpoints: {
+        patches: [
+          {
+            path: 'metadata.annotations.owner',
+            expression: '"team-" + value',
+            reverseExpression: 'value.replace(/^team-/, "")',
+          },
+          { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
+          { path: 'metadata.labels.broken', expression: 'value.a.b' },
+        ],
+      },
+    },
+  },
+};
+
+interface StatusJson {
+  kind: string;
+  virtual: { namespace: string; name: string };
+  host: { namespace: string; name: string };
+  state: string;
+  reason: string;
+  lastChange: string;
+}
+
+/** A command with the configuration of this world. */
+async function run(world: World, args: readonly string[], config: JsonObject = CONFIG): Promise<CapturedRun> {
+  const path = world.writeConfig(world.configuration({ config }, 0));
+  const [name = '', ...rest] = args;
+  return capturedRun([name, '--config', path, ...rest]);
+}
+
+async function statusOf(world: World, ...args: string[]): Promise<StatusJson[]> {
+  const { out } = await run(world, ['status', '-o', 'json', ...args]);
+  return JSON.parse(out) as StatusJson[];
+}
+
+/** Waits until a diff is empty, and returns it. */
+function whenNoDiff(world: World): Promise<CapturedRun> {
+  return eventually(
+    () => run(world, ['diff']),
+    ({ code }) => code === 0,
+    { what: 'an empty diff' },
+  );
+}
+
+function secret(key: string, text: string): KubeObject {
+  const [namespace = '', name = ''] = key.split('/');
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name },
+    data: { key: Buffer.from(text).toString('base64') },
+  };
+}
+
+/** Host objects without what servers set, by name. */
+async function hostState(world: World): Promise<Record<string, unknown>> {
+  const found = [
+    ...(await world.host.list('Endpoints', world.hostNamespace)),
+    ...(await world.host.list('Secret', world.hostNamespace)),
+  ];
+  return Object.fromEntries(
+    found.map(({ metadata, ...content }) => {
+      const { name, annotations, labels } = metadata;
+      return [name, { ...content, apiVersion: undefined, kind: undefined, annotations, labels }];
+    }),
+  );
+}
+
+export function liveCommandScenarios(newWorld: NewWorld): void {
+  describe('diff', () => {
+    test('shows what the daemon then does, and nothing after it', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Secret', secret('default/tls', 'hidden'));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('default/web', { annotations: { owner: 'shop', secret: 'tls' } }),
+      );
+      const before = await run(world, ['diff']);
+      expect(before.code).toBe(1);
+      expect(before.out).toContain(
+        `+++ MERGED/host/v1.Endpoints.${world.hostNamespace}.${world.hostName('default/web')}\n`,
+      );
+      expect(before.out).toContain('+    owner: team-shop\n');
+      expect(before.out).not.toContain('vcluster.loft.sh/object-name');
+      expect(before.out).toContain('+  key: "***"\n');
+      expect(before.out).not.toContain(Buffer.from('hidden').toString('base64'));
+      expect((await run(world, ['diff', '--show-bookkeeping'])).out).toContain(
+        '+    vcluster.loft.sh/object-name: web\n',
+      );
+
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.whenCopy('default/web', () => true);
+      await world.whenIdle(daemon);
+      expect((await whenNoDiff(world)).out).toBe('');
+
+      await daemon.terminate();
+      await world.host.merge('Endpoints', world.hostKey('default/web'), {
+        metadata: { annotations: { owner: 'team-billing' } },
+      });
+      const back = await run(world, ['diff', 'default/web']);
+      expect(back.code).toBe(1);
+      expect(back.out).toContain('--- LIVE/virtual/v1.Endpoints.default.web\n');
+      expect(back.out).toMatch(/-\s+owner: shop\n\+\s+owner: billing\n/);
+    });
+
+    test('tells errors from differences: exit 2', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
+      const failing = await run(world, ['diff']);
+      expect(failing).toMatchObject({ code: 2, out: '' });
+      expect(failing.err).toMatch(
+        /^failed Endpoints default\/bad: patches\[2\] at metadata\.labels\.broken: /,
+      );
+      const unknown = await run(world, ['diff', 'default/none']);
+      expect(unknown).toMatchObject({
+        code: 2,
+        err: 'error: Endpoints "default/none" exist on neither side\n',
+      });
+      const unreachable = await run(world, ['diff'], {
+        endpointSyncer: { virtual: { kubeconfig: '/nowhere/kubeconfig' } },
+      });
+      expect(unreachable.code).toBe(2);
+    });
+
+    test('agrees with the daemon on whole states', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.virtual.create('Secret', secret('default/tls', 'a'));
+      for (const [at, annotations] of [
+        { owner: 'a' },
+        { secret: 'tls' },
+        { plain: '1' },
+        { secret: 'none' },
+      ].entries())
+        await world.virtual.create('Endpoints', endpoints(`default/e${at}`, { annotations }));
+      await world.settle(daemon);
+      await daemon.terminate();
+
+      await world.virtual.merge('Endpoints', ['default', 'e0'], {
+        metadata: { annotations: { owner: 'b' } },
+        subsets: [subset('10.1.0.7')],
+      });
+      await world.virtual.delete('Endpoints', 'default', 'e1');
+      await world.virtual.create('Service', service('default/e2', { app: 'a' }));
+      await world.host.merge('Endpoints', world.hostKey('default/e3'), {
+        metadata: { labels: { host: 'x' } },
+        subsets: [],
+      });
+      const shown = await run(world, ['diff']);
+      const changed = [...shown.out.matchAll(/^\+\+\+ MERGED\/(\S+)$/gmu)].map(([, file = '']) => file);
+      const host = (key: string): string => `host/v1.Endpoints.${world.hostNamespace}.${world.hostName(key)}`;
+      const names = changed.filter((file) => !file.includes('.Secret.') && !file.includes('fence-'));
+      expect(new Set(names)).toEqual(
+        new Set([
+          host('default/e0'),
+          host('default/e1'),
+          host('default/e2'),
+          host('default/e3'),
+          'virtual/v1.Endpoints.default.e3',
+        ]),
+      );
+      const again = await world.startDaemon({ config: CONFIG });
+      await world.settle(again);
+      expect((await whenNoDiff(world)).out).toBe('');
+      const before = await hostState(world);
+      await world.whenIdle(again);
+      expect(await hostState(world)).toEqual(before);
+    });
+  });
+
+  describe('status', () => {
+    test('lists every object with its host name, state and reason', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Secret', secret('default/tls', 'a'));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('default/web', { annotations: { secret: 'tls' }, labels: { app: 'web' } }),
+      );
+      await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
+      await world.virtual.create('Endpoints', endpoints('default/taken'));
+      await world.virtual.create('Service', service('default/pods', { app: 'pods' }));
+      await world.virtual.create('Endpoints', endpoints('default/pods'));
+      await world.host.create('Endpoints', endpoints(world.hostKey('default/taken').join('/')));
+      const states = (rows: readonly StatusJson[]): Record<string, string> =>
+        Object.fromEntries(
+          rows
+            .filter(({ virtual }) => virtual.name !== 'kubernetes')
+            .map((row) => [`${row.kind} ${row.virtual.name}`, `${row.state} ${row.reason}`.trim()]),
+        );
+      expect(states(await statusOf(world))).toMatchObject({ 'Endpoints web': 'pending no host copy' });
+
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.whenCopy('default/web', () => true);
+      await world.whenIdle(daemon);
+      const rows = await statusOf(world);
+      expect(states(rows)).toEqual({
+        'Endpoints web': 'synced',
+        'Endpoints bad': 'failed PatchFailed',
+        'Endpoints taken': 'refused NotManaged',
+        'Endpoints pods': 'skipped service has a selector',
+        'Secret tls': 'synced',
+      });
+      const web = rows.find(({ kind, virtual }) => kind === 'Endpoints' && virtual.name === 'web');
+      expect(web).toEqual({
+        kind: 'Endpoints',
+        virtual: { namespace: 'default', name: 'web' },
+        host: { namespace: world.hostNamespace, name: world.hostName('default/web') },
+        state: 'synced',
+        reason: '',
+        lastChange: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+      });
+
+      expect((await statusOf(world, '-l', 'app=web')).map(({ virtual }) => virtual.name)).toEqual(['web']);
+      expect(await statusOf(world, '-n', 'elsewhere')).toEqual([]);
+      const table = await run(world, ['status', '-o', 'wide']);
+      expect(table.out).toMatch(/^KIND +NAMESPACE +NAME +HOST +STATE +REASON +AGE +WHY\n/);
+      expect(table.out).toContain('Service "default/pods" has a selector');
+      expect((await run(world, ['status', '-l', 'app=web', '-o', 'name'])).out).toBe('default/web\n');
+      const template = '{[*].host.name}{"\\n"}';
+      expect((await run(world, ['status', '-l', 'app=web', '-o', `jsonpath=${template}`])).out).toBe(
+        `${world.hostName('default/web')}\n`,
+      );
+      expect(await run(world, ['status', '-l', 'app=('])).toMatchObject({ code: 2 });
+    });
+  });
+
+  describe('explain', () => {
+    test('answers with one sentence, then the stages', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Secret', secret('default/tls', 'a'));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('default/web', { annotations: { owner: 'shop', secret: 'tls' } }),
+      );
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.whenCopy('default/web', () => true);
+      await world.whenIdle(daemon);
+      await daemon.terminate();
+      const host = world.hostKey('default/web').join('/');
+      const text = await run(world, ['explain', 'default/web']);
+      expect(text).toMatchObject({ code: 0, err: '' });
+      expect(text.out).toMatch(/^Endpoints "default\/web" is synced to ".+"\.\n\n/);
+      expect(text.out).toContain(`name         default/web -> ${host}, where the copy of this object is\n`);
+      expect(text.out).toContain('patches[0]   metadata.annotations.owner: "shop" -> "team-shop"\n');
+      expect(text.out).toContain('write        nothing to write\n');
+      expect((await run(world, ['explain', '--host', world.hostName('default/web')])).out).toBe(text.out);
+      expect((await run(world, ['explain', 'default/tls'])).out).toMatch(
+        /^Secret "default\/tls" is imported into the host/,
+      );
+      const none = await run(world, ['explain', 'default/none']);
+      expect(none).toMatchObject({ code: 1, out: '' });
+      expect(none.err).toContain('exist neither in the virtual cluster nor on the host');
+
+      await world.host.merge('Endpoints', world.hostKey('default/web'), {
+        metadata: { annotations: { owner: 'team-billing' } },
+      });
+      const json = await run(world, ['explain', 'default/web', '-o', 'json']);
+      expect(JSON.parse(json.out)).toMatchObject({
+        kind: 'Endpoints',
+        virtual: { namespace: 'default', name: 'web' },
+        host: { namespace: world.hostNamespace, name: world.hostName('default/web') },
+        state: 'pending',
+        stages: {
+          gate: { isPassed: true },
+          merge: [{ path: 'metadata.annotations.owner', winner: 'host', before: 'shop', after: 'billing' }],
+          write: [
+            { cluster: 'virtual', verb: 'update' },
+            { cluster: 'host', verb: 'update' },
+          ],
+        },
+      });
+    });
+
+    test('names the rights that are missing', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Endpoints', endpoints('default/web'));
+      const read = ['get', 'list', 'watch'];
+      const kubeconfig = await world.ground.userKubeconfig('host', [
+        {
+          apiGroups: [''],
+          resources: ['endpoints', 'services'],
+          verbs: read,
+          namespace: world.hostNamespace,
+        },
+      ]);
+      const path = world.file('user.kubeconfig', kubeconfig);
+      const limited: JsonObject = { endpointSyncer: { host: { kubeconfig: path } } };
+      const { code, out } = await run(world, ['explain', 'default/web'], limited);
+      expect(code).toBe(0);
+      expect(out).toContain('is not synced: a right is missing: create endpoints in namespace');
+      const other = { apiGroups: [''], resources: ['pods'], verbs: read, namespace: world.hostNamespace };
+      const blind = world.file('blind.kubeconfig', await world.ground.userKubeconfig('host', [other]));
+      const nothing = await run(world, ['explain', 'default/web'], {
+        endpointSyncer: { host: { kubeconfig: blind } },
+      });
+      expect(nothing).toMatchObject({ code: 1, err: '' });
+      expect(nothing.out).toMatch(/^nothing is synced: rights are missing: .*list endpoints in namespace/);
+    });
+  });
+
+  describe('cleanup', () => {
+    test('deletes what this syncer created on both sides, and nothing else', async () => {
+      await using world = await newWorld();
+      await world.virtual.create('Secret', secret('default/tls', 'a'));
+      await world.host.create('Secret', secret(`${world.hostNamespace}/from-host`, 'b'));
+      await world.virtual.create('Endpoints', endpoints('default/web', { annotations: { secret: 'tls' } }));
+      await world.virtual.create(
+        'Endpoints',
+        endpoints('default/back', { annotations: { secret: 'from-host' } }),
+      );
+      await world.virtual.create('Endpoints', endpoints('default/kept'));
+      await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
+      const untouched = await hostState(world);
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.settle(daemon);
+      await eventually(
+        () => world.virtual.find('Secret', 'default', 'from-host'),
+        (found) => found !== undefined,
+      );
+      await world.host.merge('Endpoints', world.hostKey('default/kept'), {
+        metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'another' } },
+      });
+      await daemon.terminate();
+      const full = await hostState(world);
+
+      const listed = await run(world, ['cleanup', '--dry-run', '-o', 'json']);
+      expect(listed.code).toBe(0);
+      expect(listed.err).toContain('warning: leader election is off');
+      const rows = JSON.parse(listed.out) as { cluster: string; kind: string; name: string }[];
+      expect(rows.map(({ cluster, kind }) => `${cluster} ${kind}`).toSorted()).toEqual(
+        ['host Endpoints', 'host Endpoints', 'host Endpoints', 'host Secret', 'virtual Secret'].toSorted(),
+      );
+      expect(await hostState(world)).toEqual(full);
+
+      const asked = await run(world, ['cleanup']);
+      expect(asked).toMatchObject({ code: 2, out: '' });
+      expect(asked.err).toContain('give --yes');
+      const done = await run(world, ['cleanup', '--yes']);
+      expect(done.code).toBe(0);
+      expect(done.err).toContain(`left Endpoints "${world.hostKey('default/kept').join('/')}"`);
+      const { [world.hostName('default/kept')]: kept, ...rest } = await hostState(world);
+      expect(kept).toBeDefined();
+      expect(Object.keys(rest).toSorted()).toEqual(Object.keys(untouched).toSorted());
+      expect(await world.virtual.find('Secret', 'default', 'from-host')).toBeUndefined();
+      expect(await world.virtual.find('Secret', 'default', 'tls')).toBeDefined();
+      expect(await run(world, ['cleanup', '--yes'])).toMatchObject({ code: 0, out: '' });
+    });
+
+    test('refuses while a replica holds the Lease', async () => {
+      await using world = await newWorld();
+      const config: JsonObject = { endpointSyncer: { leaderElection: { enabled: true } } };
+      await world.virtual.create('Endpoints', endpoints('default/web'));
+      const daemon = await world.startDaemon({ config });
+      await world.whenCopy('default/web', () => true);
+      const refused = await run(world, ['cleanup', '--yes'], config);
+      expect(refused).toMatchObject({ code: 1, out: '' });
+      expect(refused.err).toMatch(
+        /^error: replica ".+" holds Lease ".+\/endpoint-syncer-.+" and would create the copies again; stop every replica first\n$/,
+      );
+      expect(await world.findCopy('default/web')).toBeDefined();
+      await daemon.terminate();
+      const done = await run(world, ['cleanup', '--yes'], config);
+      expect(done).toMatchObject({ code: 0, err: '' });
+      expect(done.out).toMatch(/^deleted Endpoints .+\ndeleted Lease .+\n$/);
+      expect(await world.copies()).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,130 @@
+/** What comes from the host is recorded before it is written: no edit is lost between two daemons, or when one ends between its writes. */
+
+import { describe, expect, test } from 'vitest';
+import type { ApiProxy, ProxiedRequest } from './api-proxy.ts';
+import type { Daemon } from './daemon.ts';
+import { endpoints } from './objects.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const KEY = 'default/edited';
+const EDITS = 200;
+
+export function recordedBeforeScenarios(newWorld: NewWorld): void {
+  describe('two daemons', () => {
+    test(`lose none of ${EDITS} edits in a row on alternating sides`, { timeout: 180_000 }, async () => {
+      await using world = await newWorld();
+      const daemons = [await world.startDaemon(), await world.startDaemon()];
+      await create(world);
+      const wanted: Record<string, string> = {};
+      for (let i = 0; i < EDITS; i++) {
+        wanted[`e-${i}`] = String(i);
+        await edit(world, i % 2 === 0 ? 'host' : 'virtual', { [`e-${i}`]: String(i) });
+      }
+      const isComplete = (labels: Record<string, string> = {}): boolean =>
+        Object.keys(wanted).every((name) => labels[name] === wanted[name]);
+      await world.whenVirtual(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
+      await world.whenCopy(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
+      for (const daemon of daemons) await world.settle(daemon);
+      expect((await world.getVirtual(KEY)).metadata.labels).toEqual(wanted);
+    });
+
+    test('carry the last of five edits of one label in a row, 40 times', { timeout: 180_000 }, async () => {
+      await using world = await newWorld();
+      await world.startDaemon();
+      await world.startDaemon();
+      await create(world);
+      for (let turn = 0; turn < 40; turn++) {
+        const sides = turn % 2 === 0 ? (['host', 'virtual'] as const) : (['virtual', 'host'] as const);
+        for (let i = 0; i < 5; i++) await edit(world, sides[0], { turn: `${turn}-${i}` });
+        await whenLabelled(world, sides[1], `${turn}-4`);
+        await whenLabelled(world, sides[0], `${turn}-4`);
+      }
+      expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ turn: '39-4' });
+    });
+  });
+
+  describe('a daemon that is killed', () => {
+    test('after it recorded a change of the host: the next one carries it over', async () => {
+      await using world = await newWorld();
+      const { daemon, proxies } = await behindProxies(world);
+      const killed = Promise.withResolvers<void>();
+      proxies.virtual.behaviour = {
+        async decide(request) {
+          if (!isLabelPatch(request)) return { kind: 'pass' };
+          await daemon.kill();
+          killed.resolve();
+          return { kind: 'cut' };
+        },
+      };
+      await edit(world, 'host', { turn: 'host' });
+      await killed.promise;
+      expect((await world.getVirtual(KEY)).metadata.labels).toBeUndefined();
+      // Another edit on the host, before anything runs again.
+      await edit(world, 'host', { more: '1' });
+      const next = await world.startDaemon();
+      await whenLabelled(world, 'virtual', 'host');
+      await world.settle(next);
+      expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ turn: 'host', more: '1' });
+      await world.whenCopied(KEY);
+    });
+
+    test('after it carried it over: a later removal on the virtual side is no news from the host', async () => {
+      await using world = await newWorld();
+      const { daemon, proxies } = await behindProxies(world);
+      const killed = Promise.withResolvers<void>();
+      proxies.virtual.behaviour = {
+        async afterWrite(request) {
+          if (!isLabelPatch(request)) return;
+          await daemon.kill();
+          killed.resolve();
+        },
+      };
+      await edit(world, 'host', { turn: 'host', stays: '1' });
+      await killed.promise;
+      await edit(world, 'virtual', { turn: null });
+      const next = await world.startDaemon();
+      await world.whenCopy(KEY, ({ metadata }) => metadata.labels?.['turn'] === undefined);
+      await world.settle(next);
+      expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ stays: '1' });
+      await world.whenCopied(KEY);
+    });
+  });
+}
+
+interface Proxied {
+  readonly daemon: Daemon;
+  readonly proxies: { readonly virtual: ApiProxy; readonly host: ApiProxy };
+}
+
+async function behindProxies(world: World): Promise<Proxied> {
+  const [virtual, host] = [await world.proxy('virtual'), await world.proxy('host')];
+  const daemon = await world.startDaemon({ kubeconfigs: { virtual: virtual.path, host: host.path } });
+  await create(world);
+  await world.settle(daemon);
+  return { daemon, proxies: { virtual, host } };
+}
+
+async function create(world: World): Promise<void> {
+  await world.virtual.create('Endpoints', endpoints(KEY));
+  await world.whenCopied(KEY);
+}
+
+async function edit(
+  world: World,
+  side: 'virtual' | 'host',
+  labels: Record<string, string | null>,
+): Promise<void> {
+  const place = side === 'host' ? world.hostKey(KEY) : pair(KEY);
+  await world[side].merge('Endpoints', place, { metadata: { labels } });
+}
+
+async function whenLabelled(world: World, side: 'virtual' | 'host', turn: string): Promise<void> {
+  const when = side === 'host' ? world.whenCopy.bind(world) : world.whenVirtual.bind(world);
+  await when(KEY, ({ metadata }) => metadata.labels?.['turn'] === turn, {
+    what: `edit ${turn} on the ${side}`,
+  });
+}
+
+function isLabelPatch({ method, path, body }: ProxiedRequest): boolean {
+  return method === 'PATCH' && path.includes('/endpoints/edited') && body.includes('turn');
+}

@@ -1,0 +1,68 @@
+/** SIGTERM while an API server accepts connections and answers nothing: the process ends in time all the same. */
+
+import { describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { endpoints, subset } from './objects.ts';
+import type { ProxiedRequest } from './api-proxy.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+/** 8 s, and what a loaded machine needs to start and reap a process. */
+const END_MAX_MS = 8500;
+
+type Hung = (request: ProxiedRequest) => boolean;
+
+async function terminated(world: World, hung: Hung): Promise<{ ms: number; code: unknown; left: unknown }> {
+  const proxy = await world.proxy('host');
+  let isHung = false;
+  proxy.behaviour = {
+    decide: (request) => (isHung && hung(request) ? new Promise(() => undefined) : { kind: 'pass' }),
+  };
+  const daemon = await world.startDaemon({ kubeconfigs: { host: proxy.path } });
+  const keys = Array.from({ length: 30 }, (_, index) => `default/hung-${index}`);
+  for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
+  await world.settle(daemon);
+  isHung = true;
+  const asked = proxy.requests.length;
+  for (const [index, key] of keys.entries())
+    await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.9.0.${index + 1}`)] });
+  await eventually(
+    () => proxy.requests.slice(asked).filter(hung).length,
+    (count) => count > 0,
+    { what: 'a request that hangs' },
+  );
+  const startedMs = performance.now();
+  const { code } = await daemon.terminate();
+  const [line] = daemon.log.filter(({ msg }) => msg === 'stopped');
+  return { ms: performance.now() - startedMs, code, left: line?.['left'] };
+}
+
+export function shutdownScenarios(newWorld: NewWorld): void {
+  describe('SIGTERM while the API server of the host hangs', () => {
+    test('in writes: ends within 8 s with 0, and counts what is left', async () => {
+      await using world = await newWorld();
+      const { ms, code, left } = await terminated(world, ({ isWrite }) => isWrite);
+      expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
+    }, 60_000);
+
+    test('in everything: ends within 8 s with 0', async () => {
+      await using world = await newWorld();
+      const { ms, code, left } = await terminated(world, () => true);
+      expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
+    }, 60_000);
+
+    test('while it starts: ends at once with 0', async () => {
+      await using world = await newWorld();
+      const proxy = await world.proxy('host');
+      proxy.behaviour = { decide: () => new Promise(() => undefined) };
+      const daemon = await world.spawnDaemon({ kubeconfigs: { host: proxy.path } });
+      await eventually(
+        () => proxy.requests.length,
+        (count) => count > 0,
+        { what: 'a first request' },
+      );
+      const startedMs = performance.now();
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+      expect(performance.now() - startedMs).toBeLessThan(4000);
+    });
+  });
+}

@@ -1,0 +1,125 @@
+/** Edits of single annotations, and what has to have become of each when everything has settled: none is lost on either side. */
+
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { Operation } from './operations.ts';
+import { FORWARD, TEAM } from './sim-config.ts';
+
+interface Intent {
+  readonly side: 'virtual' | 'host';
+  /** What the virtual object has to hold; undefined: no such annotation. */
+  readonly value: string | undefined;
+}
+
+export interface EditWorld {
+  readonly isPatched: boolean;
+  /** A daemon has crashed or was paused, or there are two. */
+  readonly isInterrupted: boolean;
+  /** Every object with the host name of this one, itself included. */
+  rivals(object: number): readonly number[];
+  virtual(object: number): KubeObject | undefined;
+  host(object: number): KubeObject | undefined;
+  /** The copy holds everything that the virtual object says. */
+  isInStep(object: number): boolean;
+  /** The host object is the copy of exactly this virtual object, made by the program and not damaged. */
+  isWholePair(object: number): boolean;
+}
+
+export class Edits {
+  readonly #intents = new Map<string, Intent>();
+
+  /** Before an operation is performed. */
+  note(operation: Operation, world: EditWorld): void {
+    if ('side' in operation && operation.side === 'virtual' && 'object' in operation)
+      this.#forgetUncertain(operation.object, world);
+    switch (operation.kind) {
+      case 'annotate':
+        if (operation.side === 'virtual') return this.#onVirtual(operation, world);
+        for (const object of world.rivals(operation.object)) this.#onHost({ ...operation, object }, world);
+        return;
+      case 'put':
+        // A whole object: every annotation of it is an edit, those it leaves out included.
+        return this.#forget(operation.object, world);
+      case 'configure':
+        return this.#forgetAll();
+      case 'trouble':
+      case 'compact':
+      case 'crash':
+      case 'pause':
+      case 'addresses':
+      case 'label':
+        return;
+      default:
+        return this.#forget(operation.object, world);
+    }
+  }
+
+  /** What was lost, in words. */
+  lost(world: EditWorld): string[] {
+    return [...this.#intents].flatMap(([id, { side, value }]) => {
+      const [object = '0', key = ''] = id.split('|');
+      const virtual = world.virtual(Number(object));
+      if (virtual === undefined || !world.isWholePair(Number(object))) return [];
+      const actual = virtual.metadata.annotations?.[key];
+      if (actual === value) return [];
+      return [
+        `the edit of ${key} on the ${side} side of object ${object} is lost: ${value} became ${actual}`,
+      ];
+    });
+  }
+
+  #onVirtual({ object, key, value }: Extract<Operation, { kind: 'annotate' }>, world: EditWorld): void {
+    const id = `${object}|${key}`;
+    const virtual = world.virtual(object);
+    if (virtual === undefined) return;
+    const current = virtual.metadata.annotations?.[key];
+    if (current === (value ?? undefined)) return;
+    const pending = this.#intents.get(id);
+    // The host's own edit has not come across: which of the two came first depends on what the daemon has seen.
+    if (pending?.side === 'host' && pending.value !== current) this.#intents.delete(id);
+    else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
+  }
+
+  #onHost({ object, key, value }: Extract<Operation, { kind: 'annotate' }>, world: EditWorld): void {
+    const id = `${object}|${key}`;
+    const [virtual, host] = [world.virtual(object), world.host(object)];
+    // A change of the virtual side is on its way: see forgetUncertain.
+    const isUncertain = world.isInterrupted && !world.isInStep(object);
+    if (virtual === undefined || host === undefined || !world.isWholePair(object) || isUncertain) {
+      this.#intents.delete(id);
+      return;
+    }
+    if (world.isPatched && key === FORWARD) return;
+    const forward = (text: string | undefined): string | undefined =>
+      text !== undefined && world.isPatched && key === TEAM ? `team-${text}` : text;
+    const isInStep = host.metadata.annotations?.[key] === forward(virtual.metadata.annotations?.[key]);
+    if (isInStep && host.metadata.annotations?.[key] === (value ?? undefined)) return;
+    const back = value !== null && world.isPatched && key === TEAM ? value.replace(/^team-/, '') : value;
+    const pending = this.#intents.get(id);
+    if (isInStep || pending?.side === 'host')
+      this.#intents.set(id, { side: 'host', value: back ?? undefined });
+    else this.#intents.delete(id);
+  }
+
+  #forget(object: number, world: EditWorld): void {
+    const rivals = world.rivals(object);
+    for (const id of this.#intents.keys())
+      if (rivals.includes(Number(id.split('|')[0]))) this.#intents.delete(id);
+  }
+
+  /**
+   * A daemon that finds an incoming value recorded, the virtual side at its base and at another version than the record cannot know whether
+   * the value arrived and was changed back. It decides for the virtual side.
+   */
+  #forgetUncertain(object: number, world: EditWorld): void {
+    if (!world.isInterrupted) return;
+    const annotations = world.virtual(object)?.metadata.annotations ?? {};
+    for (const [id, { side, value }] of this.#intents) {
+      const [owner, key = ''] = id.split('|');
+      if (Number(owner) === object && side === 'host' && annotations[key] !== value) this.#intents.delete(id);
+    }
+  }
+
+  #forgetAll(): void {
+    this.#intents.clear();
+  }
+}

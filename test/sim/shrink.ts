@@ -1,0 +1,22 @@
+/** A shorter history that is violated all the same. */
+
+import type { Operation } from './operations.ts';
+
+/** Drops ever smaller parts as long as `fails` holds. Bounded: a history is short, and each try costs a run. */
+export async function shrinkHistory(
+  operations: readonly Operation[],
+  fails: (shorter: readonly Operation[]) => Promise<boolean>,
+  triesMax = 300,
+): Promise<readonly Operation[]> {
+  let best = operations;
+  let tries = 0;
+  for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < best.length && tries < triesMax;) {
+      const shorter = [...best.slice(0, at), ...best.slice(at + size)];
+      tries += 1;
+      if (shorter.length < best.length && (await fails(shorter))) best = shorter;
+      else at += size;
+    }
+  }
+  return best;
+}

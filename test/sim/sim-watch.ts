@@ -1,0 +1,123 @@
+/** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
+
+import type { Timer } from '../../src/base/clock.ts';
+import type { KubeObject, Resource } from '../../src/kube/object.ts';
+import type { WatchEventType, WatchHandler, WatchOptions } from '../../src/kube/types.ts';
+import type { Faults } from './faults.ts';
+
+import type { ProcessClock, SimClock } from './sim-clock.ts';
+import { refusal, type Change, type SimCluster } from './sim-cluster.ts';
+import { copyOf, lostAnswer, matches, metadataOnly } from './wire.ts';
+
+export interface SimWatchOptions {
+  readonly cluster: SimCluster;
+  readonly clock: SimClock;
+  readonly process: ProcessClock;
+  readonly faults: Faults;
+  readonly resource: Resource;
+  readonly scope: WatchOptions;
+  readonly handler: WatchHandler;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+const BOOKMARK_MS = 60_000;
+
+export class SimWatch {
+  readonly #options: SimWatchOptions;
+  readonly #unsubscribe: () => void;
+  readonly #timers = new Set<Timer>();
+  #deliverAtMs = 0;
+  #hasEnded = false;
+  #isStalled = false;
+  #previous: { readonly type: WatchEventType; readonly object: KubeObject } | undefined;
+
+  constructor(options: SimWatchOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.cluster.subscribe((change) => this.#enqueue(change));
+  }
+
+  start(): void {
+    const { cluster, scope, handler, faults } = this.#options;
+    const { signal } = scope;
+    const missed = cluster.changesAfter(Number(scope.resourceVersion));
+    if (missed === undefined) return this.#end(refusal(410, 'Expired', 'too old resource version'));
+    if (signal?.aborted === true) return this.#end(lostAnswer());
+    signal?.addEventListener('abort', () => this.#options.process.run(() => this.#end(lostAnswer())), {
+      once: true,
+    });
+    handler.started();
+    for (const change of missed) this.#enqueue(change);
+    const lifeMs = Math.min((scope.timeoutSeconds ?? 300) * 1000, faults.watchLifeMs());
+    this.#later(lifeMs, () => this.#end(faults.isWatchCut() ? lostAnswer() : undefined));
+    const stallAfterMs = faults.stallAfterMs();
+    if (stallAfterMs !== undefined) this.#later(stallAfterMs, () => (this.#isStalled = true));
+    const bookmark = (): void => {
+      this.#deliver('BOOKMARK', {
+        kind: this.#options.resource.kind,
+        metadata: { name: '', resourceVersion: String(cluster.revision) },
+      });
+      this.#later(BOOKMARK_MS, bookmark);
+    };
+    this.#later(BOOKMARK_MS, bookmark);
+  }
+
+  #enqueue(change: Change): void {
+    const { resource, scope } = this.#options;
+    if (change.plural !== resource.plural || change.revision <= Number(scope.resourceVersion)) return;
+    const was = change.previous !== undefined && matches(change.previous, scope);
+    const is = !change.isDeletion && matches(change.object, scope);
+    if (!was && !is) return;
+    const type = !is ? 'DELETED' : was ? 'MODIFIED' : 'ADDED';
+    this.#deliver(type, change.object);
+  }
+
+  /** In order: an event is never before one that was committed earlier. */
+  #deliver(type: WatchEventType, object: KubeObject): void {
+    const { clock, faults, scope } = this.#options;
+    this.#deliverAtMs = Math.max(this.#deliverAtMs, clock.nowMs + faults.latencyMs());
+    const shown = scope.isMetadataOnly === true ? metadataOnly(object) : object;
+    const isTwice = faults.isEventTwice();
+    const replayed = faults.isEventReplayed() ? this.#previous : undefined;
+    if (type !== 'BOOKMARK') this.#previous = { type, object: shown };
+    this.#later(this.#deliverAtMs - clock.nowMs, () => {
+      this.#hand(type, shown);
+      if (isTwice) this.#hand(type, shown);
+      if (replayed !== undefined && replayed.type !== 'DELETED') this.#hand(replayed.type, replayed.object);
+    });
+  }
+
+  #hand(type: WatchEventType, object: KubeObject): void {
+    if (this.#hasEnded || this.#isStalled) return;
+    const { handler } = this.#options;
+    try {
+      handler.dataReceived();
+      handler.event(type, copyOf(object));
+    } catch (error) {
+      this.#end(error as Error);
+    }
+  }
+
+  #later(delayMs: number, callback: () => void): void {
+    const { clock, process } = this.#options;
+    const timer = clock.schedule(delayMs, () => {
+      this.#timers.delete(timer);
+      if (process.isDead) this.#close();
+      else process.run(callback);
+    });
+    this.#timers.add(timer);
+  }
+
+  #end(error?: Error): void {
+    if (this.#hasEnded) return;
+    this.#close();
+    if (error === undefined) this.#options.resolve();
+    else this.#options.reject(error);
+  }
+
+  #close(): void {
+    this.#hasEnded = true;
+    this.#unsubscribe();
+    for (const timer of this.#timers) timer.cancel();
+  }
+}

@@ -1,0 +1,36 @@
+/** What crosses between a process and a server: objects as they are sent, what a selection shows of them, and answers that never come. */
+
+import type { KubeObject } from '../../src/kube/object.ts';
+import { TransportError } from '../../src/kube/types.ts';
+
+/** The answer that never came. */
+export function lostAnswer(): TransportError {
+  return new TransportError('connection reset');
+}
+
+/** What a list or a watch of this scope shows. */
+export function matches(
+  object: KubeObject,
+  { namespace, labelSelector }: { readonly namespace?: string; readonly labelSelector?: string },
+): boolean {
+  if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
+  if (labelSelector === undefined || labelSelector === '') return true;
+  return labelSelector.split(',').every((part) => {
+    const [key = '', value] = part.split('=');
+    const actual = object.metadata.labels?.[key];
+    return value === undefined ? actual !== undefined : actual === value;
+  });
+}
+
+export function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  return {
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...(kind === undefined ? {} : { kind }),
+    metadata,
+  };
+}
+
+/** As it comes from the wire: the receiver may change it. */
+export function copyOf<T>(value: T): T {
+  return structuredClone(value);
+}

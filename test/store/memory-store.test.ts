@@ -1,9 +1,0 @@
-/** The in-memory driver keeps the contract of the store. */
-
-import { MemoryStore } from '../../src/store/memory-store.ts';
-import { storeContract } from './store-contract.ts';
-
-storeContract(
-  'memory',
-  async (historyLimit) => new MemoryStore(historyLimit === undefined ? {} : { historyLimit }),
-);

@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { valueAt } from '../../../src/base/json.ts';
+import { LEGACY, mappings, translators } from '../translate/setup.ts';
+import { subsetsToHost, subsetsToVirtual } from './setup.ts';
+
+const { names } = translators();
+
+function addressed(...refs: JsonValue[]): JsonValue {
+  return [{ addresses: refs.map((targetRef) => ({ ip: '1.1.1.1', targetRef })) }];
+}
+
+function refsOf(subsets: JsonValue): JsonValue[] {
+  const addresses = valueAt(subsets, [0, 'addresses']) as JsonObject[];
+  return addresses.map((address) => address['targetRef'] ?? null);
+}
+
+describe('Pod references to the host', () => {
+  test('without a namespace mean the Endpoints’ own', () => {
+    expect(refsOf(subsetsToHost(addressed({ kind: 'Pod', name: 'a' }), 'shop', names))).toEqual([
+      { kind: 'Pod', name: 'a-x-shop-x-suffix', namespace: 'test' },
+    ]);
+  });
+
+  test('lose uid and resourceVersion, also where no host Pod can be named', () => {
+    const only = translators(mappings({ a: 'h' }, true)).names;
+    const ref = { kind: 'Pod', name: 'a', namespace: 'b', uid: 'u', resourceVersion: '1', other: 1 };
+    expect(refsOf(subsetsToHost(addressed(ref, { kind: 'Pod', uid: 'u' }), 'shop', only))).toEqual([
+      { kind: 'Pod', name: 'a', namespace: 'b', other: 1 },
+      { kind: 'Pod' },
+    ]);
+  });
+
+  test('unchanged parts are shared with the input', () => {
+    const subsets = [
+      { addresses: [{ ip: '1.1.1.1', targetRef: { kind: 'Node', name: 'n' } }] },
+      { ports: [] },
+    ];
+    expect(subsetsToHost(subsets, 'shop', names)).toBe(subsets);
+  });
+});
+
+describe('Pod references to the virtual side', () => {
+  test('go back by what the virtual object’s own translate to, uid and all', () => {
+    const virtual = addressed(
+      { kind: 'Pod', name: 'p'.repeat(70), uid: 'u' },
+      { kind: 'Pod', name: 'a', uid: 'v' },
+    );
+    const host = subsetsToHost(virtual, 'shop', names);
+    expect(subsetsToVirtual(host, 'shop', names, virtual)).toEqual(virtual);
+  });
+
+  test('else by the rule, if it has one answer, or one in the Endpoints’ own namespace', () => {
+    const ref = (name: string): JsonValue => ({ kind: 'Pod', name, namespace: 'test' });
+    const host = addressed(
+      ref('a-x-shop-x-suffix'),
+      ref('a-x-b-x-shop-x-suffix'),
+      ref('a-x-b-x-c-x-suffix'),
+      ref('own'),
+    );
+    expect(refsOf(subsetsToVirtual(host, 'shop', names))).toEqual([
+      { kind: 'Pod', name: 'a', namespace: 'shop' },
+      { kind: 'Pod', name: 'a-x-b', namespace: 'shop' },
+      ref('a-x-b-x-c-x-suffix'),
+      ref('own'),
+    ]);
+  });
+
+  test('mapped namespaces go back, hashed ones only by the virtual object', () => {
+    const mapped = translators(mappings({ 'a-*': 'h-*' })).names;
+    const virtual = addressed({ kind: 'Pod', name: 'p', namespace: 'a-1' });
+    expect(subsetsToVirtual(subsetsToHost(virtual, 'a-1', mapped), 'a-1', mapped)).toEqual(virtual);
+    const legacy = translators(LEGACY).names;
+    const host = subsetsToHost(virtual, 'a-1', legacy);
+    expect(subsetsToVirtual(host, 'a-1', legacy)).toEqual(host);
+    expect(subsetsToVirtual(host, 'a-1', legacy, virtual)).toEqual(virtual);
+  });
+});
+
+describe('anything at all', () => {
+  const member = fc.oneof(
+    fc.constantFrom<JsonValue[]>(null, 'Pod', 'Node', 1, true, [], {}, ''),
+    fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>,
+  );
+  const ref = fc.record(
+    {
+      kind: fc.constantFrom<JsonValue[]>('Pod', 'Node', null, 3),
+      name: member,
+      namespace: member,
+      uid: member,
+    },
+    { requiredKeys: [] },
+  );
+  const address = fc.oneof(
+    member,
+    fc.record({ ip: member, targetRef: fc.oneof(ref, member) }, { requiredKeys: [] }),
+  );
+  const list = fc.oneof(fc.array(address, { maxLength: 3 }), member);
+  const subset = fc.oneof(
+    member,
+    fc.record({ addresses: list, notReadyAddresses: list, x: member }, { requiredKeys: [] }),
+  );
+  const subsets = fc.oneof(fc.array(subset, { maxLength: 3 }), member) as fc.Arbitrary<JsonValue>;
+
+  test('is survived, never changed in place, and everything but Pod references stays', () => {
+    fc.assert(
+      fc.property(subsets, (value) => {
+        const before = cloneJson(value);
+        const host = subsetsToHost(value, 'shop', names);
+        subsetsToVirtual(value, 'shop', names, host);
+        expect(value).toEqual(before);
+        const text = JSON.stringify(value);
+        expect(text.includes('"Pod"') || JSON.stringify(host) === text).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('own __proto__ members stay data', () => {
+    const hostile = JSON.parse(
+      '[{"__proto__":{"x":1},"addresses":[{"targetRef":{"kind":"Pod","name":"a","__proto__":{"y":1}}}]}]',
+    ) as JsonValue;
+    const host = subsetsToHost(hostile, 'shop', names);
+    expect(JSON.stringify(host)).toContain('"__proto__":{"x":1}');
+    expect(JSON.stringify(host)).toContain('"__proto__":{"y":1}');
+  });
+});

@@ -1,0 +1,52 @@
+/** A pipeline over the trusted evaluator, with the real names and labels. */
+
+import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/patch/pipeline.ts';
+import type { PatchContext, PatchPipeline } from '../../../src/syncer/patch/types.ts';
+import type { NamespaceMode, PatchConfig } from '../../../src/config/types.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { TrustedEvaluator } from './trusted-evaluator.ts';
+
+export interface BuildOptions extends Partial<Pick<PipelineOptions, 'validate'>> {
+  readonly vcluster?: string;
+  readonly hostNamespace?: string;
+  readonly mode?: NamespaceMode;
+  readonly naming?: 'short' | 'long';
+  readonly answers?: 'at once' | 'later';
+  readonly references?: Partial<PipelineOptions['references']>;
+}
+
+export interface Built {
+  readonly pipeline: PatchPipeline;
+  readonly evaluator: TrustedEvaluator;
+}
+
+export function build(patches: readonly PatchConfig[], options: BuildOptions = {}): Built {
+  const { vcluster = 'vc', hostNamespace = 'ns', mode = { kind: 'single' }, naming = 'short' } = options;
+  const compiled = compilePatches(patches);
+  const evaluator = new TrustedEvaluator(
+    compiled.programs,
+    { name: vcluster, namespace: hostNamespace, config: {} },
+    options.answers ?? 'later',
+  );
+  const names = createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: naming });
+  const pipeline = createPatchPipeline({
+    compiled,
+    evaluator,
+    references: {
+      names,
+      lookup: () => undefined,
+      isKindAllowed: () => true,
+      skipPodTargetRefs: false,
+      ...options.references,
+    },
+    labels: createLabelTranslator(vcluster, mode),
+    validate: options.validate,
+  });
+  return { pipeline, evaluator };
+}
+
+export function context(overrides: Partial<PatchContext> = {}): PatchContext {
+  return { hostObject: null, virtualObject: null, objectNamespace: 'default', ...overrides };
+}

@@ -1,0 +1,57 @@
+/** What docs/patches.md says, compared with what the program does. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { refusalRows } from '../../../src/syncer/sandbox/refusals.ts';
+import { Room } from '../sandbox/room.ts';
+
+const text = readFileSync(join(import.meta.dirname, '../../../docs/patches.md'), 'utf8');
+
+function rowsBelow(heading: string): readonly string[] {
+  const section = text.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  return section.split('\n').filter((line) => line.startsWith('| ') && !/^\| (refused|to) \|/.test(line));
+}
+
+test('the refused list is that of the check', () => {
+  expect(rowsBelow('What an expression may not use')).toEqual(refusalRows());
+});
+
+describe('each recipe does what it says', () => {
+  let room: Room;
+  beforeAll(async () => {
+    const config = { networking: { advanced: { clusterDomain: 'cluster.test' } } };
+    room = await Room.open({ vcluster: { name: 'vc', namespace: 'ns', config } });
+  });
+  afterAll(() => room[Symbol.asyncDispose]());
+
+  const recipes = rowsBelow('Recipes').map((row) => {
+    const [, what = '', path = '', expression = ''] = /^\| (.*?) \| `(.*?)` \| `(.*)` \|$/.exec(row) ?? [];
+    return { what, path, expression };
+  });
+  const cases: readonly [what: string, value: JsonValue, expected: JsonValue][] = [
+    ['add an annotation', { a: '1' }, { a: '1', 'example.com/from': 'virtual' }],
+    ['remove one', 'x', null],
+    ['rename a key', { old: '1', b: '2' }, { b: '2', new: '1' }],
+    ['give a missing value a default', { app: 'web' }, { tier: 'default', app: 'web' }],
+    ['write the DNS name of a Service as the host knows it', 'db.shop.svc', 'db-x-shop-x-vc.ns.svc'],
+    ['split and join', 'a, b', 'a.internal,b.internal'],
+    ['decode and encode base64', 'YWJj', 'QUJD'],
+    ['mask all but the end', '1234567890', '******7890'],
+    ["take a value from the virtual cluster's configuration", 'x', 'cluster.test'],
+    ['use another value in each namespace', 'x', 'production'],
+  ];
+
+  test('all of them are tried', () => {
+    expect(recipes.map(({ what }) => what)).toEqual(cases.map(([what]) => what));
+  });
+
+  test.each(cases)('%s', async (what, value, expected) => {
+    const { path = '', expression = '' } = recipes.find((recipe) => recipe.what === what) ?? {};
+    expect(() => compilePatches([{ path, expression }])).not.toThrow();
+    const virtualObject: JsonObject = { metadata: { namespace: 'shop' } };
+    expect(await room.run(expression, value, { virtualObject })).toEqual({ value: expected });
+  });
+});

@@ -1,0 +1,335 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PatchConfig } from '../../../src/config/types.ts';
+import { PatchError } from '../../../src/base/errors.ts';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import type { Direction, PatchedObject } from '../../../src/syncer/patch/types.ts';
+import { build, context } from './build.ts';
+
+const OBJECT = {
+  apiVersion: 'v1',
+  kind: 'Endpoints',
+  metadata: { name: 'web', namespace: 'default', annotations: { a: '1', b: '2' } },
+  subsets: [
+    {
+      addresses: [{ ip: '10.0.0.1', hostname: 'x' }, { ip: '10.0.0.2' }],
+      ports: [{ name: 'http', port: 80 }],
+    },
+  ],
+};
+
+async function apply(patches: readonly PatchConfig[], object: JsonObject = OBJECT): Promise<JsonObject> {
+  return (await build(patches).pipeline.apply('toHost', object, context())).object;
+}
+
+/** The error of a pipeline that answers at once, which may throw, and of one that answers later are the same. */
+async function failure(patches: readonly PatchConfig[], object: JsonObject = OBJECT): Promise<PatchError> {
+  const errors = ['later', 'at once'].map(async (answers) => {
+    try {
+      await build(patches, { answers: answers as 'later' }).pipeline.apply('toHost', object, context());
+    } catch (error) {
+      if (error instanceof PatchError) return error;
+      throw error;
+    }
+    throw new Error('it did not fail');
+  });
+  const [later, atOnce] = await Promise.all(errors);
+  expect(atOnce).toEqual(later);
+  if (later === undefined) throw new Error('unreachable');
+  return later;
+}
+
+describe('order and direction', () => {
+  test('each patch sees the result of those before; the input is left alone', async () => {
+    const before = cloneJson(OBJECT);
+    const patches = [
+      { path: 'metadata.annotations.a', expression: 'value + "1"' },
+      { path: 'metadata.annotations[*]', expression: 'value + "2"' },
+      { path: 'metadata.annotations', expression: 'value["c"] = value.a + value.b; value' },
+    ];
+    expect((await apply(patches))['metadata']).toMatchObject({
+      annotations: { a: '112', b: '22', c: '11222' },
+    });
+    expect(OBJECT).toEqual(before);
+  });
+
+  test('backwards the last entry comes first', async () => {
+    const patches = [
+      { path: 'a', expression: 'value + "1"', reverseExpression: 'value.slice(0, -1)' },
+      { path: '*', expression: 'value + "2"', reverseExpression: 'value.replace("2", "")' },
+    ];
+    const { pipeline } = build(patches);
+    const there = await pipeline.apply('toHost', { a: 'x' }, context());
+    expect(there.object).toEqual({ a: 'x12' });
+    const back = await pipeline.apply('toVirtual', there.object, context());
+    expect(back.object).toEqual({ a: 'x' });
+  });
+
+  test('only a reverseExpression: the host keeps its own value', async () => {
+    const { pipeline } = build([{ path: 'list[*].x', reverseExpression: 'value + "!"' }]);
+    const object = { list: [{ x: 'v', y: 1 }, { x: 'v' }, { z: 1 }] };
+    const hostObject = { list: [{ x: 'h' }, {}, { x: 'h3' }] };
+    expect((await pipeline.apply('toHost', object, context({ hostObject }))).object).toEqual({
+      list: [{ x: 'h', y: 1 }, {}, { z: 1, x: 'h3' }],
+    });
+    expect((await pipeline.apply('toHost', object, context())).object).toEqual({
+      list: [{ y: 1 }, {}, { z: 1 }],
+    });
+    expect((await pipeline.apply('toVirtual', hostObject, context())).object).toEqual({
+      list: [{ x: 'h!' }, {}, { x: 'h3!' }],
+    });
+  });
+
+  test('only an expression: backwards the virtual object keeps its own value', async () => {
+    const { pipeline } = build([{ path: 'a.b', expression: '"x"' }]);
+    const virtualObject = { a: { b: 'own' } };
+    const host = { a: { b: 'changed', c: 1 } };
+    expect((await pipeline.apply('toVirtual', host, context({ virtualObject }))).object).toEqual({
+      a: { b: 'own', c: 1 },
+    });
+    expect((await pipeline.apply('toVirtual', host, context())).object).toEqual({ a: { c: 1 } });
+  });
+
+  test('of a whole object that does not flow, what it is stays', async () => {
+    const { pipeline } = build([{ path: '', reverseExpression: 'value' }]);
+    const hostObject = { metadata: { name: 'other', uid: 'u', annotations: { x: 'host' } }, subsets: [] };
+    expect((await pipeline.apply('toHost', OBJECT, context({ hostObject }))).object).toEqual({
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: 'web', namespace: 'default', annotations: { x: 'host' } },
+      subsets: [],
+    });
+    expect((await pipeline.apply('toHost', OBJECT, context())).object).toEqual({
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: 'web', namespace: 'default' },
+    });
+  });
+
+  test('the context of an expression', async () => {
+    const { pipeline } = build([
+      {
+        path: 'a',
+        expression: '[context.path, context.vcluster.name, context.hostObject, context.virtualObject.x]',
+      },
+    ]);
+    const result = await pipeline.apply('toHost', { a: 1 }, context({ virtualObject: { x: 7 } }));
+    expect(result.object).toEqual({ a: ['a', 'vc', null, 7] });
+  });
+});
+
+describe('results', () => {
+  test('null and undefined delete, elements after all of them were seen', async () => {
+    const patches = [{ path: 'list[*]', expression: 'value % 2 ? value * 10 : null' }];
+    expect(await apply(patches, { list: [1, 2, 3, 4] })).toEqual({ list: [10, 30] });
+    expect(await apply([{ path: 'a', expression: 'undefined' }], { a: 1, b: 2 })).toEqual({ b: 2 });
+  });
+
+  test('of the whole object: laid over it, null deletes a member', async () => {
+    const object = { a: 1, b: 2, gone: null };
+    expect(await apply([{ path: '', expression: '({ a: null, c: 3, gone: value.gone })' }], object)).toEqual({
+      b: 2,
+      c: 3,
+      gone: null,
+    });
+    expect(await failure([{ path: '', expression: 'null' }], object)).toMatchObject({
+      kind: 'result',
+      path: '',
+    });
+    expect(await failure([{ path: '$', expression: '[1]' }], object)).toMatchObject({ kind: 'result' });
+  });
+
+  test('identity and bookkeeping survive patches above them', async () => {
+    const object = {
+      metadata: {
+        name: 'n',
+        namespace: 's',
+        uid: 'u',
+        annotations: { 'vcluster.loft.sh/object-name': 'v', own: '1' },
+        labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+      },
+    };
+    expect(await apply([{ path: 'metadata.annotations', expression: 'null' }], object)).toEqual({
+      metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'v' } },
+    });
+    const shout = 'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, v + "!"]))';
+    expect(await apply([{ path: 'metadata.annotations', expression: shout }], object)).toEqual({
+      metadata: { ...object.metadata, annotations: { 'vcluster.loft.sh/object-name': 'v', own: '1!' } },
+    });
+    expect(await apply([{ path: 'metadata', expression: '({})' }], object)).toEqual({
+      metadata: {
+        name: 'n',
+        namespace: 's',
+        uid: 'u',
+        annotations: { 'vcluster.loft.sh/object-name': 'v' },
+        labels: { 'vcluster.loft.sh/managed-by': 'vc' },
+      },
+    });
+    const forged =
+      '({ ...value, annotations: { ...value.annotations, "vcluster.loft.sh/object-uid": "forged" } })';
+    expect(await apply([{ path: 'metadata', expression: forged }], object)).toEqual(object);
+    const renamed = await failure(
+      [{ path: 'metadata', expression: '({ ...value, name: "other" })' }],
+      object,
+    );
+    expect(renamed).toMatchObject({ kind: 'result', path: 'metadata.name', index: 0 });
+    expect(await failure([{ path: '', expression: '({ metadata: 1 })' }], object)).toMatchObject({
+      path: 'metadata',
+    });
+  });
+
+  test('what no patch touches is the same object', async () => {
+    const result = (await apply([
+      { path: 'subsets[0].addresses[1].ip', expression: '"1.2.3.4"' },
+    ])) as typeof OBJECT;
+    expect(result.metadata).toBe(OBJECT.metadata);
+    expect(result.subsets[0]?.addresses[0]).toBe(OBJECT.subsets[0]?.addresses[0]);
+    expect(await apply([{ path: 'nowhere[*]', expression: '1' }])).toBe(OBJECT);
+  });
+
+  test('the validation names the patch that wrote the place', async () => {
+    const patches = [
+      { path: 'metadata.annotations.a', expression: '"x"' },
+      { path: 'subsets[*].addresses[*].ip', expression: '"not an ip"' },
+      { path: 'metadata.annotations.b', expression: '"y"' },
+    ];
+    const { pipeline } = build(patches, {
+      validate: () => ({ path: ['subsets', 0, 'addresses', 1, 'ip'], message: 'must be an IP address' }),
+    });
+    await expect(pipeline.apply('toHost', OBJECT, context())).rejects.toMatchObject({
+      index: 1,
+      path: 'subsets.0.addresses.1.ip',
+      kind: 'result',
+    });
+  });
+});
+
+describe('failures', () => {
+  test('the first match that fails, with its concrete path and a caret', async () => {
+    const error = await failure([
+      { path: 'metadata.annotations.a', expression: 'value' },
+      { path: 'subsets[*].addresses[*].hostname', expression: 'value.nothing.there' },
+    ]);
+    expect(error).toMatchObject({ index: 1, path: 'subsets.0.addresses.0.hostname', kind: 'runtime' });
+    expect(error.frame).toBe('value.nothing.there\n^');
+  });
+
+  test('of several in one turn, the first in the order of the patches', async () => {
+    const patches = [
+      { path: 'a', expression: 'value' },
+      { path: 'b', expression: 'value.x.y' },
+      { path: 'c', expression: 'value.x.y' },
+    ];
+    expect(await failure(patches, { a: 1, b: null, c: null })).toMatchObject({ index: 1, path: 'b' });
+    const reversed = build(patches.map(({ path, expression }) => ({ path, reverseExpression: expression })));
+    await expect(
+      reversed.pipeline.apply('toVirtual', { a: 1, b: null, c: null }, context()),
+    ).rejects.toMatchObject({
+      index: 2,
+      path: 'c',
+    });
+  });
+
+  test('labels that are no selector', async () => {
+    expect(await failure([{ path: 'a', labels: {} }], { a: 5 })).toMatchObject({
+      kind: 'runtime',
+      path: 'a',
+    });
+  });
+});
+
+describe('questions to the sandbox', () => {
+  test('one for each patch with a match, none without; patches that cannot meet go together', async () => {
+    const { pipeline, evaluator } = build([
+      { path: 'metadata.annotations.a', expression: 'value' },
+      { path: 'subsets[*].addresses[*].ip', expression: 'value' },
+      { path: 'subsets[*].ports[*].name', expression: 'value' },
+      { path: 'nothing', expression: 'value' },
+      { path: 'subsets[*]', expression: 'value' },
+      { path: 'metadata.annotations.b', expression: 'value' },
+    ]);
+    await pipeline.apply('toHost', OBJECT, context());
+    expect(evaluator.requests.map(({ values }) => values.length)).toEqual([1, 2, 1, 1, 1]);
+    expect(evaluator.turns).toEqual([3, 2]);
+  });
+
+  test('paths are printed only for who reads them', async () => {
+    const { pipeline, evaluator } = build([
+      { path: 'metadata.annotations[*]', expression: 'context.path' },
+      { path: 'subsets[*].addresses[*].ip', expression: 'value' },
+    ]);
+    const { object } = await pipeline.apply('toHost', OBJECT, context());
+    expect(evaluator.requests.map(({ paths }) => paths)).toEqual([
+      ['metadata.annotations.a', 'metadata.annotations.b'],
+      undefined,
+    ]);
+    expect(object).toMatchObject({ metadata: { annotations: { a: 'metadata.annotations.a' } } });
+  });
+
+  test('no promise where everything is known', () => {
+    const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'at once' });
+    const result = pipeline.apply('toHost', { a: 1 }, context()) as PatchedObject;
+    expect(result.object).toEqual({ a: 2 });
+  });
+
+  test('an empty pipeline gives the object back', () => {
+    const { pipeline } = build([]);
+    expect(pipeline.isEmpty).toBe(true);
+    expect(pipeline.apply('toHost', OBJECT, context())).toMatchObject({ object: OBJECT });
+  });
+});
+
+describe('against doing one patch after the other', () => {
+  const paths = ['a', 'b', '*', 'a.b', 'a.*', 'a[*]', 'a[0]', 'a[1]', 'a.0.b', 'b[*].a', 'b.*.*', ''];
+  const expressions = [
+    'value',
+    'null',
+    '"x"',
+    '[value]',
+    '({ a: value, b: 1 })',
+    'Array.isArray(value) ? value.slice(1) : { b: [value, 2] }',
+    'typeof value === "number" ? undefined : value',
+    'context.path',
+  ];
+  const leaf = fc.oneof(fc.constant(null), fc.nat(3), fc.constantFrom('s', 't'));
+  const tree = fc.letrec<{ node: JsonValue }>((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 3 },
+      leaf,
+      fc.array(tie('node'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom('a', 'b', '0'), tie('node'), { maxKeys: 2 }),
+    ),
+  })).node;
+  const entry = fc.record({ path: fc.constantFrom(...paths), expression: fc.constantFrom(...expressions) });
+
+  async function outcome(
+    patches: readonly PatchConfig[],
+    object: JsonObject,
+    direction: Direction,
+  ): Promise<unknown> {
+    try {
+      return (await build(patches).pipeline.apply(direction, object, context())).object;
+    } catch (error) {
+      return error instanceof PatchError ? error.kind : error;
+    }
+  }
+
+  test('batching changes nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { maxLength: 5 }), tree, tree, async (patches, a, b) => {
+        const object = { a, b };
+        let expected: unknown = object;
+        for (const patch of patches) {
+          if (typeof expected === 'object')
+            expected = await outcome([patch], expected as JsonObject, 'toHost');
+        }
+        expect(await outcome(patches, object, 'toHost')).toEqual(expected);
+        const reversed = patches
+          .map(({ path, expression }) => ({ path, reverseExpression: expression }))
+          .toReversed();
+        expect(await outcome(reversed, object, 'toVirtual')).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

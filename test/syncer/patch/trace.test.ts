@@ -1,0 +1,148 @@
+/** What each patch matched and changed, as `explain` and the playground show it. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../src/base/json.ts';
+import type { PatchConfig } from '../../../src/config/types.ts';
+import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../../src/syncer/patch/pipeline.ts';
+import { tracePatches, type PatchTrace } from '../../../src/syncer/patch/trace.ts';
+import type { Direction } from '../../../src/syncer/patch/types.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { context } from './build.ts';
+import { TrustedEvaluator } from './trusted-evaluator.ts';
+
+const WEB: JsonObject = {
+  metadata: { name: 'web', annotations: { owner: 'shop', secret: 'tls', selector: 'release=a' } },
+  subsets: [
+    {
+      addresses: [
+        { ip: '10.0.0.1', hostname: 'a' },
+        { ip: '10.0.0.2', hostname: 'b' },
+      ],
+    },
+  ],
+};
+
+function settings(patches: readonly PatchConfig[]): PipelineOptions {
+  const compiled = compilePatches(patches);
+  const mode = { kind: 'single' } as const;
+  return {
+    compiled,
+    evaluator: new TrustedEvaluator(compiled.programs),
+    references: {
+      names: createNameTranslator({ vcluster: 'vc', hostNamespace: 'ns', mode, referenceNaming: 'short' }),
+      lookup: () => undefined,
+      isKindAllowed: () => true,
+      skipPodTargetRefs: false,
+    },
+    labels: createLabelTranslator('vc', mode),
+  };
+}
+
+async function trace(
+  patches: readonly PatchConfig[],
+  direction: Direction = 'toHost',
+  object = WEB,
+): Promise<PatchTrace> {
+  let now = 0;
+  return tracePatches({ ...settings(patches), monotonicMs: () => now++ }, direction, object, context());
+}
+
+describe('the trace of patches', () => {
+  test('names every concrete path with its value before and after', async () => {
+    const { patches } = await trace([
+      { path: 'subsets[*].addresses[*].hostname', expression: 'value + "-x"' },
+      { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
+      { path: 'metadata.annotations.selector', labels: {} },
+    ]);
+    expect(patches.map(({ index, action, matches }) => ({ index, action, matches }))).toEqual([
+      {
+        index: 0,
+        action: 'evaluate',
+        matches: [
+          { path: 'subsets.0.addresses.0.hostname', before: 'a', after: 'a-x' },
+          { path: 'subsets.0.addresses.1.hostname', before: 'b', after: 'b-x' },
+        ],
+      },
+      {
+        index: 1,
+        action: 'reference',
+        matches: [
+          {
+            path: 'metadata.annotations.secret',
+            before: 'tls',
+            after: expect.stringMatching(/^v\w{13}$/) as unknown,
+          },
+        ],
+      },
+      {
+        index: 2,
+        action: 'labels',
+        matches: [
+          {
+            path: 'metadata.annotations.selector',
+            before: 'release=a',
+            after: expect.stringContaining('vcluster.loft.sh/label-vc-x-') as unknown,
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('an element that a patch deleted has no value after it, its neighbour keeps its own', async () => {
+    const { patches, object } = await trace([
+      { path: 'subsets[0].addresses[*]', expression: 'value.hostname === "a" ? null : value' },
+    ]);
+    expect(patches[0]?.matches.map(({ after }) => after ?? undefined)).toEqual([
+      undefined,
+      { ip: '10.0.0.2', hostname: 'b' },
+    ]);
+    expect(object).toMatchObject({ subsets: [{ addresses: [{ hostname: 'b' }] }] });
+  });
+
+  test('where nothing matched, the nearest path that exists is named', async () => {
+    const { patches } = await trace([
+      { path: 'subsets[*].adresses[*].ip', expression: 'value' },
+      { path: 'status', expression: 'value' },
+    ]);
+    expect(patches.map(({ matches, nearest }) => ({ count: matches.length, nearest }))).toEqual([
+      { count: 0, nearest: 'subsets.0' },
+      { count: 0, nearest: '' },
+    ]);
+  });
+
+  test('a patch that fails ends the trace, with its error and the object before it', async () => {
+    const { patches, object } = await trace([
+      { path: 'metadata.annotations.owner', expression: '"team-" + value' },
+      { path: 'metadata.annotations.owner', expression: 'value.nope()' },
+      { path: 'metadata.annotations.secret', expression: '"later"' },
+    ]);
+    expect(patches).toHaveLength(2);
+    expect(patches[1]?.error).toMatchObject({
+      index: 1,
+      kind: 'runtime',
+      path: 'metadata.annotations.owner',
+    });
+    expect(object).toMatchObject({ metadata: { annotations: { owner: 'team-shop', secret: 'tls' } } });
+  });
+
+  test('to the virtual cluster, the patches run in reverse order', async () => {
+    const patches: PatchConfig[] = [
+      { path: 'metadata.annotations.owner', reverseExpression: 'value + "1"' },
+      { path: 'metadata.annotations.secret', reverseExpression: 'value + "2"' },
+    ];
+    const traced = await trace(patches, 'toVirtual');
+    expect(traced.patches.map(({ index }) => index)).toEqual([1, 0]);
+  });
+
+  test('the object is the one that the pipeline gives', async () => {
+    const patches: PatchConfig[] = [
+      { path: 'subsets[*].addresses[*].hostname', expression: 'value + "-x"' },
+      { path: 'metadata.annotations[*]', expression: 'value.toUpperCase()' },
+      { path: 'metadata.annotations.owner', expression: 'undefined' },
+    ];
+    const expected = await createPatchPipeline(settings(patches)).apply('toHost', WEB, context());
+    expect((await trace(patches)).object).toEqual(expected.object);
+  });
+});

@@ -1,0 +1,177 @@
+/** The worked cases that need the engine's decisions; those of translation alone are run beside it. */
+
+import { describe, expect, test } from 'vitest';
+import { ENDPOINTS, type KubeObject, type ObjectMeta } from '../../../src/kube/object.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import { createEndpointSliceKind } from '../../../src/syncer/kinds/endpoint-slices.ts';
+import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
+import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
+import { renderToHost } from '../../../src/syncer/render.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
+
+const ENGINE = /^(ep-(04|05|06|12|13|14|16|17)|eps-|event-|store-)/;
+const cases = loadCases('sync').filter(({ id }) => ENGINE.test(id));
+
+function caseOf(id: string): WorkedCase {
+  const found = cases.find((one) => one.id === id);
+  if (found === undefined) throw new Error(`no case ${id}`);
+  return found;
+}
+
+const mode = { kind: 'single' } as const;
+const names = createNameTranslator({
+  vcluster: 'suffix',
+  hostNamespace: 'test',
+  mode,
+  referenceNaming: 'short',
+});
+const labels = createLabelTranslator('suffix', mode);
+const pipeline = createPatchPipeline({
+  compiled: compilePatches([]),
+  evaluator: undefined,
+  labels,
+  references: { names, lookup: () => undefined, isKindAllowed: () => false, skipPodTargetRefs: true },
+});
+
+function object(kind: string, metadata: Partial<ObjectMeta>, rest: JsonObject = {}): KubeObject {
+  return { apiVersion: 'v1', kind, metadata: { name: 'web', namespace: 'test', ...metadata }, ...rest };
+}
+
+/** The copy of test/web as this program makes it. */
+async function managedCopy(uid = 'u1'): Promise<KubeObject> {
+  const virtual = [object('Endpoints', { uid })];
+  const [made] = await renderToHost({ virtual, host: [] }, options());
+  if (made?.kind !== 'object') throw new Error('not rendered');
+  return { ...made.object, metadata: { ...made.object.metadata, uid: 'h1', resourceVersion: '5' } };
+}
+
+function options(requireService = false) {
+  return { kind: endpointsKind, names, labels, pipeline, owner: undefined, decide: { requireService } };
+}
+
+async function seen(parts: Partial<Observation>): Promise<Observation> {
+  const host = 'host' in parts ? parts.host : await managedCopy();
+  return {
+    key: 'test/web',
+    virtual: object('Endpoints', { uid: 'u1' }),
+    service: undefined,
+    target: names.toHost({ namespace: 'test', name: 'web' }),
+    host,
+    ownership: host && ownershipOf(host, ENDPOINTS, names),
+    strays: [],
+    claims: [],
+    isKnownCopy: false,
+    ...parts,
+  };
+}
+
+const rules = { requireService: false };
+
+describe('worked cases of the engine', () => {
+  test('every case is run here, or listed with its reason', () => {
+    const run = ['ep-04', 'ep-06', 'ep-13', 'ep-16', 'ep-17', 'eps-01'];
+    expect(cases.map(({ id }) => id).filter((id) => !run.includes(id))).toEqual(
+      cases.filter(isOverruled).map(({ id }) => id),
+    );
+  });
+
+  test('ep-04: taken over with the same result, in place, and only what the host controller created', async () => {
+    const { input, expected } = caseOf('ep-04');
+    const state = (side: string): KubeObject[] =>
+      (input[side] as unknown as StatedObject[]).map(({ kind, name, namespace, annotations, ...rest }) =>
+        object(kind, { name, namespace, ...(annotations ? { annotations } : {}) }, rest as JsonObject),
+      );
+    const render = async (labels: Record<string, string>) => {
+      const host = state('hostState').map((one) => withMetadata(one, { annotations: {}, labels }));
+      return renderToHost({ virtual: state('virtualState'), host }, options());
+    };
+    const [foreign] = await render({});
+    expect(foreign?.kind === 'skipped' && foreign.reason).toContain('NotManaged');
+    const [rendered] = await render({ 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' });
+    const [wanted] = (expected as { hostEndpoints: KubeObject[] }).hostEndpoints;
+    expect(rendered).toMatchObject({ kind: 'object', object: wanted });
+  });
+
+  test('ep-05, overruled: no Service is no obstacle; with requireService the copy goes', async () => {
+    expect(decide(await seen({}), rules).kind).toBe('update');
+    expect(decide(await seen({}), { requireService: true })).toEqual({
+      kind: 'delete',
+      reason: 'no service',
+    });
+  });
+
+  test('ep-06: a Service with a selector: our copy is deleted', async () => {
+    const service = object('Service', {}, { spec: caseOf('ep-06').input['virtualService'] as JsonObject });
+    expect(decide(await seen({ service }), rules).kind).toBe('delete');
+  });
+
+  test('ep-12, overruled: another uid is rewritten in place', async () => {
+    const virtual = object('Endpoints', { uid: 'new' });
+    expect(decide(await seen({ virtual, host: await managedCopy('old') }), rules).kind).toBe('rewrite');
+  });
+
+  test('ep-13: the virtual object was deleted: our copy is deleted', async () => {
+    const service = object('Service', {}, { spec: { selector: null } });
+    expect(decide(await seen({ virtual: undefined, service }), rules)).toEqual({
+      kind: 'delete',
+      reason: 'virtual object is gone',
+    });
+  });
+
+  test('ep-14, overruled: a host copy that was deleted is made again', async () => {
+    expect(decide(await seen({ host: undefined }), rules).kind).toBe('create');
+  });
+
+  test('ep-16: synced before its Service comes, and with a headless Service without a selector', async () => {
+    const headless = object(
+      'Service',
+      {},
+      { spec: { clusterIP: 'None', ports: [{ port: 8080, targetPort: 5000 }] } },
+    );
+    expect(decide(await seen({ host: undefined }), rules).kind).toBe('create');
+    expect(decide(await seen({ service: headless }), rules).kind).toBe('update');
+  });
+
+  test('ep-17: a controlled-by label opts out', () => {
+    const { labels: controlled } = caseOf('ep-17').input['virtual'] as { labels: Record<string, string> };
+    expect(isOptedOut(object('Endpoints', { labels: controlled }))).toBe(true);
+  });
+});
+
+describe('worked cases of EndpointSlices', () => {
+  const kind = createEndpointSliceKind({ isEndpointsSynced: true, endpointsOf: () => undefined });
+  const render = async (one: JsonValue | undefined) => {
+    const slice = { kind: 'EndpointSlice', ...(one as unknown as KubeObject) };
+    const [rendered] = await renderToHost({ virtual: [slice], host: [] }, { ...options(), kind });
+    return rendered;
+  };
+
+  test('eps-01: the label of the Service names the host Service', async () => {
+    const { input, expected } = caseOf('eps-01');
+    const { host } = expected as { host: JsonObject };
+    expect(await render(input['virtual'])).toMatchObject({ kind: 'object', object: host });
+  });
+
+  test('eps-02, overruled: without a Service it is skipped', async () => {
+    const slice = object('EndpointSlice', {}) as unknown as JsonObject;
+    expect(await render(slice)).toMatchObject({ kind: 'skipped', reason: 'no service name' });
+  });
+});
+
+/** How the cases write an object down. */
+interface StatedObject {
+  kind: string;
+  name: string;
+  namespace: string;
+  annotations?: Record<string, string>;
+}
+
+/** An object of which more than the name is known. */
+function withMetadata(one: KubeObject, metadata: Partial<ObjectMeta>): KubeObject {
+  return { ...one, metadata: { ...metadata, ...one.metadata } };
+}

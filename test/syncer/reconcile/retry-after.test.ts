@@ -1,0 +1,105 @@
+/** An API server that answers every write with 429 and a `Retry-After` of its choice. */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { plainAccess } from '../../../src/kube/access.ts';
+import { createClient } from '../../../src/kube/client/client.ts';
+import { ENDPOINTS } from '../../../src/kube/object.ts';
+import { createWorkQueue } from '../../../src/kube/work-queue.ts';
+import { createController } from '../../../src/syncer/reconcile/controller.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { until } from '../../kube/ground.ts';
+
+const nothing = (): undefined => undefined;
+
+/** How many requests one object costs within this time on the clock of the queue. */
+async function requestsWithin(durationMs: number, retryAfter: string, isInBody = false): Promise<number> {
+  let requests = 0;
+  let isAllowed = false;
+  const server = createServer((request, response) => {
+    requests += 1;
+    request.resume();
+    response.writeHead(isAllowed ? 200 : 429, isInBody ? {} : { 'retry-after': retryAfter });
+    const details = isInBody ? { retryAfterSeconds: JSON.parse(retryAfter) as unknown } : {};
+    const status = { kind: 'Status', status: 'Failure', code: 429, reason: 'TooManyRequests', details };
+    const stored = { metadata: { name: 'a', namespace: 'ns', uid: 'u', resourceVersion: '1' } };
+    response.end(JSON.stringify(isAllowed ? { apiVersion: 'v1', kind: 'Endpoints', ...stored } : status));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const clock = new FakeClock();
+  const queue = createWorkQueue({
+    clock,
+    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
+  });
+  await using client = createClient({
+    cluster: 'host',
+    access: plainAccess(`http://127.0.0.1:${port}`),
+    clock: systemClock,
+    metrics: { requested: nothing },
+    userAgent: 'test/0',
+  });
+  let attempts = 0;
+  const controller = createController({
+    queue,
+    name: 'endpoints',
+    async reconcile() {
+      try {
+        await client.update(ENDPOINTS, { metadata: { namespace: 'ns', name: 'a' } });
+        return { outcome: 'unchanged' };
+      } finally {
+        attempts += 1;
+      }
+    },
+    warn: nothing,
+    createNamespace: undefined,
+    dryRun: undefined,
+    clock,
+    logger: silentLogger,
+    metrics: { reconciled: nothing, active: nothing, blocked: nothing, latency: nothing },
+  });
+  const running = controller.run();
+  controller.enqueue('ns/a');
+  for (let seen = 0; ;) {
+    await until(() => attempts > seen && (clock.nextDelayMs ?? 0) > 0);
+    seen = attempts;
+    const nextMs = clock.nextDelayMs ?? Infinity;
+    if (clock.monotonicMs() + nextMs > durationMs || requests > 1000) break;
+    clock.advance(nextMs);
+  }
+  const counted = requests;
+  isAllowed = true;
+  clock.advance(clock.nextDelayMs ?? 0);
+  await until(() => queue.isIdle);
+  queue.shutDown();
+  await running;
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  return counted;
+}
+
+describe('writes that are answered with 429', () => {
+  test.each(['0', 'Thu, 01 Jan 1970 00:00:00 GMT'])(
+    'Retry-After: %s is no hot loop: the own back-off counts',
+    async (header) => {
+      // 5 ms × 2ⁿ: the tenth attempt is at 2.6 s, the eleventh at 5.1 s.
+      expect(await requestsWithin(5000, header)).toBe(10);
+    },
+  );
+
+  test.each(['-5', 'soon', '', '1.5'])('Retry-After: "%s" says nothing: a second each', async (header) => {
+    expect(await requestsWithin(5000, header)).toBeLessThanOrEqual(6);
+  });
+
+  test.each(['-5', '"0"', 'null'])('retryAfterSeconds: %s says nothing: a second each', async (value) => {
+    expect(await requestsWithin(5000, value, true)).toBeLessThanOrEqual(6);
+  });
+
+  test('Retry-After: 999999999 is a minute', async () => {
+    expect(await requestsWithin(59_999, '999999999')).toBe(1);
+    expect(await requestsWithin(60_000, '999999999')).toBe(2);
+  });
+});

@@ -1,0 +1,96 @@
+/** What the cache holds after a write whose answer cannot be used. */
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createSemaphore } from '../../../src/base/semaphore.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import { MalformedAnswerError, TransportError, type ClusterClient } from '../../../src/kube/types.ts';
+import { createWriter, type Writer } from '../../../src/syncer/reconcile/writer.ts';
+
+const KEY = { namespace: 'ns', name: 'a' };
+
+function stored(resourceVersion: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { ...KEY, uid: 'u', resourceVersion },
+  };
+}
+
+const notFound = new StatusError({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  reason: 'NotFound',
+  code: 404,
+});
+
+const WRITES: [string, (writer: Writer) => Promise<unknown>][] = [
+  ['create', (writer) => writer.create(stored(''), 'test')],
+  ['update', (writer) => writer.update(stored('1'), 'test')],
+  ['patch', (writer) => writer.mergePatch(KEY, {}, 'test')],
+  ['delete', (writer) => writer.delete(KEY, 'u', 'test')],
+];
+
+describe('a write that is answered with something else than the object', () => {
+  const cache = new Map<string, KubeObject>();
+  beforeEach(() => {
+    cache.clear();
+    cache.set('ns/a', stored('1'));
+  });
+
+  /** Every write is answered wrongly, or not at all; reads get what the API server holds. */
+  function writerOn(
+    held: KubeObject | undefined,
+    error: Error = new MalformedAnswerError('nonsense'),
+  ): Writer {
+    const fail = (): Promise<never> => Promise.reject(error);
+    const client: ClusterClient = {
+      cluster: 'host',
+      get: () => (held === undefined ? Promise.reject(notFound) : Promise.resolve(held)),
+      list: fail,
+      create: fail,
+      update: fail,
+      patch: fail,
+      delete: fail,
+      request: fail,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+    return createWriter({
+      client,
+      resource: ENDPOINTS,
+      cache: {
+        observeWrite: (object) => void cache.set(objectKey(object), object),
+        observeDelete: (key) => void cache.delete(key),
+      },
+      inFlight: createSemaphore(1),
+      dryRun: undefined,
+      logger: silentLogger,
+      metrics: { written: () => undefined },
+    });
+  }
+
+  test.each(WRITES)(
+    '%s: the cache gets what the API server holds, the caller decides again',
+    async (_, write) => {
+      await expect(write(writerOn(stored('2')))).rejects.toBeInstanceOf(MalformedAnswerError);
+      expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('2');
+    },
+  );
+
+  test.each(WRITES.filter(([verb]) => verb === 'update' || verb === 'delete'))(
+    '%s: an object that is gone goes from the cache',
+    async (_, write) => {
+      await expect(write(writerOn(undefined))).rejects.toBeInstanceOf(MalformedAnswerError);
+      expect(cache.has('ns/a')).toBe(false);
+    },
+  );
+
+  test('without any answer nothing is read: the server may be away', async () => {
+    const writer = writerOn(stored('2'), new TransportError('no answer'));
+    await expect(writer.update(stored('1'), 'test')).rejects.toBeInstanceOf(TransportError);
+    expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('1');
+  });
+});

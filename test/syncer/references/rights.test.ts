@@ -1,0 +1,98 @@
+/** The rights that a named kind needs: those of the directions in which it is imported, and no more. */
+
+import { describe, expect, test } from 'vitest';
+import type { Config } from '../../../src/config/types.ts';
+import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+import { describeRight, requiredRights } from '../../../src/syncer/rights.ts';
+import { GADGET_KIND } from './gadget-kind.ts';
+
+function rights(
+  parts: Partial<ReferencedKind>,
+  isDryRun = false,
+  kind: 'single' | 'legacy-multi' = 'single',
+): string[] {
+  const config = {
+    sync: { endpoints: { enabled: true }, endpointSlices: { enabled: false }, namespaces: { kind } },
+    virtual: { secret: '' },
+    host: { namespace: 'team' },
+    leaderElection: { enabled: false },
+  } as unknown as Config; // what rights depend on
+  const references = [{ ...GADGET_KIND, ...parts }];
+  return requiredRights(config, { isDryRun, references })
+    .filter(({ resource }) => resource === 'gadgets')
+    .map(describeRight);
+}
+
+const on = (cluster: 'host' | 'virtual', where: string, verbs: string[]): string[] =>
+  verbs.map((verb) => `${verb} gadgets.example.com ${where} of the ${cluster} cluster`);
+
+const TEAM = 'in namespace "team"';
+const ALL = 'in every namespace';
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'delete'];
+
+describe('the rights of a named kind', () => {
+  test('both ways', () => {
+    expect(rights({})).toEqual([
+      ...on('host', TEAM, [...READ, ...WRITE]),
+      ...on('virtual', ALL, [...READ, ...WRITE]),
+    ]);
+  });
+
+  test('only from the host, where its syncing is not configured', () => {
+    expect(rights({ isSynced: false })).toEqual([
+      ...on('host', TEAM, READ),
+      ...on('virtual', ALL, [...READ, ...WRITE]),
+    ]);
+  });
+
+  test('to read, where nothing is imported, and in a dry run', () => {
+    const read = [...on('host', TEAM, READ), ...on('virtual', ALL, READ)];
+    expect(rights({ isImportable: false })).toEqual(read);
+    expect(rights({}, true)).toEqual(read);
+  });
+
+  test('in every namespace of the host, where namespaces are mapped', () => {
+    expect(rights({}, true, 'legacy-multi')).toEqual([...on('host', ALL, READ), ...on('virtual', ALL, READ)]);
+  });
+
+  test('none without a patch that names it', () => {
+    const config = {
+      sync: {
+        endpoints: { enabled: true },
+        endpointSlices: { enabled: false },
+        namespaces: { kind: 'single' },
+      },
+      virtual: { secret: '' },
+      host: { namespace: 'team' },
+      leaderElection: { enabled: false },
+    } as unknown as Config; // what rights depend on
+    expect(requiredRights(config, { isDryRun: false }).map(({ resource }) => resource)).not.toContain(
+      'gadgets',
+    );
+  });
+});
+
+describe('the rights of leader election', () => {
+  const leases = (isEnabled: boolean, isDryRun: boolean): string[] => {
+    const config = {
+      sync: {
+        endpoints: { enabled: true },
+        endpointSlices: { enabled: false },
+        namespaces: { kind: 'single' },
+      },
+      virtual: { secret: '' },
+      host: { namespace: 'team' },
+      leaderElection: { enabled: isEnabled },
+    } as unknown as Config; // what rights depend on
+    return requiredRights(config, { isDryRun })
+      .filter(({ resource }) => resource === 'leases')
+      .map(describeRight);
+  };
+
+  test('are asked for where it is enabled and something is written', () => {
+    const where = 'leases.coordination.k8s.io in namespace "team" of the host cluster';
+    expect(leases(true, false)).toEqual([`get ${where}`, `create ${where}`, `update ${where}`]);
+    expect([leases(false, false), leases(true, true)]).toEqual([[], []]);
+  });
+});

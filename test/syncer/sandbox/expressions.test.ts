@@ -1,0 +1,269 @@
+/** Expressions in the real sandbox: the worked ones, what is in scope, what comes back. */
+
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { loadCases, textAt } from '../../cases.ts';
+import { LIMITS, outcomeOf, Room, said, type Outcome } from './room.ts';
+
+const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));
+
+let room: Room;
+beforeAll(async () => {
+  const vcluster = { name: 'vcluster', namespace: 'vcluster-ns', config: { a: { b: [1] } } };
+  room = await Room.open({ vcluster, limits: { ...LIMITS, expressionTimeoutMs: 1000 } });
+});
+afterAll(() => room[Symbol.asyncDispose]());
+
+describe('the worked expressions', () => {
+  test.each(worked)('$id', async ({ input, expected }) => {
+    // YAML's `undefined` is a text, as it is in a configuration file.
+    const outcome = await room.run(textAt(input, 'expression'), input['value'] ?? null, {
+      path: textAt(input, 'path'),
+    });
+    // Null and undefined both delete the member.
+    expect('undefined' in outcome ? { value: null } : outcome).toEqual({ value: expected });
+  });
+
+  test('are all there', () => {
+    expect(worked).toHaveLength(17);
+  });
+});
+
+describe('what is in scope', () => {
+  const objects = {
+    hostObject: { kind: 'H' },
+    virtualObject: { metadata: { name: 'web', labels: { a: 'b' } } },
+    path: 'a.0',
+  };
+
+  test.each<[string, JsonValue]>([
+    ['valueExists', true],
+    ['context.path', 'a.0'],
+    ['context.vcluster.name + "/" + context.vcluster.namespace', 'vcluster/vcluster-ns'],
+    ['context.vcluster.config.a.b[0]', 1],
+    ['context.virtualObject.metadata.name + context.hostObject.kind', 'webH'],
+    ['context.virtualObject.metadata.labels', { a: 'b' }],
+    ['context["virtualObject"].metadata', { name: 'web', labels: { a: 'b' } }],
+    ['Object.keys(context).join()', 'vcluster,hostObject,virtualObject,path'],
+    ['context.virtualObject.metadata.missing ?? "none"', 'none'],
+    ['context.virtualObject.spec?.replicas ?? 3', 3],
+    ['JSON.stringify(context.hostObject)', '{"kind":"H"}'],
+    ['atob(btoa("\\xff\\0a"))', '\u00ff\u0000a'],
+    ['virtualToHostDNS("nginx.default.svc")', 'nginx-x-default-x-vcluster.vcluster-ns.svc'],
+    ['virtualToHostDNS("example.com")', 'example.com'],
+  ])('%s', async (expression, expected) => {
+    expect(await room.run(expression, 'v', objects)).toEqual({ value: expected });
+  });
+
+  test('objects that do not exist are null', async () => {
+    const program = room.define('[context.hostObject, context.virtualObject]');
+    expect((await room.ask(program, [1])).values).toEqual([[null, null]]);
+    expect(said(await room.run('context.hostObject.kind', 1))).toMatch(
+      /^runtime: TypeError: Cannot read properties of null/,
+    );
+  });
+
+  test('a value that does not exist is undefined', async () => {
+    expect(await room.run('[valueExists, typeof value]', undefined)).toEqual({ value: [false, 'undefined'] });
+    const program = room.define('valueExists ? value : "none"');
+    expect((await room.ask(program, [1, undefined, null, undefined])).values).toEqual([
+      1,
+      'none',
+      null,
+      'none',
+    ]);
+  });
+
+  test('the value is a copy, to be changed at will; the context is not', async () => {
+    const value: JsonObject = { list: [3, 1, 2] };
+    expect(await room.run('value.list.sort(); value.done = true; value', value)).toEqual({
+      value: { list: [1, 2, 3], done: true },
+    });
+    expect(value).toEqual({ list: [3, 1, 2] });
+    const virtualObject = { list: [1] };
+    expect(said(await room.run('context.virtualObject.list.push(2)', 1, { virtualObject }))).toMatch(
+      /^runtime: TypeError/,
+    );
+    expect(said(await room.run('(context.virtualObject.x = 1)', 1, { virtualObject }))).toMatch(
+      /^runtime: TypeError/,
+    );
+  });
+});
+
+describe('what comes back', () => {
+  test.each<[string, Outcome | RegExp]>([
+    ['undefined', { undefined: true }],
+    ['null', { value: null }],
+    ['-0', { value: 0 }],
+    ['[undefined, () => 1, null]', { value: [null, null, null] }],
+    ['({ a: undefined, f() {}, s: Symbol.iterator })', { value: {} }],
+    ['({ toJSON() { return { a: 1 }; } })', { value: { a: 1 } }],
+    ['new Map([[1, 2]])', { value: {} }],
+    ['Object.assign(() => 1, { a: 1 })', /^result: the result is a function/],
+    ['Symbol.iterator', /^result: the result is a symbol/],
+    ['0 / 0', /^result: the result is NaN/],
+    ['({ a: [0 / 0] })', /^result: the result contains NaN/],
+    [
+      '({ toString: 1, valueOf: "x", hasOwnProperty: null })',
+      { value: { toString: 1, valueOf: 'x', hasOwnProperty: null } },
+    ],
+    ['[[], {}, "", 0, false]', { value: [[], {}, '', 0, false] }],
+    ['Object.create({ inherited: 1 })', { value: {} }],
+    ['"\\u2028\\u2029\\u0000\\n\\t\\"\\\\"', { value: '\u2028\u2029\u0000\n\t"\\' }],
+    ['"\\ud800"', /^result: .*surrogate/],
+    ['({ "\\udfff": 1 })', /^result: .*surrogate/],
+    ['[["a", ["\\ud800"]]]', /^result: .*surrogate/],
+    ['"😀"', { value: '😀' }],
+    ['JSON.parse("{\\"__proto__\\":1}")', /^result: .*__proto__/],
+    ['"x".repeat(1024 * 1024 - 2)', { value: 'x'.repeat(1024 * 1024 - 2) }],
+    ['"x".repeat(1024 * 1024 + 1)', /^result-size/],
+    ['"é".repeat(600000)', /^result-size/],
+    ['Array(200000).fill("xxxxxx")', /^result-size/],
+    ['Array(4e9)', /^result-size/],
+    ['(() => { let o = 1; for (let i = 0; i < 64; i++) o = [o]; return o; })().length', { value: 1 }],
+    ['(() => { let o = 1; for (let i = 0; i < 65; i++) o = [o]; return o; })()', /^result: .*64 levels/],
+  ])('%s', async (expression, expected) => {
+    // Not a literal, so that it has to come back.
+    const outcome = await room.run(
+      `(() => ${expression.includes(';') ? `{ return ${expression}; }` : `(${expression})`})()`,
+      1,
+    );
+    const isExpected =
+      expected instanceof RegExp ? expected.test(said(outcome)) : isDeepStrictEqual(outcome, expected);
+    expect({ outcome, isExpected }).toEqual({ outcome, isExpected: true });
+  });
+
+  test('a quote in a result does not move its neighbours, however it is made', async () => {
+    const hostile = [
+      'plain',
+      'a","b',
+      '"',
+      '\\',
+      'x",["y',
+      'm',
+      'w"],"q',
+      '"],0,0],[["',
+      '\t',
+      '\n',
+      '',
+      '["a"]\t',
+      'end',
+    ];
+    const program = room.define('value');
+    for (let round = 0; round < 2; round++) {
+      const { values, errors } = await room.ask(program, hostile);
+      expect(errors).toBeUndefined();
+      expect(values).toEqual(hostile);
+    }
+    const other = room.define('value + ""');
+    const both = await Promise.all([
+      room.ask(other, hostile),
+      room.ask(other, ['a', 'b']),
+      room.ask(program, ['c']),
+    ]);
+    expect(both.map(({ values }) => values)).toEqual([hostile, ['a', 'b'], ['c']]);
+  });
+
+  test('errors, deletions and values of many kinds keep their places', async () => {
+    const program = room.define(
+      'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? () => 1 : value',
+    );
+    const response = await room.ask(program, [0, 1, 2, 3, 'four', { five: 5 }]);
+    expect(response.values).toEqual([0, undefined, undefined, undefined, 'four', { five: 5 }]);
+    expect([...(response.errors ?? [])].map(([index, { kind }]) => [index, kind])).toEqual([
+      [2, 'runtime'],
+      [3, 'result'],
+    ]);
+    const strings = room.define('value === 1 ? undefined : value === 2 ? null.x : "s" + value');
+    const texts = await room.ask(strings, [0, 1, 2, 3]);
+    expect(texts.values).toEqual(['s0', undefined, undefined, 's3']);
+    expect([...(texts.errors?.keys() ?? [])]).toEqual([2]);
+  });
+
+  test('results are frozen: they may be given out again', async () => {
+    const program = room.define('({ a: [value] })');
+    const [value] = (await room.ask(program, [1])).values;
+    expect(isJsonObject(value) && Object.isFrozen(value) && Object.isFrozen(value['a'])).toBe(true);
+  });
+});
+
+describe('errors', () => {
+  test.each([
+    ['value.a.b', 1, 9, /^TypeError: Cannot read properties of undefined/],
+    ['value\n  .map((x) =>\n    x.y.z)', 3, 9, /^TypeError/],
+    ['null.x +\n context.path', 1, 6, /^TypeError/],
+    ['context.virtualObject.foo()', 1, 23, /^TypeError: context.virtualObject.foo is not a function/],
+  ])('%j is placed', async (expression, line, column, message) => {
+    const program = room.define(expression);
+    const response = await room.ask(program, [[{}]], { virtualObject: {} });
+    const error = response.errors?.get(0);
+    expect(error?.message).toMatch(message);
+    expect(error?.line).toBe(line);
+    expect(error?.column).toBe(column);
+  });
+
+  test.each([
+    ['(() => { throw "boo"; })()', 'threw boo'],
+    ['(() => { throw undefined; })()', 'threw undefined'],
+    ['(() => { throw Symbol("s"); })()', 'threw a symbol'],
+    ['(() => { throw { get message() { throw 1; } }; })()', 'threw something that cannot be shown'],
+    [
+      '(() => { throw new Error("a\\nlevel=error \\u001b[31m\\u202e"); })()',
+      'Error: a\\u000alevel=error \\u001b[31m\\u202e',
+    ],
+  ])('%s says what was thrown, on one line', async (expression, message) => {
+    const outcome = await room.run(expression, 1);
+    expect(outcome).toEqual({ error: 'runtime', message });
+  });
+
+  test('a message is bounded', async () => {
+    const outcome = await room.run('(() => { throw new Error("x".repeat(5e6)); })()', 1);
+    expect(said(outcome).length).toBeLessThan(400);
+  });
+});
+
+describe('many requests', () => {
+  test('of several programs, with and without objects, come back to who asked', async () => {
+    const programs = [
+      room.define('value + 1'),
+      room.define('context.virtualObject.metadata.name + value'),
+      room.define('context.path'),
+      room.define('context.virtualObject.metadata?.labels?.a ?? value'),
+    ];
+    const asked = Array.from({ length: 3000 }, (_, i) => {
+      const program = programs[i % programs.length];
+      if (program === undefined) throw new Error('no program');
+      const virtualObject = {
+        metadata: { name: `n${i}`, ...(i % 8 === 3 ? { labels: { a: `l${i}` } } : {}) },
+      };
+      const count = 1 + (i % 3);
+      const values = Array.from({ length: count }, (_value, m) => i * 10 + m);
+      return room.ask(program, values, { virtualObject, paths: values.map((value) => `p${value}`) });
+    });
+    const responses = await Promise.all(asked);
+    for (const [i, response] of responses.entries()) {
+      const values = Array.from({ length: 1 + (i % 3) }, (_value, m) => i * 10 + m);
+      const expected = values.map((value) =>
+        [value + 1, `n${i}${value}`, `p${value}`, i % 8 === 3 ? `l${i}` : value].at(i % 4),
+      );
+      expect(response).toEqual({ values: expected, errors: undefined });
+    }
+  });
+
+  test('large values and answers cross in pieces', async () => {
+    const program = room.define('value + "!"');
+    const values = Array.from({ length: 20 }, (_, i) => String(i).repeat(400_000));
+    const { values: results } = await room.ask(program, values);
+    expect(results).toEqual(values.map((value) => `${value}!`));
+  });
+
+  test('a value too deep to be sent fails alone', async () => {
+    let deep: JsonValue = 1;
+    for (let i = 0; i < 1001; i++) deep = [deep];
+    const program = room.define('value === 7 ? 2 : 1');
+    const [first, second] = await Promise.all([room.ask(program, [deep]), room.ask(program, [7])]);
+    expect(said(outcomeOf(first, 0))).toMatch(/^runtime: .*1000 levels/);
+    expect(second?.values).toEqual([2]);
+  });
+});

@@ -1,0 +1,101 @@
+/** Which EndpointSlices of the host are reported as contested, and when they are looked for. */
+
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/base/logger.ts';
+import { ENDPOINTS, objectKey, type KubeObject, type StringMap } from '../../src/kube/object.ts';
+import { StatusError } from '../../src/kube/status-error.ts';
+import type { ClusterClient, RecordedEvent } from '../../src/kube/types.ts';
+import { endpointsContent } from '../../src/syncer/kinds/endpoints.ts';
+import { checkSlices } from '../../src/syncer/slice-check.ts';
+import { forgeHostObject } from '../../src/syncer/translate/forge.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { validConfig } from '../config/setup.ts';
+import { endpoints, translators } from './translate/setup.ts';
+
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+const virtual = endpoints({});
+const { names, labels } = translators();
+const target = names.toHost({ name: virtual.metadata.name, namespace: virtual.metadata.namespace ?? '' });
+if (target === undefined) throw new Error('every namespace is mapped');
+const copy = forgeHostObject(virtual, { kind: ENDPOINTS, content: endpointsContent, target, names, labels });
+
+function slice(manager: string, generateName?: string): KubeObject {
+  const sliceLabels: StringMap = {
+    'kubernetes.io/service-name': target?.name ?? '',
+    'endpointslice.kubernetes.io/managed-by': manager,
+  };
+  const metadata = { name: 'web-abc', namespace: target?.namespace ?? '', labels: sliceLabels };
+  return { metadata: generateName === undefined ? metadata : { ...metadata, generateName } };
+}
+
+/** Events of all checks within `ms`; `lists` counts the lists. */
+async function reported(slices: readonly KubeObject[] | 'forbidden', ms: number) {
+  const clock = new FakeClock();
+  const events: RecordedEvent[] = [];
+  let lists = 0;
+  const client = {
+    list: async () => {
+      lists += 1;
+      if (slices === 'forbidden') throw refused;
+      return { resourceVersion: '1', continueToken: '', items: [...slices] };
+    },
+    get: async (_: unknown, key: { namespace: string; name: string }) =>
+      objectKey(copy) === `${key.namespace}/${key.name}` ? copy : virtual,
+  } as unknown as ClusterClient; // what the check needs
+  const stopping = new AbortController();
+  const running = checkSlices(
+    {
+      config: validConfig('endpointSyncer: {name: suffix}'),
+      clients: { virtual: client, host: client },
+      names,
+      recorder: {
+        event: (_object, _resource, event) => void events.push(event),
+        flush: async () => undefined,
+      },
+      clock,
+      logger: silentLogger,
+    },
+    stopping.signal,
+  );
+  await clock.advanceAsync(ms);
+  stopping.abort();
+  await running;
+  return { events, lists };
+}
+
+const refused = new StatusError({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  reason: 'Forbidden',
+  code: 403,
+  message: 'no',
+});
+
+describe('slices of our copies', () => {
+  test('that the mirroring controller did not create are reported with the remedy', async () => {
+    const { events } = await reported([slice(MIRRORING)], 11_000);
+    expect(events).toMatchObject([{ type: 'Warning', reason: 'Contested' }]);
+    expect(events[0]?.note).toContain('sync.toHost.endpointSlices.enabled');
+  });
+
+  test.each([
+    ['that it created', slice(MIRRORING, 'web-')],
+    ['of the endpoint slice controller', slice('endpointslice-controller.k8s.io')],
+    ['of this program', slice('endpoint-syncer')],
+  ])('%s are not', async (_, one) => {
+    expect((await reported([one], 11_000)).events).toEqual([]);
+  });
+
+  test('are looked for after 10 s, 30 s and every 10 minutes, without the right to as well', async () => {
+    for (const [ms, lists] of [
+      [9000, 0],
+      [11_000, 1],
+      [31_000, 2],
+      [629_000, 2],
+      [631_000, 3],
+    ] as const)
+      expect((await reported('forbidden', ms)).lists).toBe(lists);
+  });
+});

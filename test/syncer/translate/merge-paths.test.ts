@@ -1,0 +1,281 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { jsonEquals, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
+import { valueAt } from '../../../src/base/json.ts';
+import { memberOf } from '../../../src/syncer/translate/content.ts';
+import { withValueAt } from '../../../src/syncer/translate/json-path.ts';
+import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
+import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { endpoints } from './setup.ts';
+
+/** hostname: both ways; nodeName: the host's own. */
+function memberPaths(object: JsonObject, member: string): ConcretePath[] {
+  const paths: ConcretePath[] = [];
+  for (let subset = 0; subset < 3; subset++) {
+    for (let i = 0; i < 4; i++) {
+      const path = ['subsets', subset, 'addresses', i, member];
+      if (valueAt(object, path) !== undefined) paths.push(path);
+    }
+  }
+  return paths;
+}
+
+function mapMember(
+  object: KubeObject,
+  member: string,
+  change: (text: string) => string,
+  added: JsonObject = {},
+): KubeObject {
+  let root = object as unknown as JsonValue; // a Kubernetes object is JSON
+  for (const path of memberPaths(root as JsonObject, member)) {
+    const old = valueAt(root, path);
+    if (typeof old === 'string') root = withValueAt(root, path, change(old));
+    for (const [key, value] of Object.entries(added))
+      root = withValueAt(root, [...path.slice(0, -1), key], value);
+  }
+  return root as unknown as KubeObject;
+}
+
+const patches: TestPatches = {
+  ...noPatches,
+  twoWayPaths: (object) => memberPaths(object, 'hostname'),
+  hostOwnedPaths: (object) => memberPaths(object, 'nodeName'),
+  forward: (object) => mapMember(object, 'hostname', (name) => `t-${name}`),
+  reverse: (object) =>
+    mapMember(
+      mapMember(object, 'hostname', (name) => name.replace(/^t-/, '')),
+      'nodeName',
+      (name) => `v-${name}`,
+    ),
+};
+
+const address = (ip: string, rest: JsonObject = {}): JsonObject => ({ ip, ...rest });
+const ports = [{ port: 80, protocol: 'TCP' }];
+const object = (...addresses: JsonObject[]): KubeObject => endpoints({}, { subsets: [{ addresses, ports }] });
+
+function sync(virtual: KubeObject, host: KubeObject | undefined): { virtual: JsonValue; host: JsonValue } {
+  const merged = mergePair({ virtual, host, patches });
+  return {
+    virtual: valueAt(memberOf(merged.virtual, 'subsets'), [0]) ?? null,
+    host: valueAt(memberOf(merged.host, 'subsets'), [0]) ?? null,
+  };
+}
+
+/** Every write of the virtual object gives it another version. */
+function written(virtual: KubeObject): KubeObject {
+  const resourceVersion = String(Number(virtual.metadata.resourceVersion ?? '0') + 1);
+  return { ...virtual, metadata: { ...virtual.metadata, resourceVersion } };
+}
+
+function copyOf(virtual: KubeObject): KubeObject {
+  return mergePair({ virtual, host: undefined, patches }).host;
+}
+
+function withSubset(host: KubeObject, subset: JsonObject): KubeObject {
+  return { ...host, subsets: [subset] };
+}
+
+describe('two-way paths', () => {
+  const virtual = object(address('1.1.1.1', { hostname: 'a' }), address('1.1.1.2'));
+  const copy = copyOf(virtual);
+
+  test('start with the forward value', () => {
+    expect(sync(virtual, copy).host).toEqual({
+      addresses: [address('1.1.1.1', { hostname: 't-a' }), address('1.1.1.2')],
+      ports,
+    });
+  });
+
+  test('a host change flows back', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2', { hostname: 't-new' })],
+      ports,
+    });
+    expect(sync(virtual, host).virtual).toEqual({
+      addresses: [address('1.1.1.1', { hostname: 'b' }), address('1.1.1.2', { hostname: 'new' })],
+      ports,
+    });
+    expect(sync(virtual, host).host).toEqual(valueAt(memberOf(host, 'subsets'), [0]));
+  });
+
+  test('a removal on the host flows back', () => {
+    const host = withSubset(copy, { addresses: [address('1.1.1.1'), address('1.1.1.2')], ports });
+    expect(valueAt(sync(virtual, host).virtual, ['addresses', 0])).toEqual({ ip: '1.1.1.1' });
+  });
+
+  test('a host without the default protocol of a port is no drift', () => {
+    const plain = endpoints(
+      {},
+      { subsets: [{ addresses: [address('1.1.1.1', { hostname: 'a' })], ports: [{ port: 80 }] }] },
+    );
+    const host = withSubset(copyOf(plain), { addresses: [address('1.1.1.1', { hostname: 't-b' })], ports });
+    expect(valueAt(sync(plain, host).virtual, ['addresses', 0, 'hostname'])).toBe('b');
+  });
+
+  test.each<[string, JsonObject]>([
+    ['another ip', { addresses: [address('9.9.9.9', { hostname: 't-b' }), address('1.1.1.2')], ports }],
+    [
+      'an address more',
+      { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2'), address('1.1.1.3')], ports },
+    ],
+    ['no ports', { addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')] }],
+  ])('beside %s, a host change is drift', (_name, subset) => {
+    const after = sync(virtual, withSubset(copy, subset));
+    expect(after.virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
+    expect(after.host).toEqual(valueAt(memberOf(copy, 'subsets'), [0]));
+  });
+
+  test('changed on both sides: the virtual side wins', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
+      ports,
+    });
+    const after = sync(object(address('1.1.1.1', { hostname: 'c' }), address('1.1.1.2')), host);
+    expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-c');
+    expect(valueAt(after.virtual, ['addresses', 0, 'hostname'])).toBe('c');
+  });
+
+  test('without a record the virtual side wins', () => {
+    const host = withSubset(copy, {
+      addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2')],
+      ports,
+    });
+    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
+    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    expect(valueAt(after.host, ['addresses', 0, 'hostname'])).toBe('t-a');
+  });
+});
+
+describe('paths where the host keeps its own value', () => {
+  const virtual = object(address('1.1.1.1', { nodeName: 'mine' }), address('1.1.1.2'));
+  const copy = copyOf(virtual);
+  const owned = withSubset(copy, {
+    addresses: [address('1.1.1.1', { nodeName: 'own' }), address('1.1.1.2')],
+    ports,
+  });
+
+  test('the virtual value does not go to the host', () => {
+    expect(valueAt(memberOf(copy, 'subsets'), [0, 'addresses', 0])).toEqual({ ip: '1.1.1.1' });
+  });
+
+  test('the host value stays, and goes back when it changed', () => {
+    const after = sync(virtual, owned);
+    expect(valueAt(after.host, ['addresses', 0, 'nodeName'])).toBe('own');
+    expect(valueAt(after.virtual, ['addresses', 0, 'nodeName'])).toBe('v-own');
+  });
+
+  test('the value moves with its address, and a new address has none', () => {
+    const moved = object(address('1.1.1.3'), address('1.1.1.1', { nodeName: 'mine' }));
+    expect(valueAt(sync(moved, owned).host, ['addresses'])).toEqual([
+      { ip: '1.1.1.3' },
+      { ip: '1.1.1.1', nodeName: 'own' },
+    ]);
+  });
+});
+
+describe('where indices cannot be trusted', () => {
+  test('the host’s own value goes nowhere while one side has more addresses', () => {
+    const virtual = object(address('1.1.1.1'), address('1.1.1.2'));
+    const host = withSubset(copyOf(object(address('1.1.1.1'))), {
+      addresses: [address('1.1.1.1', { nodeName: 'own' })],
+      ports,
+    });
+    expect(sync(virtual, host).virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
+  });
+
+  test('nothing goes back through a reverse patch that removes addresses', () => {
+    const virtual = object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' }));
+    const host = withSubset(copyOf(virtual), {
+      addresses: [address('1.1.1.1'), address('1.1.1.2', { hostname: 't-b' })],
+      ports,
+    });
+    const shortening = {
+      ...patches,
+      reverse: (one: KubeObject) => object(address('1.1.1.2', { hostname: 'x' }), ...listOf(one)),
+    };
+    const merged = mergePair({ virtual, host, patches: shortening });
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
+  });
+
+  test('a value that a patch made is put right', () => {
+    const making = {
+      ...patches,
+      forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'made' }),
+    };
+    const virtual = object(address('1.1.1.1'));
+    const copy = mergePair({ virtual, host: undefined, patches: making }).host;
+    const host = withSubset(copy, { addresses: [address('1.1.1.1', { hostname: 'changed' })], ports });
+    const merged = mergePair({ virtual, host, patches: making });
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 0, 'hostname'])).toBe('made');
+  });
+
+  test('a value added on the host without a record is removed', () => {
+    const virtual = object(address('1.1.1.1'));
+    const host = withSubset(copyOf(virtual), { addresses: [address('1.1.1.1', { hostname: 'x' })], ports });
+    const { [LAST_SYNCED]: _record, ...annotations } = host.metadata.annotations ?? {};
+    const after = sync(virtual, { ...host, metadata: { ...host.metadata, annotations } });
+    expect([after.virtual, after.host]).toEqual(
+      [0, 0].map(() => ({ addresses: [address('1.1.1.1')], ports })),
+    );
+  });
+});
+
+function listOf(one: KubeObject): JsonObject[] {
+  return (valueAt(memberOf(one, 'subsets'), [0, 'addresses']) ?? []) as JsonObject[];
+}
+
+describe('every history', () => {
+  const text = fc.constantFrom('x', 'y', 't-x', 't-t-x');
+  const step = fc.record({
+    side: fc.constantFrom('virtual', 'host', 'sync'),
+    index: fc.integer({ min: 0, max: 2 }),
+    member: fc.constantFrom('hostname', 'nodeName', 'ip', 'zone'),
+    value: fc.option(text, { nil: undefined }),
+    kind: fc.constantFrom('set', 'set', 'set', 'add', 'remove'),
+  });
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+  function change(one: KubeObject, { index, member, value, kind }: Step): KubeObject {
+    const list = valueAt(memberOf(one, 'subsets'), [0, 'addresses']);
+    const addresses = Array.isArray(list) ? list : [];
+    const changed =
+      kind === 'add'
+        ? [...addresses.slice(0, 3), { ip: `2.2.2.${index}` }]
+        : kind === 'remove'
+          ? addresses.slice(1)
+          : withValueAt(addresses, [index, member], value);
+    return { ...one, subsets: [{ addresses: changed, ports }] };
+  }
+
+  test('settles, and then nothing is written', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        let virtual = written(object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' })));
+        let host = copyOf(virtual);
+        let writes = 0;
+        const settle = (): void => {
+          for (writes = 0; writes < 9; writes++) {
+            const merged = mergePair({ virtual, host, patches });
+            const isHostChanged = !jsonEquals(merged.host as never, host as never);
+            if (!isHostChanged && !merged.isVirtualChanged) return;
+            host = merged.host;
+            if (merged.isVirtualChanged) virtual = written(merged.virtual);
+            writes += Number(isHostChanged && merged.isVirtualChanged);
+          }
+        };
+        for (const one of steps) {
+          if (one.side === 'sync') settle();
+          else if (one.side === 'virtual') virtual = written(change(virtual, one));
+          else host = change(host, one);
+        }
+        settle();
+        expect(writes).toBeLessThanOrEqual(2);
+      }),
+      { numRuns: 600 },
+    );
+  });
+});

@@ -1,0 +1,373 @@
+/** Each rule of the merge by one example. What holds for every history is in merge-properties.test.ts. */
+
+import { describe, expect, test } from 'vitest';
+import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
+import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../src/syncer/translate/bookkeeping.ts';
+import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
+import { detectChanges, plainFlows, resolveChanges } from '../../../src/syncer/translate/merge.ts';
+import type { Flow } from '../../../src/syncer/translate/types.ts';
+import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { endpoints, mappings, translators } from './setup.ts';
+
+type Changes = Record<string, string | undefined>;
+
+/** The object with some annotations or labels changed; undefined removes one. */
+function touch(object: KubeObject, changes: { annotations?: Changes; labels?: Changes }): KubeObject {
+  const { metadata } = object;
+  const changed = (map: StringMap = {}, edits: Changes = {}): StringMap =>
+    Object.fromEntries(
+      Object.entries({ ...map, ...edits }).filter(([, value]) => value !== undefined),
+    ) as StringMap;
+  const annotations = changed(metadata.annotations, changes.annotations);
+  const labels = changed(metadata.labels, changes.labels);
+  return { ...object, metadata: { ...metadata, annotations, labels } };
+}
+
+const LOST = { [LAST_SYNCED]: undefined };
+
+function copyOf(virtual: KubeObject, patches: TestPatches = noPatches): KubeObject {
+  return mergePair({ virtual, host: undefined, patches }).host;
+}
+
+function annotationOf(object: KubeObject, key: string): string | undefined {
+  return object.metadata.annotations?.[key];
+}
+
+/** One annotation `k` with a flow, and what its expressions make of it; undefined removes it. */
+function patchK(
+  flow: Flow,
+  forward: (value: string | undefined) => string | undefined = (value) => value,
+  reverse: (value: string | undefined) => string | undefined = (value) => value,
+): TestPatches {
+  const patch = (object: KubeObject, change: typeof forward): KubeObject =>
+    touch(object, { annotations: { k: change(annotationOf(object, 'k')) } });
+  return {
+    ...plainFlows,
+    flowOf: (path) => (path[2] === 'k' ? flow : 'both'),
+    forward: (object) => patch(object, forward),
+    reverse: (object) => patch(object, reverse),
+  };
+}
+
+const made = patchK('both', (value) => value ?? 'made');
+
+describe('what a patch makes', () => {
+  const virtual = endpoints({ annotations: { own: '1' } });
+
+  test('is on the host only; changed there, it is put right', () => {
+    const host = touch(copyOf(virtual, made), { annotations: { k: 'changed' } });
+    const merged = mergePair({ virtual, host, patches: made });
+    expect(annotationOf(merged.host, 'k')).toBe('made');
+    expect(merged.isVirtualChanged).toBe(false);
+    expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('own');
+  });
+
+  test('goes when the patch goes, from a record or after one was lost', () => {
+    const copy = copyOf(virtual, made);
+    expect(annotationOf(mergePair({ virtual, host: copy }).host, 'k')).toBeUndefined();
+    const again = mergePair({ virtual, host: touch(copy, { annotations: LOST }), patches: made }).host;
+    const after = mergePair({ virtual, host: again });
+    expect(annotationOf(after.host, 'k')).toBeUndefined();
+    expect(after.isVirtualChanged).toBe(false);
+  });
+
+  test('a changed expression is applied although nothing else changed', () => {
+    const own = endpoints({ annotations: { k: 'v' } });
+    const host = copyOf(
+      own,
+      patchK('both', (value) => value && `a-${value}`),
+    );
+    const merged = mergePair({
+      virtual: own,
+      host,
+      patches: patchK('both', (value) => value && `b-${value}`),
+    });
+    expect(annotationOf(merged.host, 'k')).toBe('b-v');
+    expect(merged.isVirtualChanged).toBe(false);
+  });
+});
+
+describe('what somebody adds on the host', () => {
+  test('flows back and is not listed as managed, in this step and the next', () => {
+    const virtual = endpoints({ annotations: { own: '1' } });
+    const host = touch(copyOf(virtual), { annotations: { added: '1' } });
+    const merged = mergePair({ virtual, host });
+    expect(merged.virtual.metadata.annotations).toEqual({ own: '1', added: '1' });
+    expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('own');
+    // Decided anew after the virtual write, the host still as it was.
+    const next = mergePair({ virtual: merged.virtual, host });
+    expect(annotationOf(next.host, MANAGED_ANNOTATIONS)).toBe('own');
+    expect(next.isVirtualChanged).toBe(false);
+  });
+
+  test('is still due, and stays on the host, when the write to the virtual side failed', () => {
+    const patches = patchK(
+      'both',
+      (value) => value && `team-${value}`,
+      (value) => value?.replace(/^team-/, ''),
+    );
+    const virtual = endpoints({});
+    const host = touch(copyOf(virtual, patches), { annotations: { k: 'shop' } });
+    const recorded = mergePair({ virtual, host, patches }).host;
+    const again = mergePair({ virtual, host: recorded, patches, arrival: 'due' });
+    expect(annotationOf(again.host, 'k')).toBe('team-shop');
+    expect(annotationOf(again.virtual, 'k')).toBe('shop');
+  });
+
+  test('is listed once the virtual side changes it', () => {
+    const host = touch(copyOf(endpoints({})), { annotations: { added: '1' } });
+    const { virtual, host: synced } = mergePair({ virtual: endpoints({}), host });
+    const merged = mergePair({ virtual: touch(virtual, { annotations: { added: '2' } }), host: synced });
+    expect([annotationOf(merged.host, 'added'), annotationOf(merged.host, MANAGED_ANNOTATIONS)]).toEqual([
+      '2',
+      'added',
+    ]);
+  });
+
+  test('stays on the host where its reverse is nothing', () => {
+    const patches = patchK('both', undefined, () => undefined);
+    const virtual = endpoints({});
+    const host = touch(copyOf(virtual, patches), { annotations: { k: 'host' } });
+    const first = mergePair({ virtual, host, patches });
+    const second = mergePair({ virtual, host: first.host, patches });
+    expect([first.host, second.host].map((one) => annotationOf(one, 'k'))).toEqual(['host', 'host']);
+    expect([first, second].map((one) => one.isVirtualChanged)).toEqual([false, false]);
+  });
+
+  test('that the virtual side had takes it away there where its reverse is nothing, and stays on the host', () => {
+    const patches = patchK('both', undefined, (value) => (value === 'bad' ? undefined : value));
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const host = touch(copyOf(virtual, patches), { annotations: { k: 'bad' } });
+    const first = mergePair({ virtual, host, patches });
+    expect(annotationOf(first.virtual, 'k')).toBeUndefined();
+    const second = mergePair({ virtual: first.virtual, host: first.host, patches });
+    expect(annotationOf(second.host, 'k')).toBe('bad');
+  });
+
+  test('brings along what a reverse patch makes of it', () => {
+    const patches = {
+      ...noPatches,
+      reverse: (object: KubeObject) => touch(object, { annotations: { extra: 'r' } }),
+    };
+    const virtual = endpoints({});
+    const host = touch(copyOf(virtual), { annotations: { added: '1' } });
+    expect(mergePair({ virtual, host, patches }).virtual.metadata.annotations).toEqual({
+      added: '1',
+      extra: 'r',
+    });
+  });
+});
+
+describe('flows', () => {
+  test('a host change that the reverse makes nothing of is drift, put right at once', () => {
+    const patches = patchK(
+      'both',
+      (value) => value && `f-${value}`,
+      (value) => value?.trim().replace(/^f-/, ''),
+    );
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const host = touch(copyOf(virtual, patches), { annotations: { k: ' f-v ' } });
+    const merged = mergePair({ virtual, host, patches });
+    expect([annotationOf(merged.host, 'k'), merged.isVirtualChanged]).toEqual(['f-v', false]);
+  });
+
+  test('toHost: a change is put right, a key of the host’s own stays and does not flow', () => {
+    const patches = patchK('toHost', (value) => value && `f-${value}`);
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const host = touch(copyOf(virtual, patches), { annotations: { k: 'x' } });
+    const merged = mergePair({ virtual, host, patches });
+    expect([annotationOf(merged.host, 'k'), merged.isVirtualChanged]).toEqual(['f-v', false]);
+    for (const record of [{}, LOST]) {
+      const own = touch(copyOf(endpoints({}), patches), { annotations: { k: 'x', ...record } });
+      const kept = mergePair({ virtual: endpoints({}), host: own, patches });
+      expect([annotationOf(kept.host, 'k'), kept.isVirtualChanged]).toEqual(['x', false]);
+    }
+    const gone = mergePair({ virtual: endpoints({}), host: copyOf(virtual, patches), patches });
+    expect(annotationOf(gone.host, 'k')).toBeUndefined();
+  });
+
+  test('toVirtual: the host keeps its own, a change goes back, the virtual one stays home', () => {
+    const patches = patchK('toVirtual', undefined, (value) => value && `r-${value}`);
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const copy = copyOf(virtual, patches);
+    expect(annotationOf(copy, 'k')).toBeUndefined();
+    const merged = mergePair({ virtual, host: touch(copy, { annotations: { k: 'h' } }), patches });
+    expect([annotationOf(merged.host, 'k'), annotationOf(merged.virtual, 'k')]).toEqual(['h', 'r-h']);
+    const edited = touch(merged.virtual, { annotations: { k: 'edited' } });
+    const after = mergePair({ virtual: edited, host: merged.host, patches });
+    expect([annotationOf(after.host, 'k'), after.isVirtualChanged]).toEqual(['h', false]);
+    expect(annotationOf(after.host, MANAGED_ANNOTATIONS)).toBeUndefined();
+    const lost = touch(copy, { annotations: { ...LOST, k: 'h' } });
+    expect(annotationOf(mergePair({ virtual: endpoints({}), host: lost, patches }).virtual, 'k')).toBe('r-h');
+    expect(mergePair({ virtual, host: lost, patches }).isVirtualChanged).toBe(false);
+  });
+
+  test('none: each side keeps its own', () => {
+    const patches = patchK('none');
+    const virtual = endpoints({ annotations: { k: 'v' } });
+    const host = touch(copyOf(virtual, patches), { annotations: { k: 'h' } });
+    const merged = mergePair({ virtual, host, patches });
+    expect([annotationOf(merged.host, 'k'), merged.isVirtualChanged]).toEqual(['h', false]);
+  });
+});
+
+describe('without a record', () => {
+  const virtual = endpoints({ labels: { l: '1' }, annotations: { a: '1', b: '1' } });
+  const lost = touch(copyOf(virtual), { annotations: LOST });
+
+  test('the virtual side wins', () => {
+    const host = touch(lost, { labels: { l: 'h' }, annotations: { a: 'h', b: undefined } });
+    const merged = mergePair({ virtual, host });
+    expect(merged.host.metadata.annotations).toEqual(copyOf(virtual).metadata.annotations);
+    expect(merged.host.metadata.labels).toEqual(copyOf(virtual).metadata.labels);
+    expect(merged.isVirtualChanged).toBe(false);
+  });
+
+  test('what the virtual side removed goes, what somebody added flows back', () => {
+    const host = touch(lost, { labels: { own: '1' }, annotations: { added: '1' } });
+    const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
+    expect(annotationOf(merged.host, 'b')).toBeUndefined();
+    expect(merged.virtual.metadata.annotations).toEqual({ a: '1', added: '1' });
+    expect(merged.host.metadata.labels?.['own']).toBeUndefined();
+    expect(merged.virtual.metadata.labels).toEqual({ l: '1' });
+  });
+
+  test('and without the list of managed annotations either, data is kept', () => {
+    const host = touch(lost, { annotations: { added: '1', [MANAGED_ANNOTATIONS]: undefined } });
+    const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
+    expect(merged.virtual.metadata.annotations).toEqual({ a: '1', b: '1', added: '1' });
+  });
+
+  test('a key that is on both sides, but not by our doing, stays so', () => {
+    const host = touch(lost, { annotations: { c: '1' } });
+    const merged = mergePair({ virtual: touch(virtual, { annotations: { c: '1' } }), host });
+    expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('a\nb');
+  });
+});
+
+test('a reserved label raw on the host stays, with a record or without, and never goes back', () => {
+  const virtual = endpoints({ labels: { release: 'v' } });
+  for (const record of [{}, LOST]) {
+    const host = touch(copyOf(virtual), { labels: { release: 'raw' }, annotations: record });
+    const merged = mergePair({ virtual, host });
+    expect(merged.host.metadata.labels).toMatchObject({
+      release: 'raw',
+      'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'v',
+    });
+    expect(merged.isVirtualChanged).toBe(false);
+  }
+});
+
+test('a rewritten label changed on the host goes back to the key it came from', () => {
+  const virtual = endpoints({ labels: { release: 'v' } });
+  const host = touch(copyOf(virtual), { labels: { 'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'w' } });
+  expect(mergePair({ virtual, host }).virtual.metadata.labels).toEqual({ release: 'w' });
+});
+
+test('virtual bookkeeping and excluded annotations stay where they are', () => {
+  const leader = 'control-plane.alpha.kubernetes.io/leader';
+  const annotations = { [leader]: 'v', 'vcluster.loft.sh/object-name': 'inner', a: '1' };
+  const virtual = endpoints({ annotations });
+  const host = touch(copyOf(virtual), { annotations: { [leader]: 'h', extra: '1' } });
+  const merged = mergePair({ virtual, host });
+  expect(merged.virtual.metadata.annotations).toEqual({ ...annotations, extra: '1' });
+  expect(merged.host.metadata.annotations).toMatchObject({
+    [leader]: 'h',
+    'vcluster.loft.sh/object-name': 'web',
+  });
+});
+
+describe('the rest of the host object', () => {
+  const owner = { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'o1' };
+  const other = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'o2' };
+
+  function forged(mode = translators(), withOwner = true): KubeObject {
+    const virtual = endpoints({});
+    const target = mode.names.toHost({ name: 'web', namespace: 'shop' }) ?? { name: '', namespace: '' };
+    return forgeHostObject(virtual, {
+      ...mode,
+      kind: ENDPOINTS,
+      content: endpointsContent,
+      target,
+      owner: withOwner ? owner : undefined,
+    });
+  }
+
+  test('is owned in the virtual cluster’s own namespace only', () => {
+    expect(forged().metadata['ownerReferences']).toEqual([owner]);
+    expect(forged(translators(mappings({ shop: 'h' }))).metadata['ownerReferences']).toBeUndefined();
+  });
+
+  test('keeps what others put into its metadata, and unknown members of the virtual object', () => {
+    const { labels } = translators();
+    const host = forged();
+    host.metadata = {
+      ...host.metadata,
+      finalizers: ['f'],
+      uid: 'h1',
+      ownerReferences: [other, owner],
+      managedFields: [],
+    };
+    const merge = (desired: KubeObject): KubeObject =>
+      resolveChanges(
+        detectChanges({
+          virtual: endpoints({}),
+          host,
+          desired: { ...desired, future: { x: 1 } },
+          labels,
+          flows: plainFlows,
+        }),
+        undefined,
+      ).host;
+    expect(merge(forged())).toMatchObject({ future: { x: 1 }, metadata: { finalizers: ['f'], uid: 'h1' } });
+    expect(merge(forged()).metadata['ownerReferences']).toEqual([other, owner]);
+    expect(merge(forged(translators(), false)).metadata['ownerReferences']).toEqual([other, owner]);
+    expect(merge(forged()).metadata.managedFields).toBeUndefined();
+  });
+
+  test('made anew, keeps nothing', () => {
+    const virtual = endpoints({ uid: 'new' });
+    const fresh = mergePair({ virtual, host: undefined }).host;
+    expect(Object.keys(fresh.metadata).toSorted()).toEqual(['annotations', 'labels', 'name', 'namespace']);
+  });
+});
+
+describe('labels of this program', () => {
+  const forged = {
+    'app.kubernetes.io/managed-by': 'endpoint-syncer',
+    'endpoint-syncer/store': 'management',
+    'endpoint-syncer/part': 'notes',
+  };
+
+  test('on a virtual object are not copied, and stay where they are', () => {
+    const virtual = endpoints({ labels: { ...forged, app: 'web' } });
+    const { host, isVirtualChanged } = mergePair({ virtual, host: undefined });
+    expect(host.metadata.labels).toEqual({
+      app: 'web',
+      'vcluster.loft.sh/managed-by': 'suffix',
+      'vcluster.loft.sh/namespace': 'shop',
+    });
+    expect(isVirtualChanged).toBe(false);
+    expect(mergePair({ virtual, host }).virtual).toBe(virtual);
+  });
+
+  test('on the host do not reach the virtual object', () => {
+    const virtual = endpoints({ labels: { app: 'web' } });
+    const host = touch(copyOf(virtual), { labels: { ...forged, team: 'a' } });
+    const merged = mergePair({ virtual, host });
+    expect(merged.virtual.metadata.labels).toEqual({ app: 'web', team: 'a' });
+    expect(mergePair({ virtual: merged.virtual, host: merged.host }).isVirtualChanged).toBe(false);
+  });
+
+  test('that are the virtual object’s own survive a change on the host', () => {
+    const virtual = endpoints({ labels: { ...forged } });
+    const host = touch(copyOf(virtual), { labels: { 'app.kubernetes.io/managed-by': 'Helm', team: 'a' } });
+    expect(mergePair({ virtual, host }).virtual.metadata.labels).toEqual({ ...forged, team: 'a' });
+  });
+
+  test('any other manager is copied', () => {
+    const virtual = endpoints({ labels: { 'app.kubernetes.io/managed-by': 'Helm' } });
+    expect(copyOf(virtual).metadata.labels).toMatchObject({ 'app.kubernetes.io/managed-by': 'Helm' });
+  });
+});

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
+import {
+  LAST_SYNCED,
+  OBJECT_HOST_NAME,
+  OBJECT_HOST_NAMESPACE,
+  OBJECT_KIND,
+  OBJECT_NAME,
+  OBJECT_NAMESPACE,
+  OBJECT_UID,
+} from '../../../src/syncer/translate/bookkeeping.ts';
+import { namedVirtual, ownershipOf, virtualOf } from '../../../src/syncer/translate/ownership.ts';
+import { mergePair } from './merge-setup.ts';
+import { endpoints, LEGACY, mappings, translators } from './setup.ts';
+
+const { names } = translators();
+const MARKER = 'vcluster.loft.sh/managed-by';
+const virtual = { name: 'web', namespace: 'shop' };
+const copy = mergePair({ virtual: endpoints({ uid: 'u1' }), host: undefined }).host;
+
+/** The copy with some annotations or labels changed; undefined removes one. */
+function damaged(
+  annotations: Record<string, string | undefined>,
+  labels: Record<string, string | undefined> = {},
+): KubeObject {
+  const { metadata } = copy;
+  return {
+    ...copy,
+    metadata: {
+      ...metadata,
+      annotations: changed(metadata.annotations, annotations),
+      labels: changed(metadata.labels, labels),
+    },
+  };
+}
+
+function changed(map: StringMap = {}, changes: Record<string, string | undefined>): StringMap {
+  const entries = Object.entries({ ...map, ...changes }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as StringMap;
+}
+
+function verdict(object: KubeObject, expected?: typeof virtual, with_ = names): string {
+  return ownershipOf(object, ENDPOINTS, with_, expected).kind;
+}
+
+describe('ownership', () => {
+  test('a copy is ours, and says whose', () => {
+    expect(ownershipOf(copy, ENDPOINTS, names)).toEqual({ kind: 'ours', virtual, uid: 'u1' });
+  });
+
+  test.each<[string, KubeObject, string]>([
+    ['a missing marker is restored', damaged({}, { [MARKER]: undefined }), 'ours'],
+    ['another virtual cluster’s', damaged({}, { [MARKER]: 'other' }), 'foreign'],
+    [
+      'a copy of the copy under another name',
+      { ...copy, metadata: { ...copy.metadata, name: 'other' } },
+      'foreign',
+    ],
+    ['another kind’s', damaged({ [OBJECT_KIND]: '/v1, Kind=Pod' }), 'foreign'],
+    ['another host namespace', damaged({ [OBJECT_HOST_NAMESPACE]: 'other' }), 'foreign'],
+    [
+      'an object outside of our namespaces',
+      { ...copy, metadata: { ...copy.metadata, namespace: 'other' } },
+      'foreign',
+    ],
+    [
+      'fewer annotations at the right place, with the marker',
+      damaged({ [OBJECT_KIND]: undefined, [OBJECT_HOST_NAME]: undefined }),
+      'ours',
+    ],
+    [
+      'fewer annotations without the marker',
+      damaged({ [OBJECT_HOST_NAME]: undefined }, { [MARKER]: undefined }),
+      'foreign',
+    ],
+    [
+      'fewer annotations at another place',
+      damaged({ [OBJECT_HOST_NAME]: undefined, [OBJECT_NAME]: 'x' }),
+      'foreign',
+    ],
+    ['no bookkeeping', { metadata: { name: 'web-x-shop-x-suffix', namespace: 'test' } }, 'unmarked'],
+    ['an empty name', damaged({ [OBJECT_NAME]: '' }), 'unmarked'],
+    [
+      'annotations that are none',
+      { metadata: { name: 'a', namespace: 'test', annotations: null as never } },
+      'unmarked',
+    ],
+  ])('%s', (_name, object, kind) => {
+    expect(verdict(object)).toBe(kind);
+  });
+
+  test('a removed uid is no other uid', () => {
+    expect(ownershipOf(damaged({ [OBJECT_UID]: undefined }), ENDPOINTS, names)).toMatchObject({
+      uid: undefined,
+    });
+  });
+
+  test('a damaged copy is known by marker and record where it belongs', () => {
+    const stripped = damaged({ [OBJECT_NAME]: undefined, [OBJECT_KIND]: 'x' });
+    expect([verdict(stripped), verdict(stripped, virtual)]).toEqual(['unmarked', 'ours']);
+    expect(verdict(stripped, { name: 'other', namespace: 'shop' })).toBe('unmarked');
+    expect(verdict(damaged({ [OBJECT_NAMESPACE]: 'x', [OBJECT_KIND]: 'x' }), virtual)).toBe('ours');
+    expect(verdict(damaged({ [OBJECT_NAME]: undefined, [LAST_SYNCED]: undefined }), virtual)).toBe(
+      'unmarked',
+    );
+    expect(verdict(damaged({ [OBJECT_NAME]: undefined }, { [MARKER]: undefined }), virtual)).toBe('unmarked');
+  });
+
+  test('a changed name in a copy that we made does not change whose it is', () => {
+    const renamed = damaged({ [OBJECT_NAME]: 'another' });
+    expect(ownershipOf(renamed, ENDPOINTS, names)).toMatchObject({ kind: 'ours', virtual });
+    expect(namedVirtual(renamed, ENDPOINTS, names)).toEqual(virtual);
+    const long = { name: 'w'.repeat(70), namespace: 'shop' };
+    const cut = mergePair({ virtual: endpoints(long), host: undefined }).host;
+    cut.metadata.annotations = { ...cut.metadata.annotations, [OBJECT_NAME]: 'another' };
+    expect(ownershipOf(cut, ENDPOINTS, names, long)).toMatchObject({ kind: 'ours', virtual: long });
+  });
+
+  test('the copy of another object that has the same host name stays that object’s', () => {
+    const other = { name: 'a-x-b', namespace: 'c' };
+    const host = mergePair({ virtual: endpoints(other), host: undefined }).host;
+    expect(ownershipOf(host, ENDPOINTS, names, { name: 'a', namespace: 'b-x-c' })).toMatchObject({
+      virtual: other,
+    });
+    const broken = { ...host.metadata.annotations, [OBJECT_KIND]: 'x' };
+    const damagedOther = { ...host, metadata: { ...host.metadata, annotations: broken } };
+    expect(verdict(damagedOther, { name: 'a', namespace: 'b-x-c' })).toBe('foreign');
+    expect(verdict(damagedOther, other)).toBe('ours');
+  });
+
+  test('what another naming rule left behind still names its object', () => {
+    const { names: mapped } = translators(mappings({ shop: 'h' }));
+    expect(ownershipOf(copy, ENDPOINTS, mapped)).toMatchObject({ kind: 'ours', virtual });
+    expect(namedVirtual(copy, ENDPOINTS, mapped)).toEqual(virtual);
+  });
+
+  test('multi-namespace modes ask for a namespace of theirs', () => {
+    const legacy = translators(LEGACY);
+    const theirs = mergePair({ virtual: endpoints({}), host: undefined, with: legacy }).host;
+    expect(verdict(theirs, undefined, legacy.names)).toBe('ours');
+    expect(verdict(theirs)).toBe('foreign');
+    const mapped = translators(mappings({ shop: 'h' }, true));
+    const there = mergePair({ virtual: endpoints({}), host: undefined, with: mapped }).host;
+    expect([there.metadata.name, there.metadata.namespace]).toEqual(['web', 'h']);
+    expect(verdict(there, undefined, mapped.names)).toBe('ours');
+  });
+});
+
+describe('host → virtual', () => {
+  test('by bookkeeping', () => {
+    expect([namedVirtual(copy, ENDPOINTS, names), virtualOf(copy, ENDPOINTS, names)]).toEqual([
+      virtual,
+      virtual,
+    ]);
+    expect(namedVirtual(damaged({}, { [MARKER]: 'other' }), ENDPOINTS, names)).toBeUndefined();
+    expect(virtualOf(damaged({ [OBJECT_KIND]: 'x' }), ENDPOINTS, names)).toBeUndefined();
+  });
+
+  test('else by the rule, where it has one answer', () => {
+    const plain = (name: string, labels: StringMap = {}): KubeObject => ({
+      metadata: { name, namespace: 'test', labels },
+    });
+    expect(virtualOf(plain('web-x-shop-x-suffix'), ENDPOINTS, names)).toEqual(virtual);
+    expect(virtualOf(plain('a-x-b-x-c-x-suffix'), ENDPOINTS, names)).toBeUndefined();
+    expect(virtualOf(plain('web-x-shop-x-suffix', { [MARKER]: 'other' }), ENDPOINTS, names)).toBeUndefined();
+    expect(virtualOf(plain('own'), ENDPOINTS, names)).toBeUndefined();
+  });
+});

@@ -1,0 +1,41 @@
+/** What the tests of this folder share: translators of one virtual cluster, and small objects. */
+
+import type { NamespaceMode } from '../../../src/config/types.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import type { LabelTranslator, NameTranslator } from '../../../src/syncer/translate/types.ts';
+
+export const SINGLE: NamespaceMode = { kind: 'single' };
+export const LEGACY: NamespaceMode = { kind: 'legacy-multi' };
+
+export function mappings(byName: Record<string, string>, mappingsOnly = false): NamespaceMode {
+  return { kind: 'mappings', byName, mappingsOnly };
+}
+
+export interface TestTranslators {
+  readonly names: NameTranslator;
+  readonly labels: LabelTranslator;
+}
+
+export function translators(
+  mode: NamespaceMode = SINGLE,
+  { vcluster = 'suffix', hostNamespace = 'test' }: { vcluster?: string; hostNamespace?: string } = {},
+): TestTranslators {
+  return {
+    names: createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: 'short' }),
+    labels: createLabelTranslator(vcluster, mode),
+  };
+}
+
+export function endpoints(
+  metadata: Partial<KubeObject['metadata']>,
+  rest: Partial<KubeObject> = {},
+): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    ...rest,
+    metadata: { name: 'web', namespace: 'shop', ...metadata },
+  };
+}
