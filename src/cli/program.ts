@@ -89,7 +89,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'keys',
     summary: 'create, list, rotate and revoke access keys; issue cluster tokens',
-    load: () => import('./keys.ts'),
+    load: () => import('./keys/keys.ts'),
   },
   {
     name: 'store',

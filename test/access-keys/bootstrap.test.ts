@@ -19,7 +19,7 @@ import { LocalAdministrator } from '../../src/access-keys/bootstrap/local-admini
 import type { RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
-import { makeKeys } from './keys/key-room.ts';
+import { makeKeys } from './keys/key-server.ts';
 
 describe('the administrator on the machine of the API', () => {
   const secret = Buffer.alloc(32, 1);

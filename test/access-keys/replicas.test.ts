@@ -14,7 +14,7 @@ import { MASTER_KEY_PROOF } from '../../src/access-keys/credentials/master-key.t
 import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/signing-key.ts';
 import type { StoreKey } from '../../src/apiserver/storage/types.ts';
 import { clientOf } from '../apiserver/storage/secrets/ground.ts';
-import { keyOf } from './keys/key-room.ts';
+import { keyOf } from './keys/key-server.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed.ts';
 
 let folder: string;

@@ -11,8 +11,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { AUTH_DELEGATORS, AUTHENTICATED, EXTRA, isAdministrator, isOwnedBy, scopeOf } from '../identity.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
-import { isDelegated } from './delegated-user.ts';
-import type { Grant } from './grants.ts';
+import { isDelegated } from './delegated/delegated-user.ts';
+import type { Grant } from './scope/grants.ts';
 import {
   DISCOVERY,
   KEYS,
@@ -21,8 +21,8 @@ import {
   ORDINARY_REQUESTS,
   REVIEW_REQUESTS,
 } from './roles.ts';
-import { grantsOf } from './scope-grants.ts';
-import { holdsRequest, matchGrants, reaches } from './scope-match.ts';
+import { grantsOf } from './scope/scope-grants.ts';
+import { holdsRequest, matchGrants, reaches } from './scope/scope-match.ts';
 import { targetOf } from './target.ts';
 
 /** Decides about users who came with a token of the host cluster. */

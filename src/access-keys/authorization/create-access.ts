@@ -8,12 +8,12 @@ import type { ClusterClient } from '../../kube/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { KeyIndex } from '../types.ts';
 import { ManagementAuthorizer } from './authorizer.ts';
-import { DelegatedAuth } from './delegated-auth.ts';
-import { hostReviews } from './host-reviews.ts';
-import { reviewKinds } from './reviews.ts';
-import type { TokenAuthenticators } from './token-review.ts';
-import { WriteRules } from './write-rules.ts';
-import { Writers } from './writers.ts';
+import { DelegatedAuth } from './delegated/delegated-auth.ts';
+import { hostReviews } from './delegated/host-reviews.ts';
+import { reviewKinds } from './reviews/reviews.ts';
+import type { TokenAuthenticators } from './reviews/token-review.ts';
+import { WriteRules } from './writes/write-rules.ts';
+import { Writers } from './writes/writers.ts';
 
 export interface AccessOptions extends TokenAuthenticators {
   /** Holds `META_TYPES` and `REVIEW_TYPES`. */

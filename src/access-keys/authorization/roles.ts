@@ -1,7 +1,7 @@
 /** The managed permissions that a scope can name, and what goes with every entry. */
 
 import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
-import { EVERYTHING, type RequestPattern } from './grants.ts';
+import { EVERYTHING, type RequestPattern } from './scope/grants.ts';
 
 /** What the command-line client needs of the management API. */
 export const PLATFORM_CLI = 'platformCLI';

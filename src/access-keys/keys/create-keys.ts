@@ -15,16 +15,16 @@ import type { RandomBytes } from '../credentials/base62.ts';
 import { KeyDigests } from '../credentials/key-digests.ts';
 import type { MasterKey } from '../credentials/master-key.ts';
 import { EXTRA } from '../identity.ts';
-import { ActivityOverlay, KeyActivity } from './key-activity.ts';
-import { KeyAdmission } from './key-admission.ts';
-import { KeyAuthenticator } from './key-authenticator.ts';
-import { KeyCollector } from './key-collector.ts';
-import { KeyIndex } from './key-index.ts';
-import { ownedAccessKeys } from './key-kind.ts';
-import { KeyRemoval } from './key-removal.ts';
-import type { KeyLimits } from './key-validation.ts';
-import { rotateSubresource } from './key-rotation.ts';
-import { StoredKeys } from './stored-key.ts';
+import { ActivityOverlay, KeyActivity } from './authentication/key-activity.ts';
+import { KeyAdmission } from './resource/key-admission.ts';
+import { KeyAuthenticator } from './authentication/key-authenticator.ts';
+import { KeyCollector } from './lifecycle/key-collector.ts';
+import { KeyIndex } from './index/key-index.ts';
+import { ownedAccessKeys } from './resource/key-kind.ts';
+import { KeyRemoval } from './lifecycle/key-removal.ts';
+import type { KeyLimits } from './resource/key-validation.ts';
+import { rotateSubresource } from './resource/key-rotation.ts';
+import { StoredKeys } from './stored/stored-key.ts';
 
 /** Where the store notes the last use of keys. */
 const ACTIVITY_NOTES = 'activity';

@@ -7,7 +7,7 @@ import { ManagementAuthorizer } from '../../../src/access-keys/authorization/aut
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';
 import type { KeyIndex, Scope } from '../../../src/access-keys/types.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { indexOf, person, record } from './ground.ts';
+import { indexOf, person, record } from './authorization-server.ts';
 
 const clock = new FakeClock();
 const authorizerOf = (index: KeyIndex): ManagementAuthorizer => new ManagementAuthorizer({ index, clock });

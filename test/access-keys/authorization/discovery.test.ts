@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import type { Scope } from '../../../src/access-keys/types.ts';
-import { openGround, person, type Ground } from './ground.ts';
+import { openGround, person, type Ground } from './authorization-server.ts';
 
 let ground: Ground;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { matchScope } from '../../../src/access-keys/authorization/scope-match.ts';
+import { matchScope } from '../../../src/access-keys/authorization/scope/scope-match.ts';
 import { scopeOf } from '../../../src/access-keys/identity.ts';
 import type { RequestTarget, Scope } from '../../../src/access-keys/types.ts';
 import { claimsOf, keyRecord, startGround, tokenOf } from './setup.ts';

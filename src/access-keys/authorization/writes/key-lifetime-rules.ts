@@ -1,0 +1,64 @@
+/** A key never gives rise to one that outlives it: neither by creating one nor by changing one, itself included. Pure. */
+
+import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import type { JsonObject } from '../../../base/json.ts';
+
+/** A field by which the key of a write would outlive the key of the caller. */
+export interface LongerLife {
+  readonly field: 'spec.ttl' | 'spec.ttlAfterLastActivity';
+  readonly detail: string;
+}
+
+export interface LifetimeWrite {
+  readonly next: JsonObject;
+  /** Undefined: a create. */
+  readonly previous: JsonObject | undefined;
+  /** When the key of the caller expires, in epoch milliseconds. */
+  readonly callerEndMs: number;
+  readonly nowMs: number;
+}
+
+const RULE = 'an access key that expires creates and changes no key so that it outlives it';
+
+/** Undefined: the write is within the life of the caller's key, or makes the key's life no longer than it was. */
+export function longerLife({ next, previous, callerEndMs, nowMs }: LifetimeWrite): LongerLife | undefined {
+  const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
+  if (isWithin(after, callerEndMs) || (before && isNoLonger(after, before))) return undefined;
+  if (after.isExtendedByUse) {
+    return {
+      field: 'spec.ttlAfterLastActivity',
+      detail: `each use would extend the life of the key: ${RULE}`,
+    };
+  }
+  const most = Math.max(0, Math.floor((callerEndMs - after.startMs) / 1000));
+  return { field: 'spec.ttl', detail: `must be from 1 to ${most} (seconds): ${RULE}` };
+}
+
+interface Life {
+  readonly startMs: number;
+  /** Infinity: never. */
+  readonly endMs: number;
+  readonly isExtendedByUse: boolean;
+}
+
+function lifeOf(key: JsonObject, nowMs: number): Life {
+  const spec = objectField(key, 'spec');
+  const ttl = Number(spec['ttl'] ?? 0);
+  const created = text(metadataOf(key), 'creationTimestamp');
+  const startMs = created === '' ? nowMs : Date.parse(created);
+  return {
+    startMs,
+    endMs: ttl === 0 ? Number.POSITIVE_INFINITY : startMs + ttl * 1000,
+    isExtendedByUse: ttl > 0 && spec['ttlAfterLastActivity'] === true,
+  };
+}
+
+function isWithin(life: Life, endMs: number): boolean {
+  return !life.isExtendedByUse && life.endMs <= endMs;
+}
+
+function isNoLonger(after: Life, before: Life): boolean {
+  if (before.endMs === Number.POSITIVE_INFINITY) return true;
+  if (after.isExtendedByUse && !before.isExtendedByUse) return false;
+  return after.endMs <= before.endMs;
+}

@@ -1,0 +1,61 @@
+/** Ends open watches with what let them be opened: a key that changes in what it may do, a secret whose overlap ends after a rotation. */
+
+import type { UserInfo } from '../../../apiserver/request/user.ts';
+import type { Clock, Timer } from '../../../base/clock.ts';
+import { EXTRA } from '../../identity.ts';
+import type { IndexedKey, KeyChange } from '../index/key-record.ts';
+
+export interface WatchEndsOptions {
+  readonly clock: Clock;
+  /** Ends the open watches of these users. */
+  endWatches(isConcerned: (user: UserInfo) => boolean): void;
+}
+
+export class WatchEnds implements Disposable {
+  readonly #options: WatchEndsOptions;
+  /** By credential id: the end of a secret that was replaced. */
+  readonly #timers = new Map<string, Timer>();
+
+  constructor(options: WatchEndsOptions) {
+    this.#options = options;
+  }
+
+  /** For `KeyIndex.onChange`. */
+  changed({ now, before }: KeyChange): void {
+    for (const { id } of before?.credentials ?? []) this.#cancel(id);
+    if (before && !isAsGood(now, before)) {
+      this.#options.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(before.uid) === true);
+    }
+    for (const { id, untilMs } of now?.credentials ?? []) {
+      if (untilMs !== undefined && untilMs > this.#options.clock.now()) this.#endAt(id, untilMs, now?.uid);
+    }
+  }
+
+  #endAt(id: string, untilMs: number, uid: string | undefined): void {
+    const { clock } = this.#options;
+    const timer = clock.schedule(untilMs - clock.now(), () => {
+      this.#timers.delete(id);
+      // A watch from before the rotation does not know by which secret it was opened.
+      this.#options.endWatches(({ extra }) => {
+        const ids = extra[EXTRA.credentialId];
+        return ids === undefined ? extra[EXTRA.keyUid]?.[0] === uid : ids.includes(id);
+      });
+    });
+    this.#timers.set(id, timer);
+  }
+
+  #cancel(id: string): void {
+    this.#timers.get(id)?.cancel();
+    this.#timers.delete(id);
+  }
+
+  [Symbol.dispose](): void {
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+  }
+}
+
+/** Everything that the key let its holder do, it still does. */
+function isAsGood(now: IndexedKey | undefined, before: IndexedKey): boolean {
+  return now !== undefined && !now.isDeleted && now.tokenGeneration === before.tokenGeneration;
+}

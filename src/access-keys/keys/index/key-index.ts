@@ -1,0 +1,190 @@
+/** Every key in memory, by what authentication, tokens and the collector look for; kept current by list and watch of the store. */
+
+import { sleep, type Clock } from '../../../base/clock.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { backoffDelayMs } from '../../../base/backoff.ts';
+import {
+  StoreError,
+  type Store,
+  type StoreEvent,
+  type StoreWatch,
+} from '../../../apiserver/storage/types.ts';
+import type { KeyIndex as KeyIndexContract, KeyRecord } from '../../types.ts';
+import { endOf } from '../lifecycle/key-expiry.ts';
+import { KEY_STORAGE } from '../resource/key-kind.ts';
+import { indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
+import { KeyTable } from './key-table.ts';
+
+const RETRY_BASE_MS = 100;
+const RETRY_MAX_MS = 10_000;
+/** How often it is looked whether the watch has come far enough, where no event says so. */
+const CATCH_UP_POLL_MS = 10;
+/** After this the watch is given up and everything is read again. */
+const CATCH_UP_PATIENCE_MS = 2_000;
+/** Longer nobody waits. */
+const CATCH_UP_MAX_MS = 5_000;
+
+export interface KeyIndexOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The last use of a key, as far as it is known beside the object. Epoch milliseconds. */
+  lastActivityMs(key: IndexedKey): number | undefined;
+}
+
+export class KeyIndex implements KeyIndexContract {
+  readonly #options: KeyIndexOptions;
+  readonly #table = new KeyTable();
+  readonly #listeners: ((change: KeyChange) => void)[] = [];
+  readonly #stopping = new AbortController();
+  #watch: StoreWatch | undefined;
+  /** Rises with every list: events of an older watch no longer count. */
+  #round = 0;
+  #following: Promise<void> | undefined;
+
+  constructor(options: KeyIndexOptions) {
+    this.#options = options;
+  }
+
+  /** Reads everything; rejects with `StoreError` when that fails. From then on it follows by itself. */
+  async start(): Promise<void> {
+    await this.#read();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#round++;
+    this.#watch?.close();
+    this.#watch = undefined;
+    await this.#following;
+  }
+
+  /** Called after every change, in the order of the store. Must not throw. */
+  onChange(listener: (change: KeyChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  all(): Iterable<IndexedKey> {
+    return this.#table.all();
+  }
+
+  byUid(uid: string): IndexedKey | undefined {
+    return this.#table.byUid(uid);
+  }
+
+  byName(name: string): IndexedKey | undefined {
+    return this.#table.byName(name);
+  }
+
+  /** Keys with this id in their credential: one, unless two replicas took the same key from two clients at the same time. */
+  byCredential(id: string): readonly IndexedKey[] {
+    return this.#table.byCredential(id);
+  }
+
+  /** How many keys there are that speak for this user, see `subjectOf`. */
+  countOf(user: string): number {
+    return this.#table.countOf(user);
+  }
+
+  /** Keys that name this uid among their owners. */
+  dependentsOf(uid: string): Iterable<IndexedKey> {
+    return this.#table.dependentsOf(uid);
+  }
+
+  /** A key that is gone has ended; one that is being deleted ends with its grace period at the latest. */
+  expiresAtMs(record: KeyRecord): number | undefined {
+    const key = this.#table.byUid(record.uid);
+    if (!key) return 0;
+    const endMs = endOf(key, this.activityMs(key));
+    return key.deletion ? Math.min(key.deletion.dueMs, endMs ?? Number.POSITIVE_INFINITY) : endMs;
+  }
+
+  /** The last use, by the object itself or beside it, whichever is later. */
+  activityMs(key: IndexedKey): number | undefined {
+    const beside = this.#options.lastActivityMs(key);
+    const { writtenActivityMs: written } = key;
+    return beside === undefined || written === undefined ? (beside ?? written) : Math.max(beside, written);
+  }
+
+  /** Rejects with `StoreError` when the store cannot be asked, or does not say in 5 seconds what it holds. */
+  async catchUp(): Promise<void> {
+    const { store, clock } = this.#options;
+    const wanted = await store.revision();
+    const { signal } = this.#stopping;
+    const startMs = clock.monotonicMs();
+    let isReadAgain = false;
+    while (!signal.aborted && !this.#isAt(wanted)) {
+      const waitedMs = clock.monotonicMs() - startMs;
+      if (waitedMs >= CATCH_UP_MAX_MS)
+        throw new StoreError('unavailable', 'the keys could not be read in time');
+      if (waitedMs >= CATCH_UP_PATIENCE_MS && !isReadAgain) {
+        isReadAgain = true;
+        this.#follow();
+      }
+      await sleep(clock, CATCH_UP_POLL_MS, signal);
+    }
+  }
+
+  #isAt(revision: number): boolean {
+    return this.#watch !== undefined && this.#watch.revision >= revision;
+  }
+
+  async #read(): Promise<void> {
+    const { store } = this.#options;
+    const round = ++this.#round;
+    this.#watch?.close();
+    this.#watch = undefined;
+    const range = { resource: KEY_STORAGE };
+    const { entries, revision } = await store.list(range);
+    if (round !== this.#round) return;
+    for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#tell(change);
+    const watch = await store.watch(range, revision, {
+      event: (event) => {
+        if (round === this.#round) this.#take(event);
+      },
+      end: () => {
+        if (round === this.#round) this.#follow();
+      },
+    });
+    if (round === this.#round) this.#watch = watch;
+    else watch.close();
+  }
+
+  #take({ type, entry }: StoreEvent): void {
+    const key = indexedKey(entry);
+    const change = type === 'deleted' ? this.#table.remove(key) : this.#table.put(key);
+    if (change) this.#tell(change);
+  }
+
+  #tell(change: KeyChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  /** After the end of a watch: reads again until that works. */
+  #follow(): void {
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#following ??= this.#retry().finally(() => {
+      this.#following = undefined;
+    });
+  }
+
+  async #retry(): Promise<void> {
+    const { clock, logger } = this.#options;
+    const { signal } = this.#stopping;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await this.#read();
+        if (this.#watch) return;
+      } catch (error) {
+        if (error instanceof StoreError && error.code === 'closed') return;
+        logger.warn({ err: error, failures }, 'the keys could not be read, trying again');
+      }
+      await sleep(clock, backoffDelayMs(failures, RETRY_BASE_MS, RETRY_MAX_MS), signal);
+    }
+  }
+}

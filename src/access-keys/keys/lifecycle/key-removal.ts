@@ -1,0 +1,112 @@
+/** The server's own writes to keys: each for the state that was decided on, and nothing if that has changed. */
+
+import type { ObjectDeleter } from '../../../apiserver/objects/object-deletion.ts';
+import { isRevisionConflict, type ObjectRegistry } from '../../../apiserver/objects/object-registry.ts';
+import type { ResourceDefinition } from '../../../apiserver/objects/resource-definition.ts';
+import { currentForm, type Target } from '../../../apiserver/request/target.ts';
+import { SERVER_USER } from '../../../apiserver/request/user.ts';
+import { listField, metadataOf, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { StatusError } from '../../../kube/status-error.ts';
+import { cloneJson, type JsonObject } from '../../../base/json.ts';
+import type { Logger } from '../../../base/logger.ts';
+import type { Store, StoredEntry } from '../../../apiserver/storage/types.ts';
+import { isKeyReference, type Fate } from './key-lifecycle.ts';
+import type { IndexedKey } from '../index/key-record.ts';
+
+const ATTEMPTS = 10;
+
+export interface KeyRemovalOptions {
+  readonly store: Store;
+  readonly registry: ObjectRegistry;
+  readonly deleter: ObjectDeleter;
+  readonly definition: ResourceDefinition;
+  readonly logger: Logger;
+}
+
+export class KeyRemoval {
+  readonly #options: KeyRemovalOptions;
+
+  constructor(options: KeyRemovalOptions) {
+    this.#options = options;
+  }
+
+  async remove(key: IndexedKey, { why, isForeground }: Extract<Fate, { kind: 'remove' }>): Promise<void> {
+    if (why === 'ownerless' && (await this.#hasOwner(key))) return;
+    const { deleter, logger } = this.#options;
+    try {
+      await deleter.delete(this.#target(key), {
+        isDryRun: false,
+        gracePeriodSeconds: why === 'graceOver' ? 0 : undefined,
+        uid: key.uid,
+        // What somebody changed meanwhile is decided anew.
+        resourceVersion: String(key.revision),
+        propagationPolicy: isForeground ? 'Foreground' : '',
+      });
+      logger.info({ key: key.name, uid: key.uid, why }, 'access key deleted');
+    } catch (error) {
+      if (!isOutdated(error)) throw error;
+    }
+  }
+
+  /** What the index does not know may still be there: nothing is deleted for an index that lags behind. */
+  async #hasOwner({ owners }: IndexedKey): Promise<boolean> {
+    const { store, definition } = this.#options;
+    for (const owner of owners.filter(isKeyReference)) {
+      const entry = await store.get({ resource: definition.storage, namespace: '', name: owner.name });
+      const metadata = entry && metadataOf(entry.value);
+      if (!metadata || text(metadata, 'uid') !== owner.uid) continue;
+      if (text(metadata, 'deletionTimestamp') === '') return true;
+    }
+    return false;
+  }
+
+  /** Takes a finalizer away; the object goes with the last one. */
+  async release(key: IndexedKey, finalizer: string): Promise<void> {
+    await this.#change(key, (metadata) => {
+      const left = listField(metadata, 'finalizers').filter((name) => name !== finalizer);
+      return { ...metadata, finalizers: left };
+    });
+  }
+
+  /** Takes the references to these owners away. */
+  async disown(key: IndexedKey, uids: readonly string[]): Promise<void> {
+    await this.#change(key, (metadata) => {
+      const left = objectList(metadata, 'ownerReferences').filter(
+        (owner) => !uids.includes(text(owner, 'uid')),
+      );
+      return { ...metadata, ownerReferences: left };
+    });
+  }
+
+  async #change(key: IndexedKey, change: (metadata: JsonObject) => JsonObject): Promise<void> {
+    const { store, registry, definition } = this.#options;
+    const target = this.#target(key);
+    for (let attempt = 1; ; attempt++) {
+      const entry = await store.get({ resource: definition.storage, namespace: '', name: key.name });
+      if (!entry || uidOf(entry) !== key.uid) return;
+      const object = cloneJson(currentForm(definition, entry));
+      const body = { ...object, metadata: change(metadataOf(object)) };
+      try {
+        await registry.replace(target, entry, body, CONTEXT);
+        return;
+      } catch (error) {
+        if (!isRevisionConflict(error) || attempt >= ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  #target({ name }: IndexedKey): Target {
+    return { definition: this.#options.definition, namespace: '', name };
+  }
+}
+
+const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
+
+function uidOf(entry: StoredEntry): string {
+  return text(metadataOf(entry.value), 'uid');
+}
+
+/** It is gone, or no longer what was decided on: an event says so, or already has. */
+function isOutdated(error: unknown): boolean {
+  return error instanceof StatusError && (error.code === 404 || error.code === 409);
+}

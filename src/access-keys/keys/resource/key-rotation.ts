@@ -1,0 +1,98 @@
+/**
+ * Rotation: a key gets another secret, and the secret that it had works until the overlap ends. Everything else about the key stays: its
+ * uid, its end, its scope, and the tokens that were issued with either secret. Without an overlap the tokens end, too: then the old secret is
+ * one that somebody else may have used.
+ */
+
+import type { ActionResult, Subresource } from '../../../apiserver/objects/resource-definition.ts';
+import type { TypeTable } from '../../../apiserver/schema/notation.ts';
+import type { Descriptions } from '../../../apiserver/schema/notation.ts';
+import { invalidValue, type FieldError } from '../../../apiserver/field-error.ts';
+import { conflict, invalid } from '../../../apiserver/status.ts';
+import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { makeAccessKey } from '../../credentials/access-key.ts';
+import type { RandomBytes } from '../../credentials/base62.ts';
+import type { KeyDigests } from '../../credentials/key-digests.ts';
+import { KEYS, MANAGEMENT_GROUP, ROTATE } from '../../authorization/roles.ts';
+import {
+  credentialsOf,
+  tokenGenerationOf,
+  withCredentials,
+  type ReplacedCredential,
+} from '../stored/stored-key.ts';
+
+const KIND = 'OwnedAccessKeyRotation';
+
+export const ROTATION_TYPES = `
+management.${KIND} = overlapSeconds int64
+`;
+
+export const ROTATION_DESCRIPTIONS: Descriptions = {
+  [`management.${KIND}`]:
+    'Gives an access key a new secret, which the response shows once in spec.key. POST it to the subresource rotate of the key.',
+  [`management.${KIND}.overlapSeconds`]:
+    'How long the old secret keeps working, in seconds, at most 604800 (a week). 0, the default, ends it immediately, together with the ' +
+    'tokens that were issued so far.',
+};
+
+export const OVERLAP_SECONDS_MAX = 7 * 86_400;
+/** Secrets of one key that work at the same time, besides the newest. */
+export const REPLACED_SECRETS_MAX = 8;
+
+export interface RotationOptions {
+  readonly types: TypeTable;
+  readonly digests: KeyDigests;
+  readonly randomBytes: RandomBytes;
+  readonly clock: Clock;
+}
+
+export function rotateSubresource(options: RotationOptions): Subresource {
+  return {
+    name: ROTATE,
+    verbs: ['create'],
+    merge: (previous) => previous,
+    action: {
+      kind: KIND,
+      schema: options.types.get(`management.${KIND}`),
+      perform: (stored, request) => rotate(options, stored, request),
+    },
+  };
+}
+
+function rotate(options: RotationOptions, stored: JsonObject, request: JsonObject): ActionResult {
+  const metadata = metadataOf(stored);
+  const name = text(metadata, 'name');
+  if (text(metadata, 'deletionTimestamp') !== '') {
+    throw conflict({ group: MANAGEMENT_GROUP, resource: KEYS }, name, 'the access key is being deleted');
+  }
+  const overlapSeconds = Number(request['overlapSeconds'] ?? 0);
+  const nowMs = options.clock.now();
+  const { current, replaced } = credentialsOf(stored);
+  const untilMs = nowMs + overlapSeconds * 1000;
+  const older = replaced
+    .filter((credential) => credential.untilMs > nowMs)
+    .map((credential) => ({ ...credential, untilMs: Math.min(credential.untilMs, untilMs) }));
+  const errors = overlapErrors(overlapSeconds, older);
+  if (errors.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, errors);
+  const key = makeAccessKey(options.randomBytes);
+  const next = withCredentials(stored, {
+    current: options.digests.stored(key),
+    replaced: [...(overlapSeconds === 0 ? [] : older), { ...current, untilMs }],
+  });
+  return {
+    stored: overlapSeconds === 0 ? { ...next, tokenGeneration: tokenGenerationOf(stored) + 1 } : next,
+    shown: (object) => ({ ...object, spec: { ...objectField(object, 'spec'), key } }),
+  };
+}
+
+function overlapErrors(overlapSeconds: number, older: readonly ReplacedCredential[]): FieldError[] {
+  const field = 'overlapSeconds';
+  if (overlapSeconds < 0 || overlapSeconds > OVERLAP_SECONDS_MAX) {
+    return [invalidValue(field, overlapSeconds, `must be from 0 to ${OVERLAP_SECONDS_MAX} (seconds)`)];
+  }
+  if (overlapSeconds === 0 || older.length < REPLACED_SECRETS_MAX) return [];
+  const detail = `${older.length} older secrets of the key still work: wait until one ends, or rotate with 0`;
+  return [invalidValue(field, overlapSeconds, detail)];
+}

@@ -1,0 +1,210 @@
+/**
+ * How a key is stored: as clients see it, and beside that the digests of its secret and of those that it replaced, its sealed fields, and a
+ * counter of what it may do. None of these is ever part of a view.
+ */
+
+import type { Overlay, ObjectView } from '../../../apiserver/objects/resource-definition.ts';
+import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
+import { invariant } from '../../../base/errors.ts';
+import { cloneJson, jsonEquals, type JsonObject } from '../../../base/json.ts';
+import { makeAccessKey } from '../../credentials/access-key.ts';
+import type { RandomBytes } from '../../credentials/base62.ts';
+import { isSameDigest, type KeyDigests, type StoredCredential } from '../../credentials/key-digests.ts';
+import type { Seal } from '../../types.ts';
+import { redactLastApplied } from './last-applied.ts';
+import { Disowner, holderOf, SEALED_FIELDS, sealedName, withoutSealed } from './write-only-fields.ts';
+
+/** A change of one of these makes tokens that were given out before worthless. */
+const TOKEN_FIELDS = [
+  'disabled',
+  'scope',
+  'groups',
+  'user',
+  'team',
+  'subject',
+  'type',
+  'ttl',
+  'ttlAfterLastActivity',
+];
+
+/** What cannot change: a write that leaves it out keeps it. */
+const SUBJECT_FIELDS = ['user', 'team', 'subject'];
+
+export interface StoredKeyOptions {
+  readonly digests: KeyDigests;
+  readonly seal: Seal;
+  readonly randomBytes: RandomBytes;
+  readonly overlay: Overlay;
+}
+
+export class StoredKeys implements ObjectView {
+  readonly overlay: Overlay;
+  readonly #options: StoredKeyOptions;
+  readonly #disowner = new Disowner();
+
+  constructor(options: StoredKeyOptions) {
+    this.#options = options;
+    this.overlay = options.overlay;
+  }
+
+  /**
+   * Makes the key of a new object. Of an existing one, puts back what a write may leave out, and takes out what a write repeats, so that
+   * a repetition is no change. What then still is in `spec.key` is another key.
+   */
+  prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
+    const spec: JsonObject = { ...objectField(next, 'spec') };
+    next['spec'] = spec;
+    this.#disowner.disown(next);
+    redactLastApplied(next);
+    if (previous && stored) {
+      keepUnnamed(spec, objectField(previous, 'spec'));
+      this.#takeOutRepeated(spec, stored);
+    } else if (text(spec, 'key') === '') {
+      spec['key'] = makeAccessKey(this.#options.randomBytes);
+    }
+  }
+
+  #takeOutRepeated(spec: JsonObject, stored: JsonObject): void {
+    const key = text(spec, 'key');
+    if (key === '' || this.#isKeyOf(stored, key)) delete spec['key'];
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(spec, place);
+      const value = holder?.[place.field];
+      if (!holder || value === undefined) continue;
+      if (value !== (this.#opened(stored, sealedName(place)) ?? '')) continue;
+      const { [place.field]: _known, ...rest } = holder;
+      spec[place.owner] = rest;
+    }
+  }
+
+  #isKeyOf(stored: JsonObject, key: string): boolean {
+    const presented = this.#options.digests.presented(key);
+    const { digest } = credentialsOf(stored).current;
+    return presented !== undefined && isSameDigest(Buffer.from(digest, 'base64'), presented.digest);
+  }
+
+  /** The sealed field as text; undefined where there is none. */
+  #opened(stored: JsonObject, name: string): string | undefined {
+    const sealed = text(objectField(stored, 'sealed'), name);
+    return sealed === '' ? undefined : this.#options.seal.open(sealed, purposeOf(stored, name));
+  }
+
+  toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const shown = withoutSealed(object);
+    const { key = '', ...spec } = objectField(shown, 'spec');
+    invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no key');
+    const sealed = this.#sealed(object, stored);
+    return {
+      ...shown,
+      spec,
+      ...(stored ? credentialFields(stored) : { credential: { ...this.#options.digests.stored(key) } }),
+      tokenGeneration: nextTokenGeneration(spec, stored),
+      ...(Object.keys(sealed).length > 0 ? { sealed } : {}),
+    };
+  }
+
+  #sealed(object: JsonObject, stored: JsonObject | undefined): JsonObject {
+    const sealed: JsonObject = {};
+    for (const place of SEALED_FIELDS) {
+      const holder = holderOf(objectField(object, 'spec'), place);
+      if (!holder) continue;
+      const name = sealedName(place);
+      const value = holder[place.field];
+      const kept = text(objectField(stored ?? {}, 'sealed'), name);
+      if (typeof value === 'string') {
+        if (value !== '') sealed[name] = this.#options.seal.seal(value, purposeOf(object, name));
+      } else if (kept !== '') sealed[name] = kept;
+    }
+    return sealed;
+  }
+
+  fromStorage(stored: JsonObject): JsonObject {
+    const {
+      credential: _credential,
+      replacedCredentials: _replaced,
+      tokenGeneration: _generation,
+      sealed: _sealed,
+      ...object
+    } = stored;
+    return object;
+  }
+
+  /** The key, once; never the other secrets. */
+  firstShown(object: JsonObject): JsonObject {
+    return withoutSealed(object);
+  }
+}
+
+/** A secret that the key had before its last rotation. */
+export interface ReplacedCredential extends StoredCredential {
+  /** Epoch milliseconds: from then on it no longer works. */
+  readonly untilMs: number;
+}
+
+export interface KeyCredentials {
+  readonly current: StoredCredential;
+  /** Oldest first; empty for a key that was never rotated. */
+  readonly replaced: readonly ReplacedCredential[];
+}
+
+export function credentialsOf(stored: JsonObject): KeyCredentials {
+  return {
+    current: credentialIn(objectField(stored, 'credential')),
+    replaced: objectList(stored, 'replacedCredentials').map((credential) => ({
+      ...credentialIn(credential),
+      untilMs: Date.parse(text(credential, 'until')) || 0,
+    })),
+  };
+}
+
+export function withCredentials(stored: JsonObject, { current, replaced }: KeyCredentials): JsonObject {
+  return {
+    ...stored,
+    credential: { ...current },
+    replacedCredentials: replaced.map(({ id, digest, untilMs }) => ({
+      id,
+      digest,
+      until: new Date(untilMs).toISOString(),
+    })),
+  };
+}
+
+function credentialIn(credential: JsonObject): StoredCredential {
+  return { id: text(credential, 'id'), digest: text(credential, 'digest') };
+}
+
+/** What a write of the object itself keeps. */
+function credentialFields(stored: JsonObject): JsonObject {
+  const replaced = objectList(stored, 'replacedCredentials');
+  return {
+    credential: { ...credentialIn(objectField(stored, 'credential')) },
+    ...(replaced.length === 0 ? {} : { replacedCredentials: cloneJson(replaced) }),
+  };
+}
+
+export function tokenGenerationOf(stored: JsonObject): number {
+  const generation = stored['tokenGeneration'];
+  return typeof generation === 'number' ? generation : 1;
+}
+
+/** A sealed text belongs to one field of one object: put into another, it does not open. */
+function purposeOf(object: JsonObject, name: string): string {
+  return `ownedaccesskeys/${text(metadataOf(object), 'uid')}/spec.${name}`;
+}
+
+function keepUnnamed(spec: JsonObject, previous: JsonObject): void {
+  const names = SUBJECT_FIELDS.some((field) => spec[field] !== undefined)
+    ? ['type']
+    : [...SUBJECT_FIELDS, 'type'];
+  for (const name of names) {
+    const value = previous[name];
+    if (spec[name] === undefined && value !== undefined) spec[name] = value;
+  }
+}
+
+function nextTokenGeneration(spec: JsonObject, stored: JsonObject | undefined): number {
+  if (!stored) return 1;
+  const before = objectField(stored, 'spec');
+  const isChanged = TOKEN_FIELDS.some((field) => !jsonEquals(spec[field], before[field]));
+  return tokenGenerationOf(stored) + (isChanged ? 1 : 0);
+}

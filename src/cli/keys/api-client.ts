@@ -1,0 +1,147 @@
+/** Requests of the `keys` commands to the key and token API: one at a time, JSON in and out. */
+
+import { X509Certificate } from 'node:crypto';
+import type { PeerCertificate } from 'node:tls';
+import { Agent, request } from 'undici';
+import { responseError } from '../../kube/client/response-error.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { isJsonObject, type JsonObject } from '../../base/json.ts';
+
+/** How the server proves who it is. */
+export type ServerTrust =
+  /** By a certificate from these authorities, PEM; undefined: those that this machine trusts. `serverName`: for another name than the URL's. */
+  | { readonly kind: 'authorities'; readonly ca: string | undefined; readonly serverName?: string }
+  /** By this very certificate, PEM, whatever names are in it: it lies on the same machine. */
+  | { readonly kind: 'certificate'; readonly certificate: string };
+
+export interface ApiConnection {
+  /** `https://host:port`, perhaps with a path before that of the API. */
+  readonly server: string;
+  readonly trust: ServerTrust;
+  /** Called for each request: it may expire within a minute. */
+  token(): string | Promise<string>;
+}
+
+export interface ApiCall {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/apis/management.platform.sh/v1/`. */
+  readonly path: string;
+  readonly body?: JsonObject;
+  readonly contentType?: string;
+  readonly accept?: string;
+}
+
+const TIMEOUT_MS = 30_000;
+const ROOT = '/apis/management.platform.sh/v1/';
+
+/** The connection to the server was refused. */
+export class NoServerError extends TerminalError {}
+
+export class ApiClient implements AsyncDisposable {
+  readonly #connection: ApiConnection;
+  readonly #warn: (text: string) => void;
+  readonly #agent: Agent;
+
+  /** `warn` gets the text of each `Warning` header. */
+  constructor(connection: ApiConnection, warn: (text: string) => void) {
+    this.#connection = connection;
+    this.#warn = warn;
+    this.#agent = new Agent({ connect: tlsOptions(connection.trust) });
+  }
+
+  /** Rejects with `StatusError` when the server refuses, with `TerminalError` when there is no answer. */
+  async send({
+    method,
+    path,
+    body,
+    accept = 'application/json',
+    contentType = 'application/json',
+  }: ApiCall): Promise<JsonObject> {
+    const { server } = this.#connection;
+    const url = `${server.replace(/\/+$/u, '')}${ROOT}${path}`;
+    const answer = await this.#request(url, {
+      method,
+      headers: {
+        accept,
+        authorization: `Bearer ${await this.#connection.token()}`,
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+        'user-agent': 'endpoint-syncer-keys',
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    for (const text of warningsIn(answer.headers['warning'])) this.#warn(text);
+    const text = await answer.body.text();
+    if (answer.statusCode >= 300) {
+      throw responseError(
+        { status: answer.statusCode, headers: answer.headers, text },
+        `${method} ${url}`,
+        Date.now(),
+      );
+    }
+    const value: unknown = JSON.parse(text);
+    if (!isJsonObject(value)) throw new TerminalError(`${url} did not answer with an object`);
+    return value;
+  }
+
+  async #request(
+    url: string,
+    options: Parameters<typeof request>[1],
+  ): Promise<Awaited<ReturnType<typeof request>>> {
+    try {
+      return await request(url, {
+        ...options,
+        dispatcher: this.#agent,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
+      });
+    } catch (error) {
+      throw unreachable(this.#connection.server, error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
+  if (trust.kind === 'authorities') {
+    const { ca, serverName } = trust;
+    return {
+      ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+    };
+  }
+  const { certificate } = trust;
+  const { fingerprint256 } = new X509Certificate(certificate);
+  return {
+    ca: certificate,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_host: string, peer: PeerCertificate) =>
+      peer.fingerprint256 === fingerprint256
+        ? undefined
+        : new Error('the server shows another certificate than managementApi.tls.certFile'),
+  };
+}
+
+const REFUSED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT', 'EHOSTUNREACH', 'ENOTFOUND']);
+
+function unreachable(server: string, error: unknown): TerminalError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const why = error instanceof Error ? error.message || code : String(error);
+  if (REFUSED.has(code)) {
+    const message = `cannot connect to ${server} (${code}): start the API, or name another address with --server`;
+    return new NoServerError(message, { cause: error });
+  }
+  const isTls = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/u.test(code);
+  const advice = isTls ? '; name its authority with --certificate-authority (dataDir/ca.crt of the API)' : '';
+  return new TerminalError(`cannot connect to ${server}: ${why}${advice}`, { cause: error });
+}
+
+/** `299 - "text"`, one header each or several in one. */
+function warningsIn(header: string | readonly string[] | undefined): string[] {
+  const text = typeof header === 'string' ? header : (header ?? []).join(', ');
+  return [...text.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/gu)].map(([, quoted = '']) =>
+    quoted.replaceAll(/\\(.)/gu, '$1'),
+  );
+}

@@ -1,0 +1,45 @@
+/** `keys revoke`: deletes keys, or switches them off and on. */
+
+import { StatusError } from '../../kube/status-error.ts';
+import type { ApiCall, ApiClient } from './api-client.ts';
+
+export interface RevokeOptions {
+  readonly disable?: true;
+  readonly enable?: true;
+}
+
+/** Every key is tried; exit code 1 when one could not be revoked. */
+export async function revokeKeys(
+  client: ApiClient,
+  names: readonly string[],
+  options: RevokeOptions,
+): Promise<number> {
+  if (options.disable && options.enable) {
+    process.stderr.write('error: --disable and --enable: say one of the two\n');
+    return 2;
+  }
+  let failures = 0;
+  for (const name of names) {
+    try {
+      await client.send(callFor(name, options));
+      process.stderr.write(`key ${name} is ${wordFor(options)}\n`);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      failures += 1;
+      process.stderr.write(`error: ${error.message}\n`);
+    }
+  }
+  return failures === 0 ? 0 : 1;
+}
+
+function callFor(name: string, { disable, enable }: RevokeOptions): ApiCall {
+  const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+  if (!disable && !enable) return { method: 'DELETE', path };
+  const body = { spec: { disabled: disable === true } };
+  return { method: 'PATCH', path, body, contentType: 'application/merge-patch+json' };
+}
+
+function wordFor({ disable, enable }: RevokeOptions): string {
+  if (disable) return 'disabled';
+  return enable ? 'enabled' : 'revoked';
+}

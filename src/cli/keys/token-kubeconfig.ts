@@ -1,0 +1,85 @@
+/** A kubeconfig for a connected cluster, whose user is `keys token` as the exec plugin of a client. */
+
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { TerminalError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import type { ApiConnection } from './api-client.ts';
+import { scopeArguments } from './keys-scope.ts';
+import type { TokenOptions } from './keys-token-options.ts';
+
+/** Who asks for tokens, and where. */
+interface TokenSource {
+  readonly connection: ApiConnection;
+  readonly key: string;
+  /** Name of the key. */
+  readonly user: string;
+}
+
+export function tokenKubeconfig(source: TokenSource, options: TokenOptions): JsonObject {
+  const { clusterServer, clusterCertificateAuthority, clusterName } = options;
+  const authority =
+    clusterCertificateAuthority === undefined
+      ? {}
+      : { 'certificate-authority-data': authorityData(clusterCertificateAuthority) };
+  const clusters =
+    clusterServer === undefined
+      ? []
+      : [{ name: clusterName, cluster: { server: clusterServer, ...authority } }];
+  const { user } = source;
+  const context = { ...(clusterServer === undefined ? {} : { cluster: clusterName }), user };
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters,
+    users: [{ name: user, user: { exec: execConfig(source, options) } }],
+    contexts: [{ name: clusterName, context }],
+    'current-context': clusterName,
+  };
+}
+
+function execConfig({ connection, key }: TokenSource, options: TokenOptions): JsonObject {
+  const { ttl } = options;
+  const isKeyNamed = options.kubeconfig !== undefined || options.tokenFile !== undefined;
+  return {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'endpoint-syncer',
+    args: [
+      'keys',
+      'token',
+      '-o',
+      'exec-credential',
+      ...connectionArguments(connection, options),
+      ...(ttl === undefined ? [] : ['--ttl', ttl === 0 ? '0' : `${ttl}s`]),
+      ...scopeArguments(options),
+    ],
+    env: [
+      // The configuration of an API on this machine has nothing to do with it.
+      { name: 'ENDPOINT_SYNCER_CONFIG', value: '' },
+      ...(isKeyNamed ? [] : [{ name: 'ENDPOINT_SYNCER_TOKEN', value: key }]),
+    ],
+    installHint: 'endpoint-syncer issues the tokens of this cluster: npm install --global endpoint-syncer',
+    interactiveMode: 'Never',
+    provideClusterInfo: false,
+  };
+}
+
+function connectionArguments({ server, trust }: ApiConnection, options: TokenOptions): string[] {
+  if (options.kubeconfig !== undefined) return ['--kubeconfig', resolve(options.kubeconfig)];
+  const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
+  return [
+    '--server',
+    server,
+    ...(pem === undefined ? [] : ['--certificate-authority-data', Buffer.from(pem).toString('base64')]),
+    ...(options.tokenFile === undefined ? [] : ['--token-file', resolve(options.tokenFile)]),
+  ];
+}
+
+function authorityData(file: string): string {
+  try {
+    return readFileSync(file).toString('base64');
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TerminalError(`--cluster-certificate-authority cannot be read: ${why}`, { cause: error });
+  }
+}

@@ -1,0 +1,195 @@
+/** Keys and reviews behind an API server with the rules of this room: callers are the people of the test, or come with a key. */
+
+import { randomBytes } from 'node:crypto';
+import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
+import { DefinitionTable, defineResource } from '../../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
+import { startServer } from '../../../src/apiserver/http/start-server.ts';
+import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import { objectField, text } from '../../../src/apiserver/validation/metadata.ts';
+import type { ClusterClient } from '../../../src/kube/types.ts';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { systemRandom } from '../../../src/base/random.ts';
+import { createAccess, type Access } from '../../../src/access-keys/authorization/create-access.ts';
+import { splitPath } from '../../../src/access-keys/authorization/target.ts';
+import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { ADMINISTRATORS, AUTH_DELEGATORS, AUTHENTICATED, EXTRA } from '../../../src/access-keys/identity.ts';
+import { createKeys, type Keys } from '../../../src/access-keys/keys/create-keys.ts';
+import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/resource/key-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
+import type { KeyIndex, KeyRecord, Scope } from '../../../src/access-keys/types.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+
+/** A caller without a key. */
+export function person(name: string, groups: readonly string[] = [], scope?: Scope): UserInfo {
+  const extra = scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] };
+  return { name, uid: '', groups: [...groups, AUTHENTICATED], extra };
+}
+
+/** An index that holds these keys. */
+export function indexOf(...records: (KeyRecord & { endMs?: number })[]): KeyIndex {
+  return {
+    byUid: (uid) => records.find((record) => record.uid === uid),
+    expiresAtMs: (record) => records.find((known) => known === record)?.endMs,
+    catchUp: () => Promise.resolve(),
+  };
+}
+
+export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}): KeyRecord {
+  const { uid = 'u1', name = 'k1', tokenGeneration = 1, scope } = overrides;
+  const plain = person('alice', [], scope);
+  const extra = {
+    ...plain.extra,
+    [EXTRA.keyUid]: [uid],
+    [EXTRA.keyName]: [name],
+    [EXTRA.generation]: [String(tokenGeneration)],
+  };
+  const user = { ...plain, extra };
+  return { user, isDisabled: false, isDeleted: false, ...overrides, uid, name, tokenGeneration, scope };
+}
+
+export interface Ground extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly keys: Keys;
+  readonly access: Access;
+  /** Bearer token → caller. */
+  readonly people: Map<string, UserInfo>;
+  /** Tokens for direct cluster endpoints → whose they are. */
+  readonly tokens: Map<string, UserInfo>;
+  /** Whose keys were used, in order. */
+  readonly used: string[];
+  /** A PATCH is a merge patch; with an apiVersion in its body, server-side apply. */
+  send(as: string, method: string, path: string, body?: JsonObject): Promise<RawAnswer>;
+  /** POSTs a key; the rest of a valid `spec` is added. */
+  create(as: string, name: string, spec: JsonObject): Promise<RawAnswer>;
+  /** POSTs a review; its status. */
+  review(as: string, path: string, spec: JsonObject): Promise<JsonObject>;
+}
+
+export interface GroundOptions {
+  readonly host?: Pick<ClusterClient, 'request'>;
+}
+
+export async function openGround(options: GroundOptions = {}): Promise<Ground> {
+  const clock = new FakeClock();
+  const store = new MemoryStore();
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES], {
+    ...SCOPE_DESCRIPTIONS,
+    ...KEY_DESCRIPTIONS,
+  });
+  const people = new Map([
+    ['admin', person('root', [ADMINISTRATORS])],
+    ['alice', person('alice', ['platform:team:blue'])],
+    ['bob', person('bob')],
+  ]);
+  const tokens = new Map<string, UserInfo>();
+  const used: string[] = [];
+  const keys = createKeys({
+    store,
+    clock,
+    random: systemRandom,
+    randomBytes,
+    logger: silentLogger,
+    masterKey: new MasterKey(Buffer.alloc(32, 7), randomBytes),
+    types,
+    limits: { maxTtlSeconds: 0 },
+    reviewAccess: (write) => access.reviewAccess(write),
+    authorizer: () => access.authorizer,
+  });
+  const access = createAccess({
+    types,
+    index: keys.index,
+    clock,
+    host: options.host,
+    authenticateKey: (token) => keys.authenticator.authenticate(token),
+    verifyToken: (token) => Promise.resolve(tokens.get(token)),
+    used: (user) => void used.push(user.name),
+  });
+  await keys.start();
+  const server = await startServer({
+    table: new DefinitionTable([keys.definition, tokenKind(types), ...access.kinds]),
+    store,
+    clock,
+    random: systemRandom,
+    logger: silentLogger,
+    authorizer: access.authorizer,
+    authenticate: async ({ authorization }) => {
+      const token = authorization?.replace('Bearer ', '') ?? '';
+      const known = people.get(token) ?? (await keys.authenticator.authenticate(token));
+      return known ?? access.hostUsers?.authenticate(token);
+    },
+    splitPath,
+    version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
+    admission: () => keys.admission,
+  });
+  const client = new RawClient({ url: `http://${server.address}` });
+  const send: Ground['send'] = (as, method, path, body) =>
+    client.send({
+      method,
+      path,
+      headers: { authorization: `Bearer ${as}`, 'content-type': contentType(method, body) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const create: Ground['create'] = (as, name, spec) =>
+    send(as, 'POST', KEYS_PATH, {
+      metadata: { name },
+      spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
+    });
+  // Below targets rights are only those of keys.
+  const key = await create('admin', 'delegator', { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
+  const delegator = await keys.authenticator.authenticate(text(part(key, 'spec'), 'key'));
+  if (delegator) people.set('delegator', delegator);
+  return {
+    clock,
+    keys,
+    access,
+    people,
+    tokens,
+    used,
+    send,
+    create,
+    review: async (as, path, spec) => {
+      const answer = await send(as, 'POST', path, { spec });
+      if (answer.status !== 201) throw new Error(`not answered: ${answer.text}`);
+      return part(answer, 'status');
+    },
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await keys.stop();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function contentType(method: string, body: JsonObject | undefined): string {
+  if (method !== 'PATCH') return 'application/json';
+  return body && 'apiVersion' in body ? 'application/apply-patch+yaml' : 'application/merge-patch+json';
+}
+
+/** A part of the answer's object. */
+export function part(answer: RawAnswer, field: string): JsonObject {
+  return objectField(answer.json ?? {}, field);
+}
+
+/** Stands where the tokens are, which have a room of their own. */
+function tokenKind(types: TypeTable): ReturnType<typeof defineResource> {
+  return defineResource({
+    group: 'management.platform.sh',
+    version: 'v1',
+    kind: 'DirectClusterEndpointToken',
+    plural: 'directclusterendpointtokens',
+    singular: 'directclusterendpointtoken',
+    isNamespaced: false,
+    verbs: ['create'],
+    schema: types.get('authentication.SelfSubjectReview'),
+    checkName: () => undefined,
+    respond: (object) => object,
+  });
+}

@@ -1,0 +1,321 @@
+/** Callers with tokens of the host cluster: a real client asks an embedded cluster that has the two reviews. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  startEmbeddedCluster,
+  type EmbeddedCluster,
+} from '../../../../src/embedded-cluster/embedded-cluster.ts';
+import { META_TYPES } from '../../../../src/apiserver/schema/meta-types.ts';
+import { REVIEW_TYPES } from '../../../../src/apiserver/reviews/review-types.ts';
+import {
+  defineResource,
+  type ResourceDefinition,
+} from '../../../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../../../src/apiserver/schema/notation.ts';
+import { failure } from '../../../../src/apiserver/status.ts';
+import { userNamed, type UserInfo } from '../../../../src/apiserver/request/user.ts';
+import { objectField } from '../../../../src/apiserver/validation/metadata.ts';
+import { plainAccess } from '../../../../src/kube/access.ts';
+import { createClient } from '../../../../src/kube/client/client.ts';
+import type { WatchClient } from '../../../../src/kube/types.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import {
+  DelegatedAuth,
+  UNKNOWN_TOKEN_RATE,
+  type HostReviews,
+} from '../../../../src/access-keys/authorization/delegated/delegated-auth.ts';
+import { hostReviews } from '../../../../src/access-keys/authorization/delegated/host-reviews.ts';
+import { EXTRA } from '../../../../src/access-keys/identity.ts';
+import { FakeClock } from '../../../fake-clock.ts';
+import { textAt } from '../../../cases.ts';
+import { KEYS_PATH, openGround, part, type Ground } from '../authorization-server.ts';
+
+/** Tokens of the host's users. */
+const HOST_USERS: Record<string, JsonObject> = {
+  'ops-token-of-the-host': { username: 'ops', groups: ['ops', 'platform:admins', 'system:authenticated'] },
+  'viewer-token-of-the-host': {
+    username: 'alice',
+    uid: 'u',
+    groups: ['system:authenticated'],
+    extra: { 'example.com/x': ['y'] },
+  },
+  'token-that-is-really-ours': { username: 'eve', extra: { [EXTRA.keyUid]: ['u1'] } },
+  'token-of-nobody-on-the-host': { username: '' },
+};
+
+/** `user verb resource name` that the host allows; a missing name is any. */
+const HOST_RIGHTS = [
+  /^ops (get|list|create|update|patch) ownedaccesskeys /,
+  /^ops impersonate users (bob|system:x)$/,
+  /^ops impersonate groups (platform:team:red|staff)$/,
+  /^alice list ownedaccesskeys /,
+];
+
+let host: EmbeddedCluster;
+let client: WatchClient;
+let ground: Ground;
+const asked: string[] = [];
+let refusal: number | undefined;
+
+beforeAll(async () => {
+  host = await startEmbeddedCluster({ name: 'host', kinds: hostKinds() });
+  client = createClient({
+    cluster: 'host',
+    access: plainAccess(host.url),
+    clock: new FakeClock(),
+    metrics: { requested: () => undefined },
+    userAgent: 'test/1',
+  });
+  ground = await openGround({ host: client });
+});
+afterAll(async () => {
+  await ground[Symbol.asyncDispose]();
+  await client[Symbol.asyncDispose]();
+  await host[Symbol.asyncDispose]();
+});
+
+function hostKinds(): ResourceDefinition[] {
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES]);
+  const shared = {
+    version: 'v1',
+    isNamespaced: false,
+    verbs: ['create'],
+    checkName: () => undefined,
+  } as const;
+  const answered = (what: string): void => {
+    asked.push(what);
+    if (refusal !== undefined) throw failure(refusal, 'Forbidden', 'no');
+  };
+  return [
+    defineResource({
+      ...shared,
+      group: 'authentication.k8s.io',
+      kind: 'TokenReview',
+      plural: 'tokenreviews',
+      singular: 'tokenreview',
+      schema: types.get('authentication.TokenReview'),
+      respond: (review) => {
+        const token = textAt(objectField(review, 'spec'), 'token');
+        answered(`token ${token}`);
+        const user = HOST_USERS[token];
+        return { ...review, status: user ? { authenticated: true, user } : { authenticated: false } };
+      },
+    }),
+    defineResource({
+      ...shared,
+      group: 'authorization.k8s.io',
+      kind: 'SubjectAccessReview',
+      plural: 'subjectaccessreviews',
+      singular: 'subjectaccessreview',
+      schema: types.get('authorization.SubjectAccessReview'),
+      respond: (review) => {
+        const spec = objectField(review, 'spec');
+        const {
+          verb = '',
+          resource = '',
+          name = '',
+        } = objectField(spec, 'resourceAttributes') as Record<string, string>;
+        const what = `${textAt(spec, 'user')} ${verb} ${resource} ${name}`;
+        answered(JSON.stringify(objectField(spec, 'extra')) + what);
+        return { ...review, status: { allowed: HOST_RIGHTS.some((right) => right.test(what)) } };
+      },
+    }),
+  ];
+}
+
+const OPS = 'ops-token-of-the-host';
+const VIEWER = 'viewer-token-of-the-host';
+
+describe('over HTTP', () => {
+  test('the host says who it is and what it may do', async () => {
+    expect((await ground.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
+    expect((await ground.send(VIEWER, 'GET', KEYS_PATH)).status).toBe(200);
+    expect((await ground.send(VIEWER, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
+    expect((await ground.send(OPS, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
+    expect((await ground.send('token-that-nobody-knows', 'GET', KEYS_PATH)).status).toBe(401);
+  });
+
+  test('what the host is told of a user is what it said itself', async () => {
+    ground.clock.advance(60_000);
+    asked.length = 0;
+    await ground.send(VIEWER, 'GET', KEYS_PATH);
+    expect(asked).toEqual([`token ${VIEWER}`, '{"example.com/x":["y"]}alice list ownedaccesskeys ']);
+  });
+
+  test('a user of the host is not the user of this API with the same name, and sees what the host allows', async () => {
+    await ground.create('alice', 'of-alice', { user: 'alice' });
+    await ground.create('bob', 'of-bob', { user: 'bob' });
+    const { text } = await ground.send(VIEWER, 'GET', KEYS_PATH);
+    expect(text).toContain('of-bob');
+    expect((await ground.send(VIEWER, 'GET', `${KEYS_PATH}/of-alice`)).status).toBe(403);
+    expect((await ground.send(OPS, 'GET', `${KEYS_PATH}/of-bob`)).status).toBe(200);
+  });
+
+  test('groups that mean something here are not the host’s to give', async () => {
+    const answer = await ground.send(OPS, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
+    expect(part(answer, 'status')['userInfo']).toMatchObject({
+      username: 'ops',
+      groups: ['ops', 'system:authenticated'],
+    });
+  });
+
+  test('a token of ours that the host trusts is no credential here', async () => {
+    for (const token of ['token-that-is-really-ours', 'token-of-nobody-on-the-host']) {
+      expect((await ground.send(token, 'GET', KEYS_PATH)).status).toBe(401);
+    }
+  });
+
+  test.each<[JsonObject, number]>([
+    [{ user: 'bob' }, 201],
+    [{ user: 'carol' }, 403],
+    [{ team: 'red' }, 201],
+    [{ team: 'blue' }, 403],
+    [{ user: 'system:x' }, 201],
+    [{ user: 'bob', groups: ['staff'] }, 201],
+    [{ user: 'bob', groups: ['platform:admins'] }, 403],
+    [{ user: 'bob', type: 'Login' }, 403],
+  ])('who makes keys for others impersonates them: %j is %i', async (spec, status) => {
+    expect(
+      (await ground.create(OPS, `k-${JSON.stringify(spec).replaceAll(/[^a-z]+/g, '')}`, spec)).status,
+    ).toBe(status);
+  });
+
+  test('anybody whom the host knows may ask about himself', async () => {
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+    const spec = (verb: string): JsonObject => ({
+      resourceAttributes: { verb, group: 'management.platform.sh', resource: 'ownedaccesskeys' },
+    });
+    expect(await ground.review(VIEWER, path, spec('list'))).toEqual({ allowed: true });
+    expect(await ground.review(VIEWER, path, spec('create'))).toEqual({ allowed: false });
+    expect((await ground.send(VIEWER, 'GET', '/apis')).status).toBe(200);
+  });
+
+  test('a host that refuses is said, without its words', async () => {
+    ground.clock.advance(60_000);
+    refusal = 403;
+    const answer = await ground.send(OPS, 'GET', KEYS_PATH);
+    refusal = undefined;
+    expect([answer.status, textAt(answer.json ?? {}, 'message')]).toEqual([
+      503,
+      'the host cluster does not say who you are: this program may not create a TokenReview there (ClusterRole system:auth-delegator)',
+    ]);
+    expect((await ground.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
+  });
+});
+
+test('a host that is not there is a 503', async () => {
+  const gone = createClient({
+    cluster: 'host',
+    access: plainAccess('http://127.0.0.1:1'),
+    clock: new FakeClock(),
+    metrics: { requested: () => undefined },
+    userAgent: 'test/1',
+  });
+  const answer = hostReviews(gone).reviewToken('x');
+  await expect(answer).rejects.toMatchObject({ code: 503, retryAfterMs: 1000 });
+  await gone[Symbol.asyncDispose]();
+});
+
+describe('answers are kept', () => {
+  const user: UserInfo = userNamed('ops');
+  const request = {
+    verb: 'get',
+    group: '',
+    version: 'v1',
+    resource: 'pods',
+    subresource: '',
+    namespace: '',
+    name: '',
+    path: '',
+    prefix: '',
+  };
+  function counted(answers: Partial<HostReviews>): {
+    auth: DelegatedAuth;
+    clock: FakeClock;
+    calls: () => number;
+  } {
+    let calls = 0;
+    const clock = new FakeClock();
+    const host: HostReviews = {
+      reviewToken: (token) => (calls++, answers.reviewToken?.(token) ?? Promise.resolve(userNamed(token))),
+      reviewAccess: (who, what) => (
+        calls++,
+        answers.reviewAccess?.(who, what) ?? Promise.resolve({ isAllowed: true, reason: '' })
+      ),
+    };
+    return { auth: new DelegatedAuth({ host, clock }), clock, calls: () => calls };
+  }
+
+  test('of a token for ten seconds, and asked for once at a time', async () => {
+    const { auth, clock, calls } = counted({});
+    await Promise.all([auth.authenticate('a'), auth.authenticate('a')]);
+    clock.advance(9_999);
+    await auth.authenticate('a');
+    expect(calls()).toBe(1);
+    await auth.authenticate('b');
+    expect(calls()).toBe(2);
+    clock.advance(1);
+    await auth.authenticate('a');
+    expect(calls()).toBe(3);
+  });
+
+  test.each([
+    [true, 10_000],
+    [false, 5_000],
+  ])('of a right that is %s for %i ms', async (isAllowed, forMs) => {
+    const { auth, clock, calls } = counted({
+      reviewAccess: () => Promise.resolve({ isAllowed, reason: '' }),
+    });
+    await auth.reviewAccess(user, request);
+    clock.advance(forMs - 1);
+    await auth.reviewAccess(user, request);
+    expect(calls()).toBe(1);
+    await auth.reviewAccess(user, { ...request, verb: 'list' });
+    await auth.reviewAccess(userNamed('other'), request);
+    expect(calls()).toBe(3);
+    clock.advance(1);
+    await auth.reviewAccess(user, request);
+    expect(calls()).toBe(4);
+  });
+
+  test('but not a failure', async () => {
+    let fails = true;
+    const { auth, calls } = counted({
+      reviewToken: (token) =>
+        fails ? Promise.reject(new Error('later')) : Promise.resolve(userNamed(token)),
+    });
+    await expect(auth.authenticate('a')).rejects.toThrow('later');
+    fails = false;
+    expect((await auth.authenticate('a'))?.name).toBe('a');
+    expect(calls()).toBe(2);
+  });
+
+  test('who sends what the host does not know is no longer asked about, but for who was known before', async () => {
+    const { auth, clock, calls } = counted({
+      reviewToken: (token) => Promise.resolve(token.startsWith('good') ? userNamed(token) : undefined),
+    });
+    const address = '2001:db8::1';
+    for (let n = 0; n < 500; n++)
+      expect((await auth.authenticate(`good-${n}`, address))?.name).toBe(`good-${n}`);
+    const { burst } = UNKNOWN_TOKEN_RATE;
+    for (let n = 0; n < burst; n++) expect(await auth.authenticate(`bad-${n}`, address)).toBeUndefined();
+    const before = calls();
+    await expect(auth.authenticate('bad', '2001:db8::2')).rejects.toMatchObject({ code: 429 });
+    await expect(auth.authenticate('good-new', address)).rejects.toMatchObject({ code: 429 });
+    expect(calls()).toBe(before);
+    clock.advance(10_000 - 1);
+    expect((await auth.authenticate('good-499', address))?.name).toBe('good-499');
+    expect(calls()).toBe(before);
+    clock.advance(1);
+    expect((await auth.authenticate('good-499', address))?.name).toBe('good-499');
+    expect((await auth.authenticate('good-elsewhere', '192.0.2.1'))?.name).toBe('good-elsewhere');
+    expect((await auth.authenticate('good-new', address))?.name).toBe('good-new');
+  });
+
+  test('what cannot be a token is not asked about', async () => {
+    const { auth, calls } = counted({});
+    expect(await auth.authenticate('')).toBeUndefined();
+    expect(await auth.authenticate('x'.repeat(20_000))).toBeUndefined();
+    expect(calls()).toBe(0);
+  });
+});

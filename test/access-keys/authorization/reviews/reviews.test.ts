@@ -1,0 +1,315 @@
+/** Reviews, as clusters and kubectl ask them. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { failure } from '../../../../src/apiserver/status.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { EXTRA, TOKEN_AUDIENCE } from '../../../../src/access-keys/identity.ts';
+import { textAt } from '../../../cases.ts';
+import { openGround, part, person, type Ground } from '../authorization-server.ts';
+
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterAll(() => ground[Symbol.asyncDispose]());
+
+const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
+const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+
+let count = 0;
+async function newKey(spec: JsonObject = {}): Promise<{ name: string; token: string }> {
+  const name = `key-${++count}`;
+  const answer = await ground.create('admin', name, { user: 'alice', ...spec });
+  expect(answer.status).toBe(201);
+  return { name, token: textAt(part(answer, 'spec'), 'key') };
+}
+
+const noneOf = (asked: string): JsonObject => ({
+  authenticated: false,
+  error: expect.stringContaining(`the credential is not for the audiences ${asked}`) as string, // a matcher
+});
+
+describe('TokenReview', () => {
+  const review = (spec: JsonObject, prefix = ''): Promise<JsonObject> =>
+    ground.review('delegator', prefix + TOKEN_REVIEWS, spec);
+  const UNKNOWN = { authenticated: false, user: {} };
+
+  test('says whose key it is', async () => {
+    const { name, token } = await newKey({ groups: ['x'], scope: { clusters: [{ cluster: 'a' }] } });
+    const status = await review({ token });
+    const user = status['user'] as { extra: Record<string, string[]> };
+    expect(status).toEqual({
+      authenticated: true,
+      user: {
+        username: 'alice',
+        groups: ['x', 'system:authenticated'],
+        extra: {
+          [EXTRA.keyUid]: [expect.stringMatching(/^[0-9a-f-]{36}$/)],
+          [EXTRA.keyName]: [name],
+          [EXTRA.generation]: ['1'],
+          [EXTRA.scope]: ['{"clusters":[{"cluster":"a"}]}'],
+        },
+      },
+    });
+    expect(Object.keys(user.extra)).toHaveLength(4);
+  });
+
+  test('does not send the token back, and nobody may keep the answer', async () => {
+    const { token } = await newKey();
+    const answer = await ground.send('delegator', 'POST', TOKEN_REVIEWS, {
+      spec: { token, audiences: ['x'] },
+    });
+    expect(answer.text).not.toContain(token);
+    expect(part(answer, 'spec')).toEqual({ audiences: ['x'] });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('tells nothing about what is no key', async () => {
+    const { token } = await newKey();
+    for (const wrong of ['x', 'a.b.c', `${token}x`, token.slice(0, -1), token.toUpperCase()]) {
+      expect(await review({ token: wrong })).toEqual(UNKNOWN);
+    }
+  });
+
+  test('of a proven key it says why it is refused', async () => {
+    const disabled = await newKey({ disabled: true });
+    expect(await review({ token: disabled.token })).toEqual({
+      authenticated: false,
+      user: {},
+      error: 'platform access key is disabled. Enable it or use another one',
+    });
+  });
+
+  test('a failure of ours is no answer', async () => {
+    await using own = await openGround();
+    own.tokens.get = () => {
+      throw failure(503, 'ServiceUnavailable', 'later');
+    };
+    const answer = await own.send('delegator', 'POST', TOKEN_REVIEWS, { spec: { token: 'a.b.c' } });
+    expect(answer.status).toBe(503);
+  });
+
+  test('needs a token', async () => {
+    expect((await ground.send('delegator', 'POST', TOKEN_REVIEWS, {})).status).toBe(400);
+  });
+
+  test('below a target, a key that does not reach it is unknown', async () => {
+    const { token } = await newKey({ scope: { clusters: [{ cluster: 'a' }] } });
+    expect((await review({ token }, '/kubernetes/cluster/a'))['authenticated']).toBe(true);
+    expect(await review({ token }, '/kubernetes/cluster/b')).toEqual(UNKNOWN);
+    expect(await review({ token }, '/kubernetes/project/a/space/a')).toEqual(UNKNOWN);
+    const everywhere = await newKey();
+    expect((await review({ token: everywhere.token }, '/kubernetes/cluster/b'))['authenticated']).toBe(true);
+    const nowhere = await newKey({ scope: {} });
+    expect(await review({ token: nowhere.token }, '/kubernetes/cluster/b')).toEqual(UNKNOWN);
+  });
+
+  test.each<[prefix: string, audiences: string[], expected: JsonObject]>([
+    ['', [], { authenticated: true }],
+    ['', ['https://kubernetes.default.svc'], noneOf('"https://kubernetes.default.svc"')],
+    ['', ['x', 'y'], noneOf('"x", "y"')],
+    ['', [TOKEN_AUDIENCE, 'x'], { authenticated: true, audiences: [TOKEN_AUDIENCE] }],
+    ['/kubernetes/cluster/a', [], { authenticated: true }],
+    [
+      '/kubernetes/cluster/a',
+      ['https://kubernetes.default.svc', 'x'],
+      { authenticated: true, audiences: ['https://kubernetes.default.svc'] },
+    ],
+    [
+      '/kubernetes/cluster/a',
+      ['https://kubernetes.default.svc.cluster.local'],
+      { authenticated: true, audiences: ['https://kubernetes.default.svc.cluster.local'] },
+    ],
+    // What a workload in the cluster is for is not for this API to confirm.
+    ['/kubernetes/cluster/a', ['vault'], noneOf('"vault"')],
+    ['/kubernetes/cluster/a', [TOKEN_AUDIENCE], { authenticated: true, audiences: [TOKEN_AUDIENCE] }],
+    ['/kubernetes/cluster/b', [TOKEN_AUDIENCE], { authenticated: false }],
+  ])('the audiences of tokens and keys, below "%s" for %j', async (prefix, audiences, expected) => {
+    ground.tokens.set('t.t.t', person('alice', [], { clusters: [{ cluster: 'a' }] }));
+    const key = await newKey({ scope: { clusters: [{ cluster: 'a' }] } });
+    for (const token of ['t.t.t', key.token]) {
+      const { user: _user, ...status } = await review({ token, audiences }, prefix);
+      expect(status).toEqual(expected);
+    }
+  });
+
+  test('a credential for another audience has not been used', async () => {
+    const { token } = await newKey();
+    ground.used.length = 0;
+    await review({ token, audiences: ['x'] });
+    expect(ground.used).toEqual([]);
+  });
+
+  test('a key that is found good has been used, another has not', async () => {
+    const { token } = await newKey();
+    ground.used.length = 0;
+    await review({ token: `${token}x` });
+    await review({ token });
+    expect(ground.used).toEqual(['alice']);
+  });
+
+  test('is not for everybody to ask', async () => {
+    const { token } = await newKey();
+    for (const prefix of ['', '/kubernetes/cluster/a']) {
+      expect((await ground.send('alice', 'POST', prefix + TOKEN_REVIEWS, { spec: { token } })).status).toBe(
+        403,
+      );
+    }
+  });
+
+  test('is only made', async () => {
+    expect((await ground.send('delegator', 'GET', TOKEN_REVIEWS)).status).toBe(405);
+    expect((await ground.send('delegator', 'GET', `/kubernetes/cluster/a${TOKEN_REVIEWS}`)).status).toBe(405);
+  });
+});
+
+describe('SubjectAccessReview', () => {
+  const pods = { resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'n', name: 'x' } };
+  const scope = { [EXTRA.scope]: ['{"clusters":[{"cluster":"a"}]}'] };
+  const review = (spec: JsonObject, prefix = '/kubernetes/cluster/a'): Promise<JsonObject> =>
+    ground.review('delegator', prefix + ACCESS_REVIEWS, spec);
+
+  test('inside the scope the cluster decides, outside nobody', async () => {
+    expect(await review({ user: 'alice', extra: scope, ...pods })).toEqual({ allowed: false });
+    expect(await review({ user: 'alice', extra: scope, ...pods }, '/kubernetes/cluster/b')).toEqual({
+      allowed: false,
+      denied: true,
+      reason: 'access key scope does not reach cluster "b"',
+    });
+    expect(await review({ user: 'kubernetes-admin', groups: ['system:masters'], ...pods })).toEqual({
+      allowed: false,
+    });
+  });
+
+  test('ends with the key: disabled, changed, deleted, expired', async () => {
+    const { name, token } = await newKey({ ttl: 60, groups: ['platform:admins'] });
+    const { user } = await ground.review('delegator', TOKEN_REVIEWS, { token });
+    const { username, groups, extra } = user as { username: string; groups: string[]; extra: JsonObject };
+    const asked = { user: username, groups, extra, ...pods };
+    const path = `/apis/management.platform.sh/v1/ownedaccesskeys/${name}`;
+    expect(await review(asked)).toEqual({ allowed: true });
+    await ground.send('admin', 'PATCH', path, { spec: { disabled: true } });
+    await ground.keys.index.catchUp();
+    expect(await review(asked)).toEqual({
+      allowed: false,
+      denied: true,
+      reason: 'the access key is disabled',
+    });
+    await ground.send('admin', 'PATCH', path, { spec: { disabled: null } });
+    await ground.keys.index.catchUp();
+    const changed = {
+      allowed: false,
+      denied: true,
+      reason: 'the access key has changed: a new token is needed',
+    };
+    expect(await review(asked)).toEqual(changed);
+    await ground.send('admin', 'DELETE', path);
+    await ground.keys.index.catchUp();
+    const gone = { allowed: false, denied: true, reason: 'the access key does not exist any more' };
+    expect(await review(asked)).toEqual(gone);
+  });
+
+  test.each<[JsonObject, string]>([
+    [pods, 'spec.user: Required value: at least one of user or group must be specified'],
+    [
+      { user: 'a' },
+      'spec.resourceAttributes: Required value: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    ],
+  ])('%j is refused', async (spec, text) => {
+    const answer = await ground.send('delegator', 'POST', ACCESS_REVIEWS, { spec });
+    expect([answer.status, textAt(answer.json ?? {}, 'message')]).toEqual([
+      422,
+      `SubjectAccessReview.authorization.k8s.io "" is invalid: ${text}`,
+    ]);
+  });
+
+  test('takes keys of extras that are names of every object', async () => {
+    const extra = JSON.parse('{"__proto__": ["x"], "constructor": ["y"]}') as JsonObject;
+    expect(await review({ user: 'a', extra, ...pods })).toEqual({ allowed: false });
+  });
+});
+
+describe('about oneself', () => {
+  test('kubectl auth whoami', async () => {
+    const { name, token } = await newKey();
+    const answer = await ground.send(token, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
+    expect(part(answer, 'status')['userInfo']).toMatchObject({
+      username: 'alice',
+      extra: { [EXTRA.keyName]: [name] },
+    });
+  });
+
+  test.each<[string, string, JsonObject[]]>([
+    ['an administrator', 'admin', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]],
+    [
+      'a read-only key',
+      'reader',
+      [
+        {
+          verbs: ['get', 'list', 'watch'],
+          apiGroups: ['management.platform.sh'],
+          resources: ['ownedaccesskeys'],
+        },
+        { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
+        { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectaccessreviews'] },
+        { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectrulesreviews'] },
+      ],
+    ],
+  ])('kubectl auth can-i --list: %s', async (_what, as, rules) => {
+    ground.people.set('reader', person('alice', [], { roles: [{ role: 'platformCLI' }] }));
+    const status = await ground.review(as, '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+      namespace: 'default',
+    });
+    expect(status).toMatchObject({ resourceRules: rules, incomplete: false });
+    expect(status['nonResourceRules']).toMatchObject([{ verbs: ['get'] }]);
+  });
+
+  test('a scope with names is not told wholly', async () => {
+    const rules = [
+      {
+        resources: [
+          { group: 'management.platform.sh', resources: ['ownedaccesskeys'], resourceNames: ['a'] },
+        ],
+      },
+      { verbs: ['create'] },
+    ];
+    ground.people.set('named', person('alice', [], { rules }));
+    const status = await ground.review('named', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+      namespace: 'default',
+    });
+    expect(status['incomplete']).toBe(true);
+  });
+
+  test('what one may do is asked about a namespace, as of a real server', async () => {
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+    const { json } = await ground.send('admin', 'POST', path, { spec: {} });
+    expect(json).toMatchObject({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
+  });
+
+  test('is asked here, not below targets', async () => {
+    for (const path of [
+      'authentication.k8s.io/v1/selfsubjectreviews',
+      'authorization.k8s.io/v1/selfsubjectaccessreviews',
+    ]) {
+      expect((await ground.send('admin', 'POST', `/kubernetes/cluster/a/apis/${path}`, {})).status).toBe(404);
+    }
+  });
+});
+
+test('INVARIANT: below the prefix of a target nothing is served but the two reviews that are authorised there', () => {
+  const served = ground.access.kinds.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
+  expect(served.map(({ plural }) => plural).sort()).toEqual(['subjectaccessreviews', 'tokenreviews']);
+  expect(ground.keys.definition.isServedUnder('/kubernetes/cluster/a')).toBe(false);
+});
+
+test('outside the scope a target is forbidden, inside there is nothing', async () => {
+  ground.people.set('project-a', person('alice', [], { projects: [{ project: 'a' }] }));
+  const get = async (path: string): Promise<number> => (await ground.send('project-a', 'GET', path)).status;
+  expect(await get('/kubernetes/project/b/virtualcluster/v')).toBe(403);
+  expect(await get('/kubernetes/project/a/virtualcluster/v')).toBe(404);
+  expect(await get('/kubernetes/project/a/virtualcluster/v/api/v1/pods')).toBe(404);
+  expect(await get('/kubernetes/cluster/a/metrics')).toBe(403);
+  // Discovery is within every scope, and there is none here.
+  expect(await get('/kubernetes/cluster/a/version')).toBe(404);
+  expect(await get('/kubernetes/nonsense')).toBe(404);
+});

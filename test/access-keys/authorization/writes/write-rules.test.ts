@@ -1,0 +1,365 @@
+/** Which keys somebody may make and change, over HTTP with the keys as they are. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { objectField, objectList } from '../../../../src/apiserver/validation/metadata.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import type { Scope } from '../../../../src/access-keys/types.ts';
+import { textAt } from '../../../cases.ts';
+import { KEYS_PATH, openGround, part, person, type Ground } from '../authorization-server.ts';
+
+let ground: Ground;
+beforeAll(async () => {
+  ground = await openGround();
+});
+afterAll(() => ground[Symbol.asyncDispose]());
+
+let count = 0;
+const fresh = (): string => `key-${++count}`;
+
+/** The status, and for a refusal what it says after "is forbidden: ". */
+async function made(as: string, spec: JsonObject): Promise<string> {
+  const { status, json } = await ground.create(as, fresh(), spec);
+  return status === 201
+    ? 'made'
+    : `${status} ${textAt(json ?? {}, 'message').replace(/^.*? is (forbidden|invalid): /, '')}`;
+}
+
+function scoped(name: string, scope: Scope): string {
+  const token = `${name}-${++count}`;
+  ground.people.set(token, person(name, [], scope));
+  return token;
+}
+
+/** A scope that lets keys be made, and reaches project a. */
+const MAKER: Scope = {
+  projects: [{ project: 'a' }],
+  rules: [{ resources: [{ group: 'management.platform.sh', resources: ['ownedaccesskeys'] }] }],
+};
+
+describe('new keys', () => {
+  test.each<[string, JsonObject, string]>([
+    ['alice', { user: 'alice' }, 'made'],
+    ['alice', { subject: 'alice' }, 'made'],
+    ['alice', { team: 'blue' }, 'made'],
+    ['alice', { user: 'bob' }, '403 spec.user: only an administrator or "bob" may make access keys of "bob"'],
+    [
+      'alice',
+      { team: 'red' },
+      '403 spec.team: only an administrator or a member of the team "red" may make access keys of the team "red"',
+    ],
+    [
+      'alice',
+      { subject: 'platform:team:blue' },
+      '403 spec.subject: only an administrator or "platform:team:blue" may make access keys of "platform:team:blue"',
+    ],
+    ['admin', { user: 'bob' }, 'made'],
+    ['admin', { user: 'system:admin' }, 'made'],
+    ['alice', { user: 'alice', groups: ['platform:team:blue'] }, 'made'],
+    [
+      'alice',
+      { user: 'alice', groups: ['x'] },
+      '403 spec.groups: only an administrator may add the group "x": you may add groups that you are in',
+    ],
+    [
+      'alice',
+      { user: 'alice', groups: ['system:masters'] },
+      '403 spec.groups: only an administrator may add the group "system:masters": you may add groups that you are in',
+    ],
+    [
+      'alice',
+      { user: 'alice', groups: ['platform:admins'] },
+      '403 spec.groups: only an administrator may add the group "platform:admins": you may add groups that you are in',
+    ],
+    [
+      'alice',
+      { user: 'alice', groups: ['system:authenticated'] },
+      '403 spec.groups: only an administrator may add the group "system:authenticated": you may add groups that you are in',
+    ],
+    [
+      'delegator',
+      { user: 'cluster-a', groups: ['platform:auth-delegators'] },
+      '403 spec.groups: only an administrator may add the group "platform:auth-delegators": you may add groups that you are in',
+    ],
+    ['admin', { user: 'bob', groups: ['system:masters', 'platform:admins'] }, 'made'],
+    ['alice', { user: 'alice', type: '' }, 'made'],
+    [
+      'alice',
+      { user: 'alice', type: 'Login' },
+      '403 spec.type: only an administrator may make access keys of type "Login"',
+    ],
+    ['admin', { user: 'alice', type: 'Login' }, 'made'],
+    ['alice', { user: 'alice', scope: {} }, 'made'],
+  ])('%s makes %j', async (as, spec, expected) => {
+    const found = await made(as, spec);
+    expect(found).toBe(expected);
+  });
+
+  test('a user of the system may not make keys of itself: only an administrator may', async () => {
+    ground.people.set('node', person('system:node:a'));
+    expect(await made('node', { user: 'system:node:a' })).toMatch(/^403 spec\.user: /);
+  });
+});
+
+test('a key for nobody is for validation to refuse', async () => {
+  expect(await made('alice', {})).toMatch(/^422 /);
+});
+
+describe('scopes', () => {
+  test('without a scope, the new key gets that of the key that makes it', async () => {
+    const as = scoped('alice', MAKER);
+    const name = fresh();
+    const answer = await ground.create(as, name, { user: 'alice' });
+    expect([answer.status, part(answer, 'spec')['scope']]).toEqual([201, MAKER]);
+    const stored = await ground.send('admin', 'GET', `${KEYS_PATH}/${name}`);
+    expect(part(stored, 'spec')['scope']).toEqual(MAKER);
+  });
+
+  test('server-side apply makes keys by the same rules', async () => {
+    const as = scoped('alice', { rules: [{}] });
+    const name = fresh();
+    const path = `${KEYS_PATH}/${name}?fieldManager=test`;
+    const apply = (spec: JsonObject): ReturnType<Ground['send']> =>
+      ground.send(as, 'PATCH', path, {
+        apiVersion: 'management.platform.sh/v1',
+        kind: 'OwnedAccessKey',
+        metadata: { name },
+        spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
+      });
+    expect((await apply({ user: 'bob' })).status).toBe(403);
+    const answer = await apply({ user: 'alice' });
+    expect([answer.status, part(answer, 'spec')['scope']]).toEqual([201, { rules: [{}] }]);
+  });
+
+  test.each<[JsonObject, string]>([
+    [{ projects: [{ project: 'a' }] }, 'made'],
+    [{ spaces: [{ project: 'a', space: 's' }] }, 'made'],
+    [{}, 'made'],
+    [
+      { projects: [{ project: 'b' }] },
+      '403 spec.scope.projects[0]: reaches further in space "*" of project "b" than the scope of the caller: a key with a scope makes and changes only keys within that scope',
+    ],
+    [
+      { projects: [{ project: 'a' }], clusters: [{ cluster: 'c' }] },
+      '403 spec.scope.clusters[0]: reaches further in cluster "c" than the scope of the caller: a key with a scope makes and changes only keys within that scope',
+    ],
+  ])('a key of project a makes one with %j', async (scope, expected) => {
+    expect(await made(scoped('alice', MAKER), { user: 'alice', scope })).toBe(expected);
+  });
+
+  test('administrators do not leave their scope either', async () => {
+    ground.people.set('scoped-admin', person('root', ['platform:admins'], MAKER));
+    expect(await made('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
+      /^403 spec\.scope\.clusters\[0\]/,
+    );
+    expect(await made('scoped-admin', { user: 'bob' })).toBe('made');
+  });
+
+  test('a key with a scope does not change one that reaches further', async () => {
+    const name = fresh();
+    await ground.create('alice', name, { user: 'alice' });
+    const as = scoped('alice', MAKER);
+    const patch = (spec: JsonObject): ReturnType<Ground['send']> =>
+      ground.send(as, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    const refused = await patch({ description: 'x' });
+    expect([refused.status, refused.json?.['message']]).toEqual([
+      403,
+      `ownedaccesskeys.management.platform.sh "${name}" is forbidden: spec.scope: no scope is no restriction: a key with a scope makes and changes only keys within that scope`,
+    ]);
+    expect((await patch({ scope: { projects: [{ project: 'a' }] } })).status).toBe(403);
+  });
+
+  test('a key with a scope changes itself, but not to more', async () => {
+    const name = fresh();
+    const made = await ground.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
+    const token = textAt(part(made, 'spec'), 'key');
+    const patch = (spec: JsonObject): ReturnType<Ground['send']> =>
+      ground.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    expect((await patch({ description: 'x' })).status).toBe(200);
+    expect((await patch({ scope: null })).status).toBe(403);
+    expect((await patch({ scope: { clusters: [{ cluster: '*' }] } })).status).toBe(403);
+    const current = (await ground.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
+    const { scope: _scope, ...spec } = current['spec'] as JsonObject;
+    expect((await ground.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
+    expect((await patch({ scope: { projects: null } })).status).toBe(200);
+  });
+});
+
+describe('a key that expires', () => {
+  /** The bearer token of a key of alice that lives a minute, and its name. */
+  async function short(spec: JsonObject = {}): Promise<{ name: string; token: string }> {
+    const name = fresh();
+    const answer = await ground.create('admin', name, { user: 'alice', ttl: 60, ...spec });
+    await ground.keys.index.catchUp();
+    return { name, token: textAt(part(answer, 'spec'), 'key') };
+  }
+  const RULE = 'an access key that expires creates and changes no key so that it outlives it';
+  const TTL = `403 spec.ttl: must be from 1 to 60 (seconds): ${RULE}`;
+  const IDLE = `403 spec.ttlAfterLastActivity: each use would extend the life of the key: ${RULE}`;
+
+  test.each<[JsonObject, string]>([
+    [{ ttl: 60 }, 'made'],
+    [{ ttl: 1 }, 'made'],
+    [{ ttl: 61 }, TTL],
+    [{ ttl: 0 }, TTL],
+    [{ ttl: 60, ttlAfterLastActivity: true }, IDLE],
+    [{ ttl: 0, ttlAfterLastActivity: true }, TTL],
+    [{ ttl: 60, disabled: true }, 'made'],
+    [{ ttl: 0, disabled: true }, TTL],
+  ])('creates none that outlives it: %j', async (spec, expected) => {
+    for (const life of [{}, { ttlAfterLastActivity: true }, { groups: ['platform:admins'] }]) {
+      const { token } = await short(life);
+      expect([life, await made(token, { user: 'alice', ...spec })]).toEqual([life, expected]);
+    }
+  });
+
+  test('has less to give as it ages', async () => {
+    const { token } = await short();
+    ground.clock.advance(20_000);
+    expect(await made(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
+    expect(await made(token, { user: 'alice', ttl: 40 })).toBe('made');
+  });
+
+  test('a negative ttl is for validation to refuse', async () => {
+    const { token } = await short();
+    expect(await made(token, { user: 'alice', ttl: -1 })).toMatch(/^422 /);
+  });
+
+  test.each<[JsonObject, number]>([
+    [{ ttl: 0 }, 403],
+    [{ ttl: 61 }, 403],
+    [{ ttlAfterLastActivity: true }, 403],
+    [{ ttl: 60, description: 'x' }, 200],
+    [{ ttl: 30 }, 200],
+  ])('does not extend itself or another key of its user by %j: %i', async (spec, status) => {
+    const [caller, other] = [await short(), await short()];
+    for (const { name } of [other, caller]) {
+      const answer = await ground.send(caller.token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+      expect([answer.status, answer.text.includes(RULE)]).toEqual([status, status === 403]);
+    }
+  });
+
+  test('changes other things of a key that outlives it', async () => {
+    const [{ token }, lasting] = [await short(), await short({ ttl: 0 })];
+    const patch = async (spec: JsonObject): Promise<number> =>
+      (await ground.send(token, 'PATCH', `${KEYS_PATH}/${lasting.name}`, { spec })).status;
+    expect(await patch({ description: 'x' })).toBe(200);
+    expect(await patch({ ttl: 3600 })).toBe(200);
+    expect(await patch({ ttl: 3601 })).toBe(403);
+  });
+
+  test('a PUT and server-side apply are bound by the same rule', async () => {
+    const { name, token } = await short();
+    const current = (await ground.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
+    const spec = { ...objectField(current, 'spec'), ttl: 0 };
+    expect((await ground.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
+    const applied = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name } };
+    const path = `${KEYS_PATH}/${name}?fieldManager=test&force=true`;
+    expect((await ground.send(token, 'PATCH', path, { ...applied, spec: { ttl: 0 } })).status).toBe(403);
+  });
+
+  test('of an idle key, the life that counts is that from its last use', async () => {
+    const { token } = await short({ ttlAfterLastActivity: true });
+    ground.clock.advance(50_000);
+    ground.keys.used((await ground.keys.authenticator.authenticate(token)) ?? person('nobody'));
+    expect(await made(token, { user: 'alice', ttl: 60 })).toBe('made');
+    expect(await made(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
+  });
+});
+
+describe('changes', () => {
+  test('what is another user’s does not exist', async () => {
+    const name = fresh();
+    await ground.create('bob', name, { user: 'bob' });
+    expect((await ground.send('alice', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(404);
+    expect((await ground.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, {})).status).toBe(404);
+    expect((await ground.send('alice', 'DELETE', `${KEYS_PATH}/${name}`)).status).toBe(404);
+    expect((await ground.send('admin', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(200);
+  });
+
+  test('a list shows one’s own keys and those of one’s teams', async () => {
+    await using own = await openGround();
+    await own.create('admin', 'b', { user: 'bob' });
+    await own.create('admin', 'a', { user: 'alice' });
+    await own.create('admin', 't', { team: 'blue' });
+    const names = async (as: string): Promise<unknown> => {
+      const { json } = await own.send(as, 'GET', KEYS_PATH);
+      return objectList(json ?? {}, 'items').map((item) => textAt(objectField(item, 'metadata'), 'name'));
+    };
+    expect(await names('alice')).toEqual(['a', 't']);
+    expect(await names('bob')).toEqual(['b']);
+    expect(await names('admin')).toEqual(['a', 'b', 'delegator', 't']);
+    expect((await own.send('alice', 'DELETE', KEYS_PATH)).status).toBe(200);
+    expect(await names('admin')).toEqual(['b', 'delegator']);
+  });
+
+  describe('of a key with a group that its owner has not', () => {
+    const patch = (name: string, spec: JsonObject): ReturnType<Ground['send']> =>
+      ground.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    const given: JsonObject = {
+      user: 'alice',
+      groups: ['x'],
+      ttl: 60,
+      disabled: true,
+      scope: { projects: [{ project: 'a' }] },
+    };
+    test.each<[JsonObject, number]>([
+      [{ description: 'x' }, 200],
+      [{ ttl: 30 }, 200],
+      [{ groups: null }, 200],
+      [{ groups: ['x', 'platform:team:blue'] }, 200],
+      [{ scope: {} }, 200],
+      [{ scope: { projects: [] } }, 200],
+      [{ disabled: false }, 403],
+      [{ ttl: 61 }, 403],
+      [{ ttl: 0 }, 403],
+      [{ ttlAfterLastActivity: true }, 403],
+      [{ scope: null }, 403],
+      [{ scope: { clusters: [{ cluster: 'c' }] } }, 403],
+      [{ groups: ['x', 'y'] }, 403],
+    ])('%j: %i', async (spec, status) => {
+      const name = fresh();
+      expect((await ground.create('admin', name, given)).status).toBe(201);
+      expect((await patch(name, spec)).status).toBe(status);
+    });
+  });
+
+  test('the status is for administrators to write', async () => {
+    const name = fresh();
+    await ground.create('alice', name, { user: 'alice' });
+    const body = { status: { lastActivity: '2026-01-01T00:00:00Z' } };
+    const path = `${KEYS_PATH}/${name}/status`;
+    expect((await ground.send('alice', 'PATCH', path, body)).status).toBe(403);
+    expect((await ground.send('admin', 'PATCH', path, body)).status).toBe(200);
+  });
+});
+
+describe('blockOwnerDeletion', () => {
+  const owned = async (as: string, owner: JsonObject): Promise<number> => {
+    const metadata = { name: fresh(), ownerReferences: [{ blockOwnerDeletion: true, ...owner }] };
+    const user = as === 'admin' ? 'root' : as;
+    const spec = { displayName: 'D', ttl: 0, type: 'User', user };
+    return (await ground.send(as, 'POST', KEYS_PATH, { metadata, spec })).status;
+  };
+  const ownerOf = async (user: string): Promise<JsonObject> => {
+    const name = fresh();
+    const uid = textAt(part(await ground.create('admin', name, { user }), 'metadata'), 'uid');
+    return { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
+  };
+
+  test('by who may delete the owner', async () => {
+    expect(await owned('alice', await ownerOf('alice'))).toBe(201);
+    expect(await owned('admin', await ownerOf('alice'))).toBe(201);
+    expect(await owned('alice', await ownerOf('bob'))).toBe(422);
+    expect(await owned('alice', { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' })).toBe(422);
+  });
+
+  test('not where the scope does not allow the deletion', async () => {
+    const noDelete: Scope = { rules: [{ verbs: ['create', 'get'] }] };
+    const as = scoped('alice', noDelete);
+    const owner = await ownerOf('alice');
+    const metadata = { name: fresh(), ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
+    const body = { metadata, spec: { displayName: 'D', ttl: 0, type: 'User', user: 'alice' } };
+    const answer = await ground.send(as, 'POST', KEYS_PATH, body);
+    expect([answer.status, answer.json?.['reason']]).toEqual([422, 'Invalid']);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import { StatusError } from '../../../../src/kube/status-error.ts';
+import { EXTRA } from '../../../../src/access-keys/identity.ts';
+import { FakeClock, settle } from '../../../fake-clock.ts';
+import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
+import { LaggingStore } from '../index/lagging-store.ts';
+import { at, keyOf, KEYS_PATH, makeKeys, openRoom, type Room } from '../key-server.ts';
+
+/** The name of the caller, `401` and the words, or `unknown`. */
+async function outcome(room: Pick<Room, 'keys'>, token: string): Promise<string> {
+  try {
+    return (await room.keys.authenticator.authenticate(token))?.name ?? 'unknown';
+  } catch (error) {
+    return error instanceof StatusError ? `${error.code} ${error.reason} ${error.message}` : String(error);
+  }
+}
+
+const EXPIRED = '401 Unauthorized platform access key expired. Please login again';
+const DISABLED = '401 Unauthorized platform access key is disabled. Enable it or use another one';
+
+describe('authentication', () => {
+  test('a key is its subject, with its groups, and the authorizer learns what it needs', async () => {
+    await using room = await openRoom();
+    const created = await room.create('k1', {
+      user: '',
+      team: 'red',
+      groups: ['ci'],
+      scope: { projects: [{ project: 'a' }] },
+    });
+    expect(await room.keys.authenticator.authenticate(keyOf(created))).toEqual({
+      name: 'platform:team:red',
+      uid: '',
+      groups: ['platform:team:red', 'ci', 'system:authenticated'],
+      extra: {
+        [EXTRA.keyUid]: [at(created, 'metadata.uid')],
+        [EXTRA.keyName]: ['k1'],
+        [EXTRA.generation]: ['1'],
+        [EXTRA.scope]: ['{"projects":[{"project":"a"}]}'],
+      },
+    });
+    const free = await room.keys.authenticator.authenticate(keyOf(await room.create('k2')));
+    expect(Object.keys(free?.extra ?? {})).not.toContain(EXTRA.scope);
+  });
+
+  test('wrong, foreign, damaged and deleted keys are unknown', async () => {
+    await using room = await openRoom();
+    const key = keyOf(await room.create('k1', {}, { finalizers: ['example.com/hold'] }));
+    const foreign = keyOf(await (await openRoom()).create('k1'));
+    const mixed = key.slice(0, 17) + foreign.slice(17);
+    const texts = [
+      '',
+      'x',
+      key.slice(0, -1),
+      foreign,
+      mixed,
+      `${key} `,
+      'S3cret!S3cret-0123456789abcdefghij',
+    ];
+    expect(await Promise.all(texts.map((text) => outcome(room, text)))).toEqual(texts.map(() => 'unknown'));
+    expect(await outcome(room, key)).toBe('u');
+    await room.send('DELETE', `${KEYS_PATH}/k1`);
+    expect((await room.send('GET', `${KEYS_PATH}/k1`)).status).toBe(200);
+    expect(await outcome(room, key)).toBe('unknown');
+  });
+
+  test('a key that the client brought along works, and belongs to one object', async () => {
+    await using room = await openRoom();
+    const key = 'S3cret!S3cret-0123456789abcdefghij';
+    await room.create('k1', { key });
+    expect(await outcome(room, key)).toBe('u');
+    const body = { metadata: { name: 'k2' }, spec: { displayName: 'D', ttl: 0, type: '', user: 'v', key } };
+    const twice = await room.send('POST', KEYS_PATH, body);
+    expect(twice.status).toBe(422);
+    expect(twice.text).toContain('spec.key');
+    expect(twice.text).not.toContain(key);
+  });
+
+  test('disabled and expired keys are told so, but only to those who have them', async () => {
+    const clock = new FakeClock();
+    await using room = await openRoom({ clock });
+    const key = keyOf(await room.create('k1', { ttl: 60 }, { finalizers: ['example.com/hold'] }));
+    const forged = `${key.slice(0, 17)}${keyOf(await room.create('k2')).slice(17)}`;
+    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: true } });
+    expect(await outcome(room, key)).toBe(DISABLED);
+    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: false } });
+    clock.advance(59_999);
+    expect(await outcome(room, key)).toBe('u');
+    clock.advance(1);
+    const first = outcome(room, key);
+    expect(await first).toBe(EXPIRED);
+    expect(await outcome(room, forged)).toBe('unknown');
+  });
+
+  test('ttl 0 never ends; a ttl after the last use begins anew with each', async () => {
+    const clock = new FakeClock();
+    await using room = await openRoom({ clock });
+    const forever = keyOf(await room.create('k0', { ttl: 0 }));
+    const used = keyOf(await room.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
+    for (let i = 0; i < 10; i++) {
+      clock.advance(50_000);
+      expect((await room.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${used}` })).status).toBe(
+        200,
+      );
+    }
+    clock.advance(60_000);
+    expect(await outcome(room, used)).toBe(EXPIRED);
+    clock.advance(3e12);
+    expect(await outcome(room, forever)).toBe('u');
+  });
+
+  test('a key that another replica made a moment ago works at once', async () => {
+    await using store = new MemoryStore();
+    await using room = await openRoom({ store });
+    const lagging = new LaggingStore(store);
+    const other = makeKeys(lagging);
+    await other.start();
+    lagging.hold();
+    const key = keyOf(await room.create('k1'));
+    expect(other.index.size).toBe(0);
+    const answers = Promise.all([outcome({ keys: other }, key), outcome({ keys: other }, key)]);
+    await settle();
+    lagging.release();
+    expect(await answers).toEqual(['u', 'u']);
+    await other.stop();
+  });
+
+  test('many unknown keys look at the store one at a time, and not too often', async () => {
+    const clock = new FakeClock();
+    await using store = new MemoryStore();
+    const lagging = new LaggingStore(store);
+    const keys = makeKeys(lagging, { clock });
+    await keys.start();
+    const before = lagging.revisionsAsked;
+    const unknown = 'S3cret!S3cret-0123456789abcdefghij';
+    await Promise.all(Array.from({ length: 500 }, () => outcome({ keys }, unknown)));
+    expect(lagging.revisionsAsked - before).toBeLessThanOrEqual(2);
+    const answers: Promise<string>[] = [];
+    for (let i = 0; i < 30; i++) {
+      answers.push(outcome({ keys }, unknown));
+      await clock.advanceAsync(20);
+    }
+    await clock.advanceAsync(3000);
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['unknown']));
+    // 20 at once, and 10 a second since.
+    expect(lagging.revisionsAsked - before).toBeLessThanOrEqual(2 + 20 + 6 + 1);
+    await keys.stop();
+  });
+});

@@ -1,0 +1,119 @@
+/** A store whose watches lag behind, end, or fail when a test says so; for what happens between replicas and in bad times. */
+
+import type { JsonObject } from '../../../../src/base/json.ts';
+import {
+  StoreError,
+  type ListPage,
+  type ListResult,
+  type Notes,
+  type Store,
+  type StoredEntry,
+  type StoreEvent,
+  type StoreKey,
+  type StoreRange,
+  type StoreWatch,
+  type WatchObserver,
+} from '../../../../src/apiserver/storage/types.ts';
+
+export class LaggingStore implements Store {
+  readonly #store: Store;
+  readonly #held: (() => void)[] = [];
+  readonly #observers = new Set<WatchObserver>();
+  #isHeld = false;
+  /** The next so many lists fail. */
+  failingLists = 0;
+  revisionsAsked = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** From now on events wait. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    for (const deliver of this.#held.splice(0)) deliver();
+  }
+
+  /** Every watch ends, and what was held is lost. */
+  endWatches(): void {
+    this.#held.splice(0);
+    const observers = [...this.#observers];
+    this.#observers.clear();
+    for (const observer of observers) observer.end();
+  }
+
+  revision(): Promise<number> {
+    this.revisionsAsked++;
+    return this.#store.revision();
+  }
+
+  checkWritable(): Promise<void> {
+    return this.#store.checkWritable();
+  }
+
+  get(key: StoreKey): Promise<StoredEntry | undefined> {
+    return this.#store.get(key);
+  }
+
+  async list(range: StoreRange, page?: ListPage): Promise<ListResult> {
+    if (this.failingLists > 0) {
+      this.failingLists--;
+      throw new StoreError('unavailable', 'the test says so');
+    }
+    return this.#store.list(range, page);
+  }
+
+  create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
+    return this.#store.create(key, value);
+  }
+
+  update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
+    return this.#store.update(key, value, expectedRevision);
+  }
+
+  delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
+    return this.#store.delete(key, expectedRevision);
+  }
+
+  async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    const deliver = (event: StoreEvent): void => {
+      if (this.#observers.has(observer)) observer.event(event);
+    };
+    this.#observers.add(observer);
+    let heldRevision = 0;
+    const watch = await this.#store.watch(range, afterRevision, {
+      event: (event) => {
+        if (!this.#isHeld) return deliver(event);
+        heldRevision ||= event.revision - 1;
+        this.#held.push(() => deliver(event));
+      },
+      end: () => observer.end(),
+    });
+    const held = (): number => (this.#isHeld && heldRevision > 0 ? heldRevision : watch.revision);
+    return {
+      get revision() {
+        return held();
+      },
+      close: () => {
+        this.#observers.delete(observer);
+        watch.close();
+      },
+    };
+  }
+
+  compact(revision: number): Promise<void> {
+    return this.#store.compact(revision);
+  }
+
+  notes(table: string): Notes {
+    return this.#store.notes(table);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // The store belongs to the test.
+  }
+}

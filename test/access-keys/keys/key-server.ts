@@ -1,0 +1,131 @@
+/** Keys behind an API server in which everybody is allowed everything, unless a test says otherwise. */
+
+import { randomBytes } from 'node:crypto';
+import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
+import type { ReviewedWrite } from '../../../src/apiserver/objects/admission.ts';
+import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
+import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
+import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
+import { systemClock, type Clock } from '../../../src/base/clock.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
+import { systemRandom } from '../../../src/base/random.ts';
+import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
+import { createKeys, type Keys } from '../../../src/access-keys/keys/create-keys.ts';
+import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/resource/key-types.ts';
+import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
+import type { Store } from '../../../src/apiserver/storage/types.ts';
+import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
+
+export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+export const MASTER_BYTES = Buffer.alloc(32, 7);
+
+export interface RoomOptions {
+  store?: Store;
+  clock?: Clock;
+  maxTtlSeconds?: number;
+  authorizer?: Authorizer;
+  reviewAccess?: (write: ReviewedWrite) => Promise<void>;
+  masterKey?: MasterKey;
+}
+
+export interface Room extends AsyncDisposable {
+  readonly keys: Keys;
+  readonly store: Store;
+  readonly client: RawClient;
+  readonly server: RunningServer;
+  /** POST; the answer must be a 201. */
+  create(name: string, spec?: JsonObject, metadata?: JsonObject): Promise<JsonObject>;
+  send(method: string, path: string, body?: JsonValue, headers?: Record<string, string>): Promise<RawAnswer>;
+}
+
+export function keyTypes(): TypeTable {
+  return new TypeTable([META_TYPES, SCOPE_TYPES, KEY_TYPES], { ...SCOPE_DESCRIPTIONS, ...KEY_DESCRIPTIONS });
+}
+
+export function makeKeys(store: Store, options: RoomOptions = {}): Keys {
+  const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
+  return createKeys({
+    store,
+    clock,
+    random: systemRandom,
+    randomBytes,
+    logger: silentLogger,
+    masterKey: options.masterKey ?? new MasterKey(MASTER_BYTES, randomBytes),
+    types: keyTypes(),
+    limits: { maxTtlSeconds },
+    reviewAccess: options.reviewAccess ?? (() => Promise.resolve()),
+    authorizer: () => authorizer,
+  });
+}
+
+/** Callers are who their bearer token says, or the subject of the key that it is. */
+export async function openRoom(options: RoomOptions = {}): Promise<Room> {
+  const store = options.store ?? new MemoryStore();
+  const keys = makeKeys(store, options);
+  await keys.start();
+  const server = await startServer({
+    table: new DefinitionTable([keys.definition]),
+    store,
+    clock: options.clock ?? systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    authorizer: options.authorizer ?? allowEverything,
+    authenticate: async ({ authorization }): Promise<UserInfo | undefined> => {
+      const token = authorization?.replace('Bearer ', '') ?? 'nobody';
+      if (token.length < 32) return userNamed(token);
+      const user = await keys.authenticator.authenticate(token);
+      if (user) keys.used(user);
+      return user;
+    },
+    version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
+    admission: () => keys.admission,
+  });
+  const client = new RawClient({ url: `http://${server.address}` });
+  const send: Room['send'] = (method, path, body, headers = {}) => {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    return client.send({
+      method,
+      path,
+      headers: { 'content-type': type, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  };
+  return {
+    keys,
+    store,
+    client,
+    server,
+    send,
+    create: async (name, spec = {}, metadata = {}) => {
+      const body = { metadata: { name, ...metadata }, spec: { ...MINIMAL, ...spec } };
+      const answer = await send('POST', KEYS_PATH, body);
+      if (answer.status !== 201) throw new Error(`not created: ${answer.text}`);
+      return answer.json ?? {};
+    },
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await keys.stop();
+      if (!options.store) await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const MINIMAL: JsonObject = { displayName: 'D', ttl: 60, type: 'User', user: 'u' };
+
+/** `spec.key` of an answer. */
+export function keyOf(object: JsonObject): string {
+  const key = isJsonObject(object['spec']) ? object['spec']['key'] : undefined;
+  return typeof key === 'string' ? key : '';
+}
+
+/** `metadata.resourceVersion`, `spec.ttl`: a member of a member. */
+export function at(object: JsonObject | null | undefined, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = object ?? undefined;
+  for (const part of path.split('.')) value = isJsonObject(value) ? value[part] : undefined;
+  return value;
+}

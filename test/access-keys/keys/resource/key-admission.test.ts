@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import type { Authorizer } from '../../../../src/apiserver/request/authorizer.ts';
+import { forbidden } from '../../../../src/apiserver/status.ts';
+import { metadataOf, text } from '../../../../src/apiserver/validation/metadata.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import type { RawAnswer } from '../../../contract/raw-client.ts';
+import { KEYS_PER_USER_MAX } from '../../../../src/access-keys/keys/resource/key-admission.ts';
+import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
+import { at, KEYS_PATH, MINIMAL, openRoom, type Room } from '../key-server.ts';
+
+/** Everybody sees what begins with its name, and deletes what is called `…-free`. */
+const authorizer: Authorizer = {
+  authorize: (_user, { verb, name }) => ({
+    isAllowed: verb !== 'delete' || name.endsWith('-free'),
+    reason: '',
+  }),
+  visibleTo: (user) => (object) =>
+    user.name === 'nobody' || text(metadataOf(object), 'name').startsWith(user.name),
+};
+
+async function child(room: Room, user: string, owner: JsonObject): Promise<RawAnswer> {
+  const reference = {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'OwnedAccessKey',
+    blockOwnerDeletion: true,
+    ...owner,
+  };
+  const body = { metadata: { name: `${user}-child`, ownerReferences: [reference] }, spec: MINIMAL };
+  return room.send('POST', KEYS_PATH, body, { authorization: `Bearer ${user}` });
+}
+
+describe('blockOwnerDeletion', () => {
+  test('needs an owner that the writer sees and may delete', async () => {
+    await using room = await openRoom({ authorizer });
+    const uid = async (name: string): Promise<string> =>
+      String(at(await room.create(name), 'metadata.uid') as string); // metadata
+    const [mine, fixed] = [await uid('ada-free'), await uid('ada-fixed')];
+    const refused: readonly (readonly [string, JsonObject])[] = [
+      ['ada', { name: 'ada-fixed', uid: fixed }],
+      ['ada', { name: 'ada-free', uid: 'another' }],
+      ['ada', { name: 'none-free', uid: 'x' }],
+      ['ada', { name: 'p-free', uid: 'x', apiVersion: 'v1', kind: 'Pod' }],
+      ['bob', { name: 'ada-free', uid: mine }],
+    ];
+    for (const [user, owner] of refused) {
+      const answer = await child(room, user, owner);
+      expect(answer.status).toBe(422);
+      expect(at(answer.json, 'details.causes')).toEqual([
+        {
+          reason: 'FieldValueForbidden',
+          field: 'metadata.ownerReferences[0].blockOwnerDeletion',
+          message: 'Forbidden: may only be set by those who may delete the owner',
+        },
+      ]);
+    }
+    expect((await child(room, 'ada', { name: 'ada-free', uid: mine })).status).toBe(201);
+    const again = await room.send('PATCH', `${KEYS_PATH}/ada-child`, { metadata: { labels: { a: 'b' } } });
+    expect(again.status).toBe(200);
+    expect(
+      (await child(room, 'bob', { name: 'ada-free', uid: mine, blockOwnerDeletion: false })).status,
+    ).toBe(201);
+  });
+});
+
+test('a user has so many keys and no more', async () => {
+  await using room = await openRoom({});
+  await room.create('k1', { user: 'ada' });
+  const { store } = room;
+  const made = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
+  if (!made) throw new Error('k1 was not made');
+  for (let n = 2; n <= KEYS_PER_USER_MAX; n++) {
+    const value = { ...made.value, metadata: { ...metadataOf(made.value), name: `k${n}`, uid: `uid-${n}` } };
+    await store.create({ ...made.key, name: `k${n}` }, value);
+  }
+  const post = (name: string): Promise<RawAnswer> =>
+    room.send('POST', KEYS_PATH, { metadata: { name }, spec: { ...MINIMAL, user: 'ada' } });
+  expect((await post('one-more')).json).toMatchObject({
+    code: 403,
+    message: expect.stringContaining(
+      `"ada" has ${KEYS_PER_USER_MAX} access keys, which is the limit`,
+    ) as string,
+  });
+  await room.send('DELETE', `${KEYS_PATH}/k7`);
+  expect((await post('one-more')).status).toBe(201);
+});
+
+test('who may not write at all is told that first', async () => {
+  const group = { group: 'management.platform.sh', resource: 'ownedaccesskeys' };
+  await using room = await openRoom({
+    reviewAccess: async ({ next }) => {
+      throw forbidden(group, text(metadataOf(next), 'name'), 'the test says so');
+    },
+  });
+  const answer = await room.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec: { ttl: -1 } });
+  expect([answer.status, answer.json?.['reason']]).toEqual([403, 'Forbidden']);
+});
+
+describe('a key that clients bring along', () => {
+  const key = 'a-key-of-my-own-0123456789-abcdefghij';
+
+  test('becomes one object, however many ask for it at the same moment', async () => {
+    await using room = await openRoom({});
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        room.send('POST', KEYS_PATH, { metadata: { name: `same-${n}` }, spec: { ...MINIMAL, key } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      201,
+      ...Array.from({ length: 9 }, () => 422),
+    ]);
+  });
+
+  test('is free again for a create that was only tried, or is sent again', async () => {
+    await using room = await openRoom({});
+    const body = { metadata: { name: 'tried' }, spec: { ...MINIMAL, key } };
+    expect((await room.send('POST', `${KEYS_PATH}?dryRun=All`, body)).status).toBe(201);
+    const wrong = { ...body, metadata: { name: 'again' }, spec: { ...MINIMAL, key, ttl: -1 } };
+    expect((await room.send('POST', KEYS_PATH, wrong)).status).toBe(422);
+    const right = { ...body, metadata: { name: 'again' } };
+    expect((await room.send('POST', KEYS_PATH, right)).status).toBe(201);
+  });
+});

@@ -1,0 +1,128 @@
+/** The worked cases about what a key is, as requests; a test takes the place of what is told there in words. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
+import { FakeClock } from '../../../fake-clock.ts';
+import { keyOf, KEYS_PATH, MINIMAL, openRoom, type Room } from '../key-server.ts';
+
+interface PlatformCase {
+  id: string;
+  group: string;
+  request: { method?: string; path: string; body?: JsonValue; headers?: Record<string, string> };
+  expect: {
+    status: number;
+    reason?: string;
+    message?: string;
+    causes?: { reason: string; field: string }[];
+    fields?: Record<string, JsonValue>;
+  };
+}
+
+const CASES = (
+  parse(readFileSync(join(import.meta.dirname, '..', '..', '..', 'cases', 'management.yaml'), 'utf8')) as {
+    cases: PlatformCase[];
+  }
+).cases.filter(({ group }) => group === 'platform'); // our own file
+
+/** What is there before the request, as the case tells it in words. */
+const BEFORE: Record<string, (room: Room, clock: FakeClock) => Promise<string | undefined>> = {
+  'platform-key-generated': async () => undefined,
+  'platform-key-not-in-get': async (room) => keyOf(await room.create('k1')),
+  'platform-key-supplied-by-client': async () => undefined,
+  'platform-key-immutable': async (room) => void (await room.create('k1')),
+  'platform-put-without-key-keeps-key': async (room) => keyOf(await room.create('k1')),
+  'platform-expired-401': async (room, clock) => {
+    const key = keyOf(await room.create('k1', {}, { finalizers: ['example.com/hold'] }));
+    await room.keys.stop();
+    clock.advance(61_000);
+    return key;
+  },
+  'platform-ttl-zero-never-expires': async (room, clock) => {
+    const key = keyOf(await room.create('k1', { ttl: 0 }));
+    await clock.advanceAsync(1e12);
+    return key;
+  },
+  'platform-ttl-after-last-activity': async (room, clock) => {
+    const key = keyOf(await room.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
+    for (let i = 0; i < 5; i++) {
+      await clock.advanceAsync(50_000);
+      await room.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` });
+    }
+    return key;
+  },
+  'platform-expired-key-is-deleted': async (room, clock) => {
+    await room.create('k1');
+    await clock.advanceAsync(61_000);
+    return undefined;
+  },
+  'platform-max-ttl': async () => undefined,
+  'platform-type-enum': async () => undefined,
+  'platform-two-subjects': async () => undefined,
+  'platform-scope-empty-object': async () => undefined,
+  'platform-rules-resourcenames-without-resources': async () => undefined,
+  'platform-rules-nonresource-wildcard': async () => undefined,
+  'platform-connector-data-write-only': async (room) =>
+    void (await room.create('k1', { identity: { connectorData: 'eA==' } })),
+};
+
+/** About who may do what, about tokens, and about other servers: not the kind's own. */
+const ELSEWHERE =
+  /^platform-(dcet-.*|other-user-forbidden|groups-escalation|unscoped-from-scoped|scope-denies)$/;
+
+describe('worked cases about keys', () => {
+  test('are all here', () => {
+    const ids = CASES.map(({ id }) => id).filter((id) => !ELSEWHERE.test(id));
+    expect(Object.keys(BEFORE).toSorted()).toEqual(ids.toSorted());
+  });
+
+  test.each(CASES.filter(({ id }) => Object.hasOwn(BEFORE, id)).map((item) => [item.id, item] as const))(
+    '%s',
+    async (id, { request, expect: expected }) => {
+      const clock = new FakeClock();
+      await using room = await openRoom({
+        clock,
+        ...(id === 'platform-max-ttl' ? { maxTtlSeconds: 2_592_000 } : {}),
+      });
+      const key = await BEFORE[id]?.(room, clock);
+      const body = await bodyOf(room, request.body, id);
+      const isCaller = expected.status === 401 || /ttl-(zero|after)/.test(id);
+      const headers = isCaller ? { authorization: `Bearer ${key}` } : {};
+      const answer = await room.send(request.method ?? 'GET', request.path, body, {
+        ...lowerCase(request.headers),
+        ...headers,
+      });
+      expect(answer.status).toBe(expected.status);
+      expect(answer.json).toMatchObject({
+        ...(expected.reason === undefined ? {} : { reason: expected.reason }),
+        ...(expected.causes ? { details: { causes: expected.causes } } : {}),
+      });
+      expect(answer.text).toContain((expected.message ?? '').replace('... ', ''));
+      const pattern = expected.fields?.['spec.key'] ?? { regex: '' };
+      const text = isJsonObject(pattern) ? String(pattern['regex'] as string) : '^$'; // our own file
+      expect(keyOf(answer.json ?? {})).toMatch(new RegExp(text));
+      const isKept =
+        id !== 'platform-put-without-key-keeps-key' ||
+        (await room.keys.authenticator.authenticate(key ?? ''));
+      expect(isKept).toBeTruthy();
+    },
+  );
+});
+
+/** The case's body, with what a create needs besides where the case is about something else. */
+async function bodyOf(room: Room, body: JsonValue | undefined, id: string): Promise<JsonValue | undefined> {
+  if (id === 'platform-put-without-key-keeps-key') {
+    const { json } = await room.send('GET', `${KEYS_PATH}/k1`);
+    return { ...json, spec: { ...MINIMAL, displayName: 'Other' } };
+  }
+  if (!isJsonObject(body) || !isJsonObject(body['spec']) || id === 'platform-key-immutable') return body;
+  const { user: _user, ...needed } = MINIMAL;
+  const spec: JsonObject = { ...needed, ...body['spec'] };
+  return { ...body, spec };
+}
+
+function lowerCase(headers: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,348 @@
+/** `keys token`: tokens as text, for an exec plugin, and as a kubeconfig that runs one. */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed.ts';
+import { claimsOf } from '../../access-keys/tokens/setup.ts';
+import { capturedRun, type CapturedRun } from '../captured-run.ts';
+
+let folder: string;
+let api: Composed;
+let key: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-token-'));
+  api = await startComposed();
+  key = (await api.key('ci', { user: 'ci-bot' })).text;
+});
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+let cache: string;
+beforeEach(() => {
+  cache = mkdtempSync(join(folder, 'cache-'));
+  vi.stubEnv('XDG_CACHE_HOME', cache);
+  return () => vi.unstubAllEnvs();
+});
+
+const connection = (): string[] => [
+  '--server',
+  api.api.url,
+  '--certificate-authority',
+  join(api.dataDir, 'ca.crt'),
+];
+const token = (...args: string[]): Promise<CapturedRun> =>
+  capturedRun(['keys', 'token', ...connection(), '--token', key, ...args]);
+
+interface Credential {
+  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+}
+
+async function credential(...args: string[]): Promise<Credential> {
+  const { code, out } = await token('-o', 'exec-credential', ...args);
+  expect(code).toBe(0);
+  return JSON.parse(out) as Credential;
+}
+
+test('prints a token of the key, with the lifetime and the scope that were asked for', async () => {
+  const { code, out, err } = await token('--ttl', '10m', '--scope-cluster', 'a', '--scope-space', 'p/s');
+  expect([code, err]).toEqual([0, '']);
+  const { exp, iat, sub, 'platform.sh': platform } = claimsOf(out.trim());
+  expect([exp - iat, sub, platform.name, platform.scope]).toEqual([
+    600,
+    'ci-bot',
+    'ci',
+    { spaces: [{ project: 'p', space: 's' }], clusters: [{ cluster: 'a' }] },
+  ]);
+});
+
+describe('exec-credential', () => {
+  test('is what client-go reads, and ends shortly before the token', async () => {
+    const { status, ...rest } = await credential('--ttl', '10m');
+    expect(rest).toEqual({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential' });
+    const leftMs = claimsOf(status.token).exp * 1000 - Date.parse(status.expirationTimestamp);
+    expect(leftMs).toBeGreaterThanOrEqual(58_000);
+    expect(leftMs).toBeLessThanOrEqual(62_000);
+  });
+
+  test('is kept with mode 0600 until then', async () => {
+    const first = await credential('--ttl', '10m');
+    const tokens = join(cache, 'endpoint-syncer', 'tokens');
+    const [file = '', ...more] = readdirSync(tokens);
+    expect([more, statSync(join(tokens, file)).mode & 0o777, statSync(tokens).mode & 0o777]).toEqual([
+      [],
+      0o600,
+      0o700,
+    ]);
+    expect(await credential('--ttl', '10m')).toEqual(first);
+    vi.useFakeTimers({ now: Date.parse(first.status.expirationTimestamp) + 1_000, toFake: ['Date'] });
+    try {
+      expect((await credential('--ttl', '10m')).status.token).not.toBe(first.status.token);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('of another request, another key or with --no-cache is another', async () => {
+    const first = await credential('--ttl', '10m');
+    expect(await credential('--ttl', '11m')).not.toEqual(first);
+    expect(await credential('--ttl', '10m', '--scope-cluster', 'a')).not.toEqual(first);
+    const fresh = await credential('--ttl', '10m', '--no-cache');
+    expect(fresh).not.toEqual(first);
+    expect(await credential('--ttl', '10m')).toEqual(fresh);
+  });
+
+  test('is not read from a file that others could have written or read, nor from one that is damaged', async () => {
+    const first = await credential('--ttl', '10m');
+    const tokens = join(cache, 'endpoint-syncer', 'tokens');
+    const file = join(tokens, readdirSync(tokens)[0] ?? '');
+    chmodSync(file, 0o644);
+    const second = await credential('--ttl', '10m');
+    expect([second === first, statSync(file).mode & 0o777]).toEqual([false, 0o600]);
+    expect(second.status.token).not.toBe(first.status.token);
+    writeFileSync(file, '{"token":');
+    expect((await credential('--ttl', '10m')).status.token).not.toBe(second.status.token);
+  });
+
+  test('works where nothing can be kept', async () => {
+    vi.stubEnv('XDG_CACHE_HOME', join(api.dataDir, 'ca.crt'));
+    expect((await credential()).status.token).not.toBe('');
+    vi.stubEnv('XDG_CACHE_HOME', '');
+    vi.stubEnv('HOME', '');
+    expect((await credential()).status.token).not.toBe('');
+  });
+});
+
+describe('kubeconfig', () => {
+  const cluster = ['--cluster-server', 'https://cluster-a:6443', '--cluster-name', 'cluster-a'];
+
+  async function kubeconfig(...args: string[]): Promise<JsonObject> {
+    const { code, out } = await token('-o', 'kubeconfig', ...args);
+    expect(code).toBe(0);
+    return parse(out) as JsonObject; // just printed
+  }
+
+  test('has the cluster, and this command as the plugin of its user', async () => {
+    const authority = join(api.dataDir, 'ca.crt');
+    const config = await kubeconfig(...cluster, '--cluster-certificate-authority', authority, '--ttl', '10m');
+    const data = readFileSync(authority).toString('base64');
+    expect(config).toEqual({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'cluster-a',
+          cluster: { server: 'https://cluster-a:6443', 'certificate-authority-data': data },
+        },
+      ],
+      users: [
+        {
+          name: 'ci',
+          user: {
+            exec: {
+              apiVersion: 'client.authentication.k8s.io/v1',
+              command: 'endpoint-syncer',
+              args: [
+                'keys',
+                'token',
+                '-o',
+                'exec-credential',
+                '--server',
+                api.api.url,
+                '--certificate-authority-data',
+                data,
+                '--ttl',
+                '600s',
+              ],
+              env: [
+                { name: 'ENDPOINT_SYNCER_CONFIG', value: '' },
+                { name: 'ENDPOINT_SYNCER_TOKEN', value: key },
+              ],
+              installHint: expect.stringContaining('npm install --global endpoint-syncer') as string,
+              interactiveMode: 'Never',
+              provideClusterInfo: false,
+            },
+          },
+        },
+      ],
+      contexts: [{ name: 'cluster-a', context: { cluster: 'cluster-a', user: 'ci' } }],
+      'current-context': 'cluster-a',
+    });
+  });
+
+  test('what the plugin is given runs, whatever else is set', async () => {
+    const config = await kubeconfig(...cluster, '--scope-project', '*', '--scope-virtual-cluster', 'p/v');
+    const [user] = config['users'] as {
+      user: { exec: { args: string[]; env: { name: string; value: string }[] } };
+    }[];
+    vi.stubEnv('ENDPOINT_SYNCER_CONFIG', '/nonexistent');
+    for (const { name, value } of user?.user.exec.env ?? []) vi.stubEnv(name, value);
+    const { code, out } = await capturedRun(user?.user.exec.args ?? []);
+    expect(code).toBe(0);
+    const issued = (JSON.parse(out) as Credential).status.token;
+    expect(claimsOf(issued)['platform.sh'].scope).toEqual({
+      projects: [{ project: '*' }],
+      virtualClusters: [{ project: 'p', virtualCluster: 'v' }],
+    });
+  });
+
+  test('names files instead of the key where it was given by one', async () => {
+    const [keyFile, own] = [join(folder, 'ci.key'), join(folder, 'platform.kubeconfig')];
+    writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
+    const byFile = await capturedRun([
+      'keys',
+      'token',
+      '-o',
+      'kubeconfig',
+      ...connection(),
+      '--token-file',
+      keyFile,
+    ]);
+    expect([byFile.code, byFile.out.includes(key), byFile.out.includes(keyFile)]).toEqual([0, false, true]);
+    expect(byFile.err).toContain('no cluster is in this kubeconfig');
+    writeFileSync(own, platformKubeconfig(), { mode: 0o600 });
+    const byConfig = await capturedRun([
+      'keys',
+      'token',
+      '-o',
+      'kubeconfig',
+      ...cluster,
+      '--kubeconfig',
+      own,
+    ]);
+    expect([byConfig.code, byConfig.out.includes(key), byConfig.out.includes(own)]).toEqual([0, false, true]);
+  });
+
+  test('is refused where the key is, and not written', async () => {
+    const refused = await token('-o', 'kubeconfig', ...cluster, '--token', 'pak_wrong');
+    expect([refused.code, refused.out]).toEqual([1, '']);
+    expect((await token('-o', 'kubeconfig', '--cluster-server', 'http://a')).code).toBe(2);
+    const missing = await token(
+      '-o',
+      'kubeconfig',
+      ...cluster,
+      '--cluster-certificate-authority',
+      '/nonexistent',
+    );
+    expect([missing.code, missing.out]).toEqual([1, '']);
+  });
+});
+
+function platformKubeconfig(): string {
+  const authority = Buffer.from(api.ca).toString('base64');
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'platform', cluster: { server: api.api.url, 'certificate-authority-data': authority } },
+    ],
+    users: [{ name: 'ci', user: { token: key } }],
+    contexts: [{ name: 'platform', context: { cluster: 'platform', user: 'ci' } }],
+    'current-context': 'platform',
+  });
+}
+
+test('needs an access key: the local administrator has none', async () => {
+  const file = join(folder, 'api.yaml');
+  writeFileSync(file, `managementApi: {dataDir: ${api.dataDir}}\n`);
+  const { code, err } = await capturedRun(['keys', 'token', '--config', file, '--server', api.api.url]);
+  expect([code, err]).toEqual([1, expect.stringContaining('a token is issued to an access key')]);
+});
+
+describe('get and list', () => {
+  const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
+  let kubeconfig: string[];
+  beforeAll(async () => {
+    const file = join(folder, 'admin.kubeconfig');
+    const { text } = await api.key('root', { user: 'root', groups: ['platform:admins'] });
+    writeFileSync(file, platformKubeconfig().replace(key, text), { mode: 0o600 });
+    kubeconfig = ['--kubeconfig', file];
+    const day = 86_400;
+    await api.key('soon', { user: 'ann', ttl: day });
+    await api.key('later', { user: 'ann', ttl: 8 * day });
+    await api.key('idle', { team: 'blue', ttl: 2 * day, ttlAfterLastActivity: true });
+  });
+  const names = async (...args: string[]): Promise<string[]> => {
+    const listed = await run('list', ...kubeconfig, '-o', 'name', ...args);
+    const table = await run('list', ...kubeconfig, ...args);
+    const found = listed.out.trim().split('\n').filter(Boolean);
+    expect(
+      table.out
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(found);
+    return found;
+  };
+
+  test('get shows one key, by the connection of a kubeconfig', async () => {
+    const shown = await run('get', 'soon', ...kubeconfig);
+    expect(shown.out).toMatch(/^NAME .*\nsoon +soon +user\/ann /u);
+    expect((await run('get', 'soon', ...kubeconfig, '-o', 'wide')).out).toContain('LAST ACTIVITY');
+    expect((await run('get', 'soon', ...kubeconfig, '-o', 'name')).out).toBe('soon\n');
+    const yaml = await run('get', 'soon', ...kubeconfig, '-o', 'yaml');
+    expect(parse(yaml.out)).toMatchObject({ kind: 'OwnedAccessKey', spec: { ttl: 86_400 } });
+    expect(JSON.parse((await run('get', 'soon', ...kubeconfig, '-o', 'json')).out)).toEqual(parse(yaml.out));
+    expect((await run('get', 'missing', ...kubeconfig)).code).toBe(1);
+  });
+
+  test.each<[string[], string[]]>([
+    [
+      ['--expiring', '7d'],
+      ['idle', 'soon'],
+    ],
+    [
+      ['--expiring', '9d', '--sort-by', 'expires'],
+      ['soon', 'idle', 'later'],
+    ],
+    [['--expiring', '1m'], []],
+    [
+      ['--sort-by', 'expires', '--field-selector', 'spec.user=ann'],
+      ['soon', 'later'],
+    ],
+    [
+      ['--sort-by', '.spec.ttl', '--field-selector', 'spec.user=ann'],
+      ['soon', 'later'],
+    ],
+    [
+      ['--sort-by', 'subject', '--expiring', '30d'],
+      ['later', 'soon', 'idle'],
+    ],
+    [['--field-selector', 'spec.team=blue'], ['idle']],
+    [['--field-selector', 'spec.team=blue,spec.user=ann'], []],
+    [['--field-selector', 'spec.user!=ann', '--expiring', '7d'], ['idle']],
+  ])('list %j: %j', async (args, expected) => {
+    expect(await names(...args)).toEqual(expected);
+  });
+
+  test('a field that cannot be selected by is named', async () => {
+    const { code, err } = await run('list', ...kubeconfig, '--field-selector', 'spec.ttl=1');
+    expect([code, err]).toEqual([1, expect.stringContaining('spec.ttl')]);
+  });
+
+  test('a watch follows the keys of one user', async () => {
+    await using watch = await api.administrator.watch(`${KEYS_PATH}?watch=1&fieldSelector=spec.user%3Dann`);
+    expect((await watch.summary(2)).toSorted()).toEqual(['ADDED later', 'ADDED soon']);
+  });
+});
+
+test('off the machine of the API, what is missing is named, not a file that is not there', async () => {
+  const place = process.cwd();
+  process.chdir(mkdtempSync(join(folder, 'elsewhere-')));
+  try {
+    const { code, err } = await capturedRun(['keys', 'list']);
+    expect(code).toBe(1);
+    expect(err).toContain('no address of the API: give --server URL');
+    expect(err).not.toContain('ca.crt');
+    const [server] = [api.api.url];
+    const keyless = await capturedRun(['keys', 'list', '--server', server]);
+    expect(keyless.err).toContain('no access key: give --token-file');
+  } finally {
+    process.chdir(place);
+  }
+});
