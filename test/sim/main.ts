@@ -1,9 +1,9 @@
 /** `npm run sim -- --seeds N [--seed S] [--steps K] [--trace]`: many histories, each from a seed that repeats it. */
 
 import { parseArgs } from 'node:util';
-import type { Operation } from './operations.ts';
-import { seededHistory } from './seeded-history.ts';
-import { shrinkHistory } from './shrink.ts';
+import type { Operation } from './history/operations.ts';
+import { seededHistory } from './history/seeded-history.ts';
+import { shrinkHistory } from './history/shrink.ts';
 import { runHistory } from './sim-run.ts';
 
 const { values } = parseArgs({

@@ -3,9 +3,9 @@
 import { objectKey, type KubeObject } from '../../src/kube/object.ts';
 import type { RecordedEvent } from '../../src/kube/types.ts';
 import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
-import { Edits, type EditWorld } from './edits.ts';
-import { CALM, Faults } from './faults.ts';
-import { EndpointsController } from './host-controllers.ts';
+import { Edits, type EditWorld } from './checks/edits.ts';
+import { CALM, Faults } from './world/faults.ts';
+import { EndpointsController } from './world/host-controllers.ts';
 import {
   addressesOf,
   expectedCopy,
@@ -15,15 +15,15 @@ import {
   rivalsOf,
   wantsCopy,
   type World,
-} from './naive-model.ts';
-import { VIRTUAL_NAMES } from './names.ts';
-import type { Operation } from './operations.ts';
-import { watchProvenance, type Provenance } from './provenance.ts';
-import { SimClock } from './sim-clock.ts';
-import { SimCluster } from './sim-cluster.ts';
-import { FORWARD, simConfig } from './sim-config.ts';
-import { DAEMON_MANAGER, SimDaemon } from './sim-daemon.ts';
-import { User } from './user.ts';
+} from './checks/naive-model.ts';
+import { VIRTUAL_NAMES } from './world/names.ts';
+import type { Operation } from './history/operations.ts';
+import { watchProvenance, type Provenance } from './checks/provenance.ts';
+import { SimClock } from './world/sim-clock.ts';
+import { SimCluster } from './world/sim-cluster.ts';
+import { FORWARD, simConfig } from './daemon/sim-config.ts';
+import { DAEMON_MANAGER, SimDaemon } from './daemon/sim-daemon.ts';
+import { User } from './world/user.ts';
 
 export interface RunOptions {
   readonly seed: number;

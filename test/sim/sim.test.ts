@@ -1,7 +1,7 @@
 /** A few histories with every test run; `npm run sim` runs as many as asked for. */
 
 import { describe, expect, test } from 'vitest';
-import { seededHistory } from './seeded-history.ts';
+import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 
 const SEEDS = Array.from({ length: 40 }, (_, at) => at + 1);

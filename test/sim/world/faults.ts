@@ -1,7 +1,7 @@
 /** What goes wrong, and how often. All draws come from one seeded source, so a seed repeats a run. */
 
-import type { Random } from '../../src/base/random.ts';
-import { MalformedAnswerError } from '../../src/kube/types.ts';
+import type { Random } from '../../../src/base/random.ts';
+import { MalformedAnswerError } from '../../../src/kube/types.ts';
 import { refusal } from './sim-cluster.ts';
 import { lostAnswer } from './wire.ts';
 

@@ -1,8 +1,8 @@
 /** The configurations between which a simulated daemon is restarted. */
 
-import type { Config } from '../../src/config/types.ts';
-import { validConfig } from '../config/setup.ts';
-import { HOST_NAMESPACE, VCLUSTER } from './names.ts';
+import type { Config } from '../../../src/config/types.ts';
+import { validConfig } from '../../config/setup.ts';
+import { HOST_NAMESPACE, VCLUSTER } from '../world/names.ts';
 
 /** The patches, with what they do in the words of the naive model. */
 export const TEAM = 'example.com/team';

@@ -1,6 +1,6 @@
 /** What a seed means, wherever it is run: the same operations and the same number of daemons. */
 
-import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { seededRandom } from '../../apiserver/storage/sqlite/random.ts';
 import { createHistory, type Operation } from './operations.ts';
 
 export interface SeededHistory {

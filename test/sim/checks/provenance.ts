@@ -1,10 +1,10 @@
 /** Who made each host object, and what this program may therefore do to it. */
 
-import { objectKey, type KubeObject } from '../../src/kube/object.ts';
-import { CONTROLLER_MANAGER, hasSelector } from './host-controllers.ts';
-import { HOST_NAMESPACE, hostNameOf, VIRTUAL_NAMES } from './names.ts';
-import { DAEMON_MANAGER } from './sim-daemon.ts';
-import type { Change, SimCluster } from './sim-cluster.ts';
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import { HOST_NAMESPACE, hostNameOf, VIRTUAL_NAMES } from '../world/names.ts';
+import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
+import type { Change, SimCluster } from '../world/sim-cluster.ts';
 
 export interface Provenance {
   /** The program made the host object with this uid, or took it over as it may. */

@@ -1,8 +1,8 @@
 /** Edits of single annotations, and what has to have become of each when everything has settled: none is lost on either side. */
 
-import type { KubeObject } from '../../src/kube/object.ts';
-import type { Operation } from './operations.ts';
-import { FORWARD, TEAM } from './sim-config.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import type { Operation } from '../history/operations.ts';
+import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 
 interface Intent {
   readonly side: 'virtual' | 'host';

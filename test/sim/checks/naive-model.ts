@@ -1,9 +1,9 @@
 /** What the host must hold when everything has settled, computed as simply as possible and without any code of the program. */
 
-import type { KubeObject } from '../../src/kube/object.ts';
-import { hasSelector } from './host-controllers.ts';
-import { HOST_NAMESPACE, hostNameOf, VCLUSTER, VIRTUAL_NAMES, type VirtualName } from './names.ts';
-import { FORWARD, TEAM } from './sim-config.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { hasSelector } from '../world/host-controllers.ts';
+import { HOST_NAMESPACE, hostNameOf, VCLUSTER, VIRTUAL_NAMES, type VirtualName } from '../world/names.ts';
+import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 
 /** How the program writes the reserved label `release`: sha256("release"), first ten digits. */
 const RELEASE_LABEL = 'vcluster.loft.sh/label-vc-x-';

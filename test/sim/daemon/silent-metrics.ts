@@ -1,7 +1,7 @@
 /** Metrics that nobody reads. */
 
-import type { ReferenceMetrics } from '../../src/syncer/references/environment.ts';
-import type { EngineMetrics } from '../../src/syncer/engine.ts';
+import type { ReferenceMetrics } from '../../../src/syncer/references/environment.ts';
+import type { EngineMetrics } from '../../../src/syncer/engine.ts';
 
 const nothing = (): void => undefined;
 

@@ -1,8 +1,8 @@
 /** One watch: events in order, late, sometimes twice, and a stream that may stall, break off or be refused. */
 
-import type { Timer } from '../../src/base/clock.ts';
-import type { KubeObject, Resource } from '../../src/kube/object.ts';
-import type { WatchEventType, WatchHandler, WatchOptions } from '../../src/kube/types.ts';
+import type { Timer } from '../../../src/base/clock.ts';
+import type { KubeObject, Resource } from '../../../src/kube/object.ts';
+import type { WatchEventType, WatchHandler, WatchOptions } from '../../../src/kube/types.ts';
 import type { Faults } from './faults.ts';
 
 import type { ProcessClock, SimClock } from './sim-clock.ts';

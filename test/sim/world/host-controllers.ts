@@ -1,6 +1,6 @@
 /** The controllers of the host cluster that a syncer meets, as they were seen to behave on kube-apiserver 1.36. */
 
-import { objectKey, type KubeObject } from '../../src/kube/object.ts';
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { Change, SimCluster } from './sim-cluster.ts';
 

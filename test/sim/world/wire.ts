@@ -1,7 +1,7 @@
 /** What crosses between a process and a server: objects as they are sent, what a selection shows of them, and answers that never come. */
 
-import type { KubeObject } from '../../src/kube/object.ts';
-import { TransportError } from '../../src/kube/types.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { TransportError } from '../../../src/kube/types.ts';
 
 /** The answer that never came. */
 export function lostAnswer(): TransportError {

@@ -1,9 +1,9 @@
 /** What happens from outside in one history: users and other clients on both sides, trouble, crashes. Data, so that a history can be shrunk. */
 
-import type { Random } from '../../src/base/random.ts';
-import { VIRTUAL_NAMES } from './names.ts';
-import { FORWARD, TEAM } from './sim-config.ts';
-import type { FaultRates } from './faults.ts';
+import type { Random } from '../../../src/base/random.ts';
+import { VIRTUAL_NAMES } from '../world/names.ts';
+import { FORWARD, TEAM } from '../daemon/sim-config.ts';
+import type { FaultRates } from '../world/faults.ts';
 
 export type Operation = { readonly atMs: number } & (
   | {

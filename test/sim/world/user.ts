@@ -1,8 +1,8 @@
 /** Users and other clients: they write what an operation says, straight into a server, and never fail for long. */
 
-import type { KubeObject } from '../../src/kube/object.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { HOST_NAMESPACE, hostNameOf, VIRTUAL_NAMES, type VirtualName } from './names.ts';
-import type { Operation, Side } from './operations.ts';
+import type { Operation, Side } from '../history/operations.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export const USER_MANAGER = 'user';

@@ -1,15 +1,21 @@
 /** An API server in memory: objects, optimistic concurrency, one history for watches. Everything happens at once; delays are the client's. */
 
-import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../src/base/json.ts';
+import {
+  isJsonObject,
+  jsonEquals,
+  ownValue,
+  type JsonObject,
+  type JsonValue,
+} from '../../../src/base/json.ts';
 import {
   keyOf,
   objectKey,
   type KubeObject,
   type NamespacedName,
   type ObjectKey,
-} from '../../src/kube/object.ts';
-import { StatusError } from '../../src/kube/status-error.ts';
-import type { ClusterName } from '../../src/kube/types.ts';
+} from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import type { ClusterName } from '../../../src/kube/types.ts';
 import type { SimClock } from './sim-clock.ts';
 
 export interface Change {

@@ -1,13 +1,13 @@
 /** How one process reaches one API server: with latency, and with every fault that a network and a server can have. */
 
-import type { JsonValue } from '../../src/base/json.ts';
+import type { JsonValue } from '../../../src/base/json.ts';
 import {
   keyOf,
   objectKey,
   type KubeObject,
   type NamespacedName,
   type Resource,
-} from '../../src/kube/object.ts';
+} from '../../../src/kube/object.ts';
 import type {
   ClusterName,
   DeletePreconditions,
@@ -19,7 +19,7 @@ import type {
   WatchHandler,
   WatchOptions,
   WriteOptions,
-} from '../../src/kube/types.ts';
+} from '../../../src/kube/types.ts';
 import type { Faults } from './faults.ts';
 import type { ProcessClock, SimClock } from './sim-clock.ts';
 import { refusal, type SimCluster } from './sim-cluster.ts';

@@ -1,15 +1,15 @@
 /** The sandbox's stand-in: the expressions of the simulation run in this process, late, and sometimes fail as a stopped child does. */
 
-import type { Config } from '../../src/config/types.ts';
+import type { Config } from '../../../src/config/types.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
   Evaluator,
   Program,
-} from '../../src/syncer/sandbox/types.ts';
-import { TrustedEvaluator } from '../syncer/patch/trusted-evaluator.ts';
-import type { Faults } from './faults.ts';
-import type { ProcessClock } from './sim-clock.ts';
+} from '../../../src/syncer/sandbox/types.ts';
+import { TrustedEvaluator } from '../../syncer/patch/trusted-evaluator.ts';
+import type { Faults } from '../world/faults.ts';
+import type { ProcessClock } from '../world/sim-clock.ts';
 
 export class SimEvaluator implements Evaluator {
   readonly #trusted: TrustedEvaluator;

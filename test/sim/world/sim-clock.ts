@@ -1,6 +1,6 @@
 /** Virtual time: callbacks run in the order in which they are due, and nothing else makes time pass. */
 
-import type { Clock, Timer } from '../../src/base/clock.ts';
+import type { Clock, Timer } from '../../../src/base/clock.ts';
 
 interface Entry {
   readonly dueMs: number;

@@ -1,21 +1,21 @@
 /** The real engine as one process: it can crash at any request, be paused, and be started again. */
 
-import { silentLogger } from '../../src/base/logger.ts';
-import type { Random } from '../../src/base/random.ts';
-import type { Config } from '../../src/config/types.ts';
-import { createDiscovery } from '../../src/kube/discovery.ts';
-import type { ClusterName, EventRecorder, RecordedEvent } from '../../src/kube/types.ts';
-import { createEngine, type Engine } from '../../src/syncer/engine.ts';
-import { endpointsKind } from '../../src/syncer/kinds/endpoints.ts';
-import { compilePatches } from '../../src/syncer/patch/compile.ts';
-import { kindPolicy } from '../../src/syncer/references/reference-kinds.ts';
-import { resolveNamedKinds } from '../../src/syncer/references/referenced-kind.ts';
-import { References } from '../../src/syncer/references/references.ts';
-import { createTranslation, createTranslators } from '../../src/syncer/translation.ts';
-import type { Faults } from './faults.ts';
-import { SimClient } from './sim-client.ts';
-import { ProcessClock, type SimClock } from './sim-clock.ts';
-import type { SimCluster } from './sim-cluster.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import type { Random } from '../../../src/base/random.ts';
+import type { Config } from '../../../src/config/types.ts';
+import { createDiscovery } from '../../../src/kube/discovery.ts';
+import type { ClusterName, EventRecorder, RecordedEvent } from '../../../src/kube/types.ts';
+import { createEngine, type Engine } from '../../../src/syncer/engine.ts';
+import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
+import { resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
+import { References } from '../../../src/syncer/references/references.ts';
+import { createTranslation, createTranslators } from '../../../src/syncer/translation.ts';
+import type { Faults } from '../world/faults.ts';
+import { SimClient } from '../world/sim-client.ts';
+import { ProcessClock, type SimClock } from '../world/sim-clock.ts';
+import type { SimCluster } from '../world/sim-cluster.ts';
 import { SimEvaluator } from './sim-evaluator.ts';
 import { SILENT_METRICS, SILENT_REFERENCE_METRICS } from './silent-metrics.ts';
 
