@@ -14,22 +14,22 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'run',
     summary: 'sync until interrupted',
-    load: () => import('./run.ts'),
+    load: () => import('./run/run.ts'),
   },
   {
     name: 'demo',
     summary: 'run between two clusters inside this process, with samples that change',
-    load: () => import('./demo.ts'),
+    load: () => import('./demo/demo.ts'),
   },
   {
     name: 'render',
     summary: 'show offline what a sync would write',
-    load: () => import('./render.ts'),
+    load: () => import('./offline/render.ts'),
   },
   {
     name: 'patch',
     summary: 'run only the patches, on one object of any kind',
-    load: () => import('./patch.ts'),
+    load: () => import('./offline/patch.ts'),
   },
   {
     name: 'test',
@@ -59,32 +59,32 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'eval',
     summary: 'evaluate expressions in the sandbox',
-    load: () => import('./eval.ts'),
+    load: () => import('./eval/eval.ts'),
   },
   {
     name: 'validate',
     summary: 'check configuration files, every error at once',
-    load: () => import('./validate.ts'),
+    load: () => import('./configuration/validate.ts'),
   },
   {
     name: 'playground',
     summary: 'try patches in the browser, without a cluster',
-    load: () => import('./playground.ts'),
+    load: () => import('./page/playground.ts'),
   },
   {
     name: 'names',
     summary: 'translate names between the virtual cluster and the host',
-    load: () => import('./names.ts'),
+    load: () => import('./names/names.ts'),
   },
   {
     name: 'rbac',
     summary: 'print the roles that a configuration needs',
-    load: () => import('./rbac.ts'),
+    load: () => import('./rbac/rbac.ts'),
   },
   {
     name: 'api',
     summary: 'serve the key and token API alone',
-    load: () => import('./api.ts'),
+    load: () => import('./api/api.ts'),
   },
   {
     name: 'keys',
@@ -94,17 +94,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'store',
     summary: 'back up, check or compact the store of the key and token API',
-    load: () => import('./store.ts'),
+    load: () => import('./api/store.ts'),
   },
   {
     name: 'schema',
     summary: 'print the JSON Schema of the configuration file',
-    load: () => import('./schema.ts'),
+    load: () => import('./configuration/print-schema.ts'),
   },
   {
     name: 'completion',
     summary: 'print a script that completes command lines in bash, zsh or fish',
-    load: async () => (await import('./completion.ts')).completionCommand(allCommands),
+    load: async () => (await import('./completion/completion.ts')).completionCommand(allCommands),
   },
   {
     name: 'version',

@@ -1,8 +1,8 @@
 /** What a reload changes: applied live, or with the next start. */
 
 import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../base/json.ts';
-import { formatBytes } from './quantity.ts';
-import { formatDuration } from './duration.ts';
+import { formatBytes } from './values/quantity.ts';
+import { formatDuration } from './values/duration.ts';
 import { type ConfigPath, formatPath } from './source/path.ts';
 import type { Config, ManagementConfig } from './types.ts';
 

@@ -1,8 +1,8 @@
 /** Text and overrides in, a configuration or every problem out. Pure. */
 
 import type { ConfigProblem } from '../base/errors.ts';
-import { readLayers, type ConfigText, type VclusterText } from './layers.ts';
-import { overridesOf } from './overrides.ts';
+import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
+import { overridesOf } from './layers/overrides.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
 import { checkRules } from './rules/rules.ts';
 import { configWarnings, vclusterWarnings } from './rules/warnings.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accessKeysCompanion } from '../../src/cli/companion.ts';
+import { accessKeysCompanion } from '../../src/cli/run/companion.ts';
 import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { startDaemon } from '../../src/syncer/daemon.ts';
 import { systemClock } from '../../src/base/clock.ts';

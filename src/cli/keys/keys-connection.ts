@@ -11,7 +11,7 @@ import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/bootstrap/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
 import { httpsUrl } from './https-url.ts';
-import { addConfigOptions, loaderInput, managementInput } from '../config-options.ts';
+import { addConfigOptions, loaderInput, managementInput } from '../configuration/config-options.ts';
 
 export interface ConnectionOptions {
   readonly server?: string;

@@ -3,8 +3,8 @@
 import { type Command, Option } from 'commander';
 import { StatusError } from '../../kube/status-error.ts';
 import { ApiClient, type ApiConnection } from './api-client.ts';
-import { addConfigOptions, API_FIELDS } from '../config-options.ts';
-import { guarded } from '../guarded.ts';
+import { addConfigOptions, API_FIELDS } from '../configuration/config-options.ts';
+import { guarded } from '../output/guarded.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
 import { addConnectionOptions, connectionFor, serverOption } from './keys-connection.ts';
 import { addCreateOptions, createKey, namesOneOwner, type CreateOptions } from './keys-create.ts';

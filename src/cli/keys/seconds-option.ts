@@ -1,7 +1,7 @@
 /** Durations on the command line that the API counts in seconds: Go style, or whole days. */
 
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../../config/duration.ts';
+import { parseDuration } from '../../config/values/duration.ts';
 
 export const DAY_SECONDS = 86_400;
 

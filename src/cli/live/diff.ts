@@ -11,14 +11,14 @@ import {
   type KubeObject,
   type ObjectKey,
 } from '../../kube/object.ts';
-import { addConfigOptions } from '../config-options.ts';
-import { guarded } from '../guarded.ts';
+import { addConfigOptions } from '../configuration/config-options.ts';
+import { guarded } from '../output/guarded.ts';
 import { maskSecrets } from './mask-secrets.ts';
-import { openOfflineSync } from '../offline-sync.ts';
-import { printObject } from '../one-object.ts';
-import { describeFailure } from '../patch-failure.ts';
-import { paintFor, type Paint } from '../terminal.ts';
-import { withoutBookkeeping } from '../without-bookkeeping.ts';
+import { openOfflineSync } from '../offline/offline-sync.ts';
+import { printObject } from '../objects/one-object.ts';
+import { describeFailure } from '../offline/patch-failure.ts';
+import { paintFor, type Paint } from '../output/terminal.ts';
+import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Connection } from './connection.ts';
 import type { Change } from './plan.ts';
 import { planToRest } from './rest.ts';

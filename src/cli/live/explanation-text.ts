@@ -2,7 +2,7 @@
 
 import type { JsonValue } from '../../base/json.ts';
 import type { ObjectKey } from '../../kube/object.ts';
-import { formatTable } from '../table.ts';
+import { formatTable } from '../output/table.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';
 import type { MergeStage, PatchStage, Stages, WriteStage } from './stages.ts';
 import type { Verdict } from './verdict.ts';

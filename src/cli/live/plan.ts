@@ -26,7 +26,7 @@ import { needsWrite } from '../../syncer/reconcile/diff.ts';
 import { createObserver, hostIndexes, virtualIndexes } from '../../syncer/reconcile/observer.ts';
 import { namedVirtual } from '../../syncer/translate/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
-import type { OfflineSync } from '../offline-sync.ts';
+import type { OfflineSync } from '../offline/offline-sync.ts';
 import type { Snapshot } from './snapshot.ts';
 import { staticLister } from './static-lister.ts';
 

@@ -1,7 +1,7 @@
 /** Everything that a sync would do until it comes to rest: one write may make room for another one. */
 
 import { objectKey, type KubeObject } from '../../kube/object.ts';
-import type { OfflineSync } from '../offline-sync.ts';
+import type { OfflineSync } from '../offline/offline-sync.ts';
 import type { Change } from './plan.ts';
 import { planSnapshot, type WorldPlan } from './session.ts';
 import type { KindSnapshot, Snapshot } from './snapshot.ts';

@@ -14,7 +14,7 @@ import { memberOf } from '../../syncer/translate/content.ts';
 import { forgeHostObject } from '../../syncer/translate/forge.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { createTranslators } from '../../syncer/translation.ts';
-import { describePatchError } from '../patch-failure.ts';
+import { describePatchError } from '../offline/patch-failure.ts';
 import type { Change, ObjectPlan } from './plan.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -8,9 +8,9 @@ import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
-import { addConfigOptions } from '../config-options.ts';
-import { guarded } from '../guarded.ts';
-import { formatListing, outputOption, type ListedRow } from '../listing.ts';
+import { addConfigOptions } from '../configuration/config-options.ts';
+import { guarded } from '../output/guarded.ts';
+import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
 import type { Connection } from './connection.ts';
 import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
 import { readPlan, withConnection, type WorldPlan } from './session.ts';

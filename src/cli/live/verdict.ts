@@ -9,7 +9,7 @@ import {
   type Decision,
   type IgnoreReason,
 } from '../../syncer/reconcile/decide.ts';
-import { describePatchError } from '../patch-failure.ts';
+import { describePatchError } from '../offline/patch-failure.ts';
 import type { ImportPlan } from './import-plan.ts';
 import type { ObjectPlan } from './plan.ts';
 import type { LeaseState, ReportedEvent } from './reports.ts';

@@ -9,8 +9,8 @@ import { createInformer, type InformerMetrics } from '../../kube/informer/inform
 import { asJson, objectKey, type KubeObject, type Resource } from '../../kube/object.ts';
 import type { ClusterName, Lister, WatchClient } from '../../kube/types.ts';
 import { OBJECT_KIND, OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
-import type { ActivityEntry } from '../demo-activity.ts';
-import { printObject } from '../one-object.ts';
+import type { ActivityEntry } from '../demo/demo-activity.ts';
+import { printObject } from '../objects/one-object.ts';
 
 /** An object as the page lists it. */
 interface ShownObject extends JsonObject {

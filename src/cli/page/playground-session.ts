@@ -11,12 +11,12 @@ import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile
 import { tracingPipeline, type PatchTrace } from '../../syncer/patch/trace.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
-import { CONFIG_CHECKS } from '../config-checks.ts';
-import { parseObjects } from '../object-files.ts';
-import { inNamespace, offlineOptions, type OfflineOptions } from '../offline-sync.ts';
-import { printObject } from '../one-object.ts';
-import { describeFailure } from '../patch-failure.ts';
-import { withoutBookkeeping } from '../without-bookkeeping.ts';
+import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
+import { parseObjects } from '../objects/object-files.ts';
+import { inNamespace, offlineOptions, type OfflineOptions } from '../offline/offline-sync.ts';
+import { printObject } from '../objects/one-object.ts';
+import { describeFailure } from '../offline/patch-failure.ts';
+import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import { patchPathsOf } from './object-paths.ts';
 import { traceJson } from './trace-json.ts';
 

@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';
 import type { Config, PatchConfig } from '../../config/types.ts';
-import { printObject } from '../one-object.ts';
+import { printObject } from '../objects/one-object.ts';
 import { PAGE_EXAMPLES } from './examples.ts';
 
 /** The user's own patches, where there are some, stand before the examples. `sample`: the objects of the demo, as YAML. */

@@ -11,7 +11,7 @@ import type {
   Program,
   ProgramId,
 } from '../../syncer/sandbox/types.ts';
-import type { OfflineOptions, OfflineSync } from '../offline-sync.ts';
+import type { OfflineOptions, OfflineSync } from '../offline/offline-sync.ts';
 import { probeBranches, type Branch, type BranchProbe } from './branches.ts';
 
 export interface PatchCoverage {

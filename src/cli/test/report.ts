@@ -2,8 +2,8 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { formatTable } from '../table.ts';
-import type { Paint } from '../terminal.ts';
+import { formatTable } from '../output/table.ts';
+import type { Paint } from '../output/terminal.ts';
 import type { Mismatch } from './compare.ts';
 import { missed, type PatchCoverage } from './coverage.ts';
 

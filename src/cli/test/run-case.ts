@@ -16,8 +16,8 @@ import { backTranslate } from '../../syncer/translate/forge.ts';
 import { withValueAt } from '../../syncer/translate/json-path.ts';
 import { stringMapOf } from '../../syncer/translate/labels.ts';
 import { virtualOf } from '../../syncer/translate/ownership.ts';
-import { inNamespace, type OfflineSync } from '../offline-sync.ts';
-import { withoutBookkeeping } from '../without-bookkeeping.ts';
+import { inNamespace, type OfflineSync } from '../offline/offline-sync.ts';
+import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import { compareEntries, compareWhole, type EntryRules, type Mismatch } from './compare.ts';
 import type { Expectation, TestCase } from './test-file.ts';
 

@@ -1,7 +1,7 @@
 /** Reading single fields of a configuration that may be wrong in any other place. */
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
-import { parseDuration } from '../duration.ts';
+import { parseDuration } from '../values/duration.ts';
 import type { ConfigPath } from '../source/path.ts';
 
 /** Typed access to what the user wrote; a value of another type counts as absent, the schema reports it. */

@@ -2,8 +2,8 @@
 
 import * as z from 'zod';
 import { parseBindAddress } from '../../base/bind-address.ts';
-import { DURATION_PATTERN, formatDuration, parseDuration } from '../duration.ts';
-import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../quantity.ts';
+import { DURATION_PATTERN, formatDuration, parseDuration } from '../values/duration.ts';
+import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../values/quantity.ts';
 
 const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
 const DNS_LABEL = new RegExp(`^${LABEL}$`, 'u');

@@ -1,7 +1,7 @@
 /** One sentence for every way in which an object is, or is not, synced. */
 
 import { describe, expect, test } from 'vitest';
-import { openOfflineSync } from '../../../src/cli/offline-sync.ts';
+import { openOfflineSync } from '../../../src/cli/offline/offline-sync.ts';
 import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
 import { planToRest } from '../../../src/cli/live/rest.ts';
 import { planSnapshot } from '../../../src/cli/live/session.ts';

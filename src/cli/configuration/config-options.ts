@@ -1,0 +1,76 @@
+/** `--config` and one flag per field, for every command that needs a configuration. */
+
+import { type Command, Option } from 'commander';
+import { FLAGS, flagFields, type FlagDefinition } from '../../config/layers/flags.ts';
+import type { LoadOptions } from '../../config/load.ts';
+import type { ConfigFlags } from '../../config/types.ts';
+import { CONFIG_CHECKS } from './config-checks.ts';
+
+const HELP_GROUP = 'Configuration (flags win over the environment, which wins over the file):';
+const API_HELP_GROUP = 'Key and token API:';
+
+/** Every field that has a flag. */
+export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
+
+/** Those that the key and token API reads. */
+export const API_FIELDS: readonly string[] = [
+  ...flagFields('managementApi'),
+  ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
+];
+
+/** Adds `--config` and the flags of these fields (`name`, `host.namespace`); by default, all that are about syncing. */
+export function addConfigOptions(
+  command: Command,
+  fields: readonly string[] = flagFields('endpointSyncer'),
+): void {
+  const help = 'configuration file, - is standard input (else ENDPOINT_SYNCER_CONFIG)';
+  command.addOption(new Option('-c, --config <file>', help).helpGroup(HELP_GROUP));
+  for (const definition of FLAGS) {
+    if (fields.includes(definition.field)) addFlag(command, definition);
+  }
+}
+
+function addFlag(command: Command, { section, flag, type, value, help, words }: FlagDefinition): void {
+  const group = section === 'managementApi' ? API_HELP_GROUP : HELP_GROUP;
+  if (type === 'switch') {
+    command.addOption(new Option(`--${flag}`, help).helpGroup(group));
+    command.addOption(new Option(`--no-${flag}`, `not: ${help}`).hideHelp());
+  } else {
+    const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
+    command.addOption((words === undefined ? option : option.choices(words)).helpGroup(group));
+  }
+}
+
+/** What the loader takes, from the options that were given to this command. */
+export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.env): LoadOptions {
+  const options: Record<string, unknown> = command.opts();
+  const flags: Record<string, string> = {};
+  for (const { field, flag } of FLAGS) {
+    if (!hasConfigFlag(command, flag)) continue;
+    const given = options[optionKey(flag)];
+    if (typeof given === 'string' || typeof given === 'boolean') flags[field] = String(given);
+  }
+  const file = options['config'];
+  return {
+    ...(typeof file === 'string' ? { file } : {}),
+    env,
+    flags: flags satisfies ConfigFlags,
+    checks: CONFIG_CHECKS,
+  };
+}
+
+/** The same for commands that are about the key and token API and have nothing to do with a virtual cluster. */
+export function managementInput(command: Command): LoadOptions {
+  return { ...loaderInput(command), isNameOptional: true };
+}
+
+/** A command may have an option of its own by the same name: `keys create --name`. */
+function hasConfigFlag(command: Command, flag: string): boolean {
+  const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;
+  return heading === HELP_GROUP || heading === API_HELP_GROUP;
+}
+
+/** The name under which commander keeps an option: `host-namespace` → `hostNamespace`. */
+function optionKey(flag: string): string {
+  return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,27 @@
+/** `schema`: the JSON Schema of the configuration file, printed, written, or compared with a file. */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { configJsonSchema } from '../../config/schema/json-schema.ts';
+
+const SHIPPED = new URL('../../../config/schema.json', import.meta.url);
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('-w, --write', 'write it to config/schema.json')
+    .option('--check', 'exit 1 when config/schema.json is not what would be written')
+    .action(async (options: { write?: boolean; check?: boolean }) => exit(await run(options)));
+}
+
+async function run({ write = false, check = false }: { write?: boolean; check?: boolean }): Promise<number> {
+  const schema = configJsonSchema();
+  if (check) {
+    const shipped = await readFile(SHIPPED, 'utf8').catch(() => '');
+    if (shipped === schema) return 0;
+    process.stderr.write('config/schema.json is out of date: run "endpoint-syncer schema --write"\n');
+    return 1;
+  }
+  if (write) await writeFile(SHIPPED, schema);
+  else process.stdout.write(schema);
+  return 0;
+}

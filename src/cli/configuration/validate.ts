@@ -1,0 +1,85 @@
+/** `validate`: every problem of one or more configuration files at once. */
+
+import { type Command, Option } from 'commander';
+import { readDocument } from '../../config/source/document.ts';
+import { checkConfig, configFile, type LoadOptions } from '../../config/load.ts';
+import type { ConfigText } from '../../config/layers/layers.ts';
+import { formatProblems, problemToJson } from '../../config/report.ts';
+import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
+import { ownValue } from '../../base/json.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+
+const OF_A_SYNC = ['endpointSyncer', 'sync'];
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command.argument(
+    '[files...]',
+    'configuration files, - is standard input; none: the file that a run would read',
+  );
+  command.addOption(
+    new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
+  );
+  command.option('--strict', 'warnings count as errors');
+  addConfigOptions(command, ALL_FIELDS);
+  command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
+    const code = await validate(filesToCheck(files, command), loaderInput(command), {
+      output,
+      isStrict: strict === true,
+    });
+    exit(code);
+  });
+}
+
+/** Undefined stands for a run without any file. */
+function filesToCheck(files: readonly string[], command: Command): readonly (string | undefined)[] {
+  return files.length > 0 ? files : [configFile(loaderInput(command))];
+}
+
+async function validate(
+  files: readonly (string | undefined)[],
+  options: LoadOptions,
+  { output, isStrict }: { readonly output: string; readonly isStrict: boolean },
+): Promise<number> {
+  const found: ConfigProblem[] = [];
+  for (const file of files) found.push(...(await problemsOf(file, options)));
+  const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
+  const errors = problems.filter((problem) => problem.severity === 'error').length;
+  if (output === 'json') {
+    process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
+  } else {
+    process.stdout.write(formatProblems(problems));
+    const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
+    process.stderr.write(`${subject}: ${verdict(errors, problems.length - errors)}\n`);
+  }
+  return errors > 0 ? 2 : 0;
+}
+
+async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
+  try {
+    return (await checkConfig(file, { ...options, isNameOptional: isForApiAlone })).problems;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** What `api` reads has nothing to do with a virtual cluster, which would need a name. */
+function isForApiAlone({ file, text }: ConfigText): boolean {
+  const { value } = readDocument(file, text);
+  return (
+    ownValue(value, 'managementApi') !== undefined && !OF_A_SYNC.some((key) => Object.hasOwn(value, key))
+  );
+}
+
+function verdict(errors: number, warnings: number): string {
+  const found = [
+    errors > 0 ? counted(errors, 'error') : '',
+    warnings > 0 ? counted(warnings, 'warning') : '',
+  ];
+  const said = found.filter((part) => part !== '').join(' and ');
+  return said === '' ? 'valid' : said;
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`;
+}

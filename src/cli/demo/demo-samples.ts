@@ -1,0 +1,102 @@
+/** What the demo shows: a configuration with all four patch modes, and objects that make use of it. */
+
+import type { KubeObject } from '../../kube/object.ts';
+
+export const DEMO_NAME = 'demo';
+export const DEMO_HOST_NAMESPACE = 'team-demo';
+const NAMESPACE = 'shop';
+
+/** The configuration of the demo, as a user would write it. */
+export function demoConfig(files: { readonly virtual: string; readonly host: string }): string {
+  return `# The configuration of the running demo. Change something below sync: it is taken over at once.
+sync:
+  toHost:
+    endpoints:
+      enabled: true
+      patches:
+        # expression and reverseExpression: the host sees "team-payments", the virtual cluster "payments".
+        - path: metadata.annotations["shop.example.com/owner"]
+          expression: '"team-" + value'
+          reverseExpression: 'value.startsWith("team-") ? value.slice(5) : value'
+        # A wildcard: every address, with what the expression may look at in context.
+        - path: subsets[*].addresses[*].hostname
+          expression: 'value + "-" + context.vcluster.name'
+        # reference: the name of a ConfigMap becomes the name it has on the host, and the ConfigMap comes along.
+        - path: metadata.annotations["shop.example.com/settings"]
+          reference: {apiVersion: v1, kind: ConfigMap}
+        # labels: a label selector, its keys translated as label keys are.
+        - path: metadata.annotations["shop.example.com/selector"]
+          labels: {}
+
+endpointSyncer:
+  name: ${DEMO_NAME}
+  virtual: {kubeconfig: ${JSON.stringify(files.virtual)}}
+  host: {kubeconfig: ${JSON.stringify(files.host)}, namespace: ${DEMO_HOST_NAMESPACE}}
+  http: {bindAddress: "127.0.0.1:0"}
+`;
+}
+
+export interface DemoSample {
+  readonly service?: KubeObject;
+  readonly endpoints: KubeObject;
+  /** Undefined: it is synced. */
+  readonly notSynced?: string;
+}
+
+export const DEMO_SAMPLES: readonly DemoSample[] = [
+  {
+    service: service('db', {}),
+    endpoints: endpoints('db', ['10.20.0.11', '10.20.0.12'], {
+      'shop.example.com/owner': 'payments',
+      'shop.example.com/settings': 'db-settings',
+      'shop.example.com/selector': 'app=db,release=stable',
+    }),
+  },
+  { endpoints: endpoints('legacy-mainframe', ['192.0.2.7'], { 'shop.example.com/owner': 'billing' }) },
+  {
+    service: service('web', { selector: { app: 'web' } }),
+    endpoints: endpoints('web', ['10.20.1.5'], {}),
+    notSynced: 'its Service has a selector, so the host builds them itself',
+  },
+];
+
+/** What the reference in the first sample names: it is imported into the host. */
+export const DEMO_SETTINGS: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'db-settings', namespace: NAMESPACE },
+  data: { 'pool-size': '20' },
+};
+
+export const DEMO_NAMESPACE: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: NAMESPACE },
+};
+
+function service(name: string, spec: { selector?: Record<string, string> }): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: NAMESPACE },
+    spec: { ports: [{ name: 'main', port: 80, targetPort: 8080, protocol: 'TCP' }], ...spec },
+  };
+}
+
+function endpoints(name: string, ips: readonly string[], annotations: Record<string, string>): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name, namespace: NAMESPACE, annotations, labels: { app: name } },
+    subsets: [
+      {
+        addresses: ips.map((ip, i) => ({
+          ip,
+          hostname: `${name}-${i}`,
+          targetRef: { kind: 'Pod', name: `${name}-${i}`, namespace: NAMESPACE },
+        })),
+        ports: [{ name: 'main', port: 8080, protocol: 'TCP' }],
+      },
+    ],
+  };
+}

@@ -1,0 +1,230 @@
+/** `demo`: both clusters in this process, samples that change, and the real daemon between them. */
+
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { startEmbeddedCluster, type EmbeddedCluster } from '../../embedded-cluster/embedded-cluster.ts';
+import { startDaemon } from '../../syncer/daemon.ts';
+import { plainAccess } from '../../kube/access.ts';
+import { createClient } from '../../kube/client/client.ts';
+import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
+import { loadConfig, type LoadedConfig } from '../../config/load.ts';
+import {
+  asJson,
+  ENDPOINTS,
+  NAMESPACES,
+  objectKey,
+  SERVICES,
+  type KubeObject,
+  type Resource,
+} from '../../kube/object.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
+import { systemRandom } from '../../base/random.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
+import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
+import {
+  DEMO_HOST_NAMESPACE,
+  DEMO_NAMESPACE,
+  DEMO_SAMPLES,
+  DEMO_SETTINGS,
+  demoConfig,
+} from './demo-samples.ts';
+import { printObject } from '../objects/one-object.ts';
+import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
+import { parsePagePort } from '../page/page-port.ts';
+import { keepAlive, reloadFrom, stopSignals } from '../run/process-life.ts';
+import { packageVersion } from '../version.ts';
+import { watchFile } from '../run/watch-file.ts';
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly dir: string;
+  readonly port: string;
+}
+
+const CONFIG_MAPS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
+const CHANGE_EVERY_MS = 4000;
+const SETTLE_MAX_MS = 30_000;
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .option('--once', 'print what was synced when everything has settled, and end')
+    .option(
+      '--dir <folder>',
+      'where the kubeconfigs and the configuration are written',
+      '.endpoint-syncer/demo',
+    )
+    .option('--port <number>', 'port of the page on 127.0.0.1; 0 takes a free one', '0')
+    .action(async (options: DemoOptions) => exit(await demo(options)));
+}
+
+async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
+  const pagePort = parsePagePort(port);
+  if (pagePort === undefined) return 2;
+  const stop = stopSignals();
+  using _alive = keepAlive();
+  await using virtual = await startEmbeddedCluster({ name: 'virtual' });
+  await using host = await startEmbeddedCluster({ name: 'host' });
+  const files = await writeFiles(resolve(dir), { virtual, host });
+  await using virtualClient = clientOf('virtual', virtual);
+  await using hostClient = clientOf('host', host);
+  await hostClient.create(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: DEMO_HOST_NAMESPACE },
+  });
+  await createSamples(virtualClient);
+  const load = (): Promise<LoadedConfig> =>
+    loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+  await using page = once
+    ? undefined
+    : await openPage(pagePort, await load(), { virtual: virtualClient, host: hostClient });
+  const activity = new ActivityLogger(
+    once ? undefined : (line) => process.stdout.write(`${line}\n`),
+    (entry) => page?.feed.record(entry),
+  );
+  if (page !== undefined) introduce(dir, page.url);
+  const daemon = await startDaemon({
+    config: (await load()).config,
+    isDryRun: false,
+    logger: activity,
+    clock: systemClock,
+    random: systemRandom,
+    version: packageVersion(),
+    signal: stop.signal,
+  });
+  try {
+    if (!once)
+      process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
+    if (once) return await showOnce(hostClient, activity, stop.signal);
+    const watcher = watchFile(files.config, () => reloadFrom(load, daemon, activity));
+    await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
+    watcher.close();
+    return 0;
+  } finally {
+    await daemon.stop();
+    // The API servers end with this process, so nothing could use them any more.
+    await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
+  }
+}
+
+async function writeFiles(dir: string, clusters: { virtual: EmbeddedCluster; host: EmbeddedCluster }) {
+  await mkdir(dir, { recursive: true });
+  const files = {
+    virtual: join(dir, 'virtual.kubeconfig'),
+    host: join(dir, 'host.kubeconfig'),
+    config: join(dir, 'config.yaml'),
+  };
+  await writeFile(files.virtual, clusters.virtual.kubeconfig);
+  await writeFile(files.host, clusters.host.kubeconfig);
+  await writeFile(files.config, demoConfig(files));
+  return files;
+}
+
+function clientOf(cluster: ClusterName, { url }: EmbeddedCluster): WatchClient {
+  const metrics = { requested: () => undefined };
+  return createClient({ cluster, access: plainAccess(url), clock: systemClock, metrics, userAgent: 'demo' });
+}
+
+function openPage(
+  port: number,
+  { config }: LoadedConfig,
+  clients: { readonly virtual: WatchClient; readonly host: WatchClient },
+): Promise<DemoPage> {
+  const resources = [SERVICES, ENDPOINTS, CONFIG_MAPS];
+  const namespaces = { virtual: DEMO_NAMESPACE.metadata.name, host: DEMO_HOST_NAMESPACE };
+  const sample = [DEMO_SAMPLES[0]?.endpoints, DEMO_SETTINGS].flatMap((object) => object ?? []);
+  const text = sample.map((object) => printObject(asJson(object), 'yaml')).join('---\n');
+  return startDemoPage({ port, config, clients, resources, namespaces, sample: text });
+}
+
+async function createSamples(virtual: ClusterClient): Promise<void> {
+  await virtual.create(NAMESPACES, DEMO_NAMESPACE);
+  await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
+  for (const { service, endpoints } of DEMO_SAMPLES) {
+    if (service !== undefined) await virtual.create(SERVICES, service);
+    await virtual.create(ENDPOINTS, endpoints);
+  }
+}
+
+function introduce(dir: string, pageUrl: string): void {
+  process.stdout.write(
+    [
+      'Two API servers run in this process. Look at both sides, in another terminal:',
+      '',
+      `  kubectl --kubeconfig ${join(dir, 'virtual.kubeconfig')} get endpoints -A`,
+      `  kubectl --kubeconfig ${join(dir, 'host.kubeconfig')} get endpoints -A`,
+      '',
+      `or in a browser: ${pageUrl}`,
+      '',
+      `The configuration is ${join(dir, 'config.yaml')}; changes below sync are applied immediately. Ctrl-C ends it.`,
+      '',
+      '',
+    ].join('\n'),
+  );
+}
+
+/** Waits until every sample that is synced has its copy, and prints what became of each. */
+async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSignal): Promise<number> {
+  const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
+    objectKey(endpoints),
+  );
+  const deadlineMs = systemClock.monotonicMs() + SETTLE_MAX_MS;
+  for (;;) {
+    const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
+    const copies = new Map(items.map((copy) => [originOf(copy), copy]));
+    if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
+      process.stdout.write(showSynced(DEMO_SAMPLES, copies, activity));
+      return 0;
+    }
+    if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
+      process.stderr.write('the samples were not synced in time\n');
+      return 1;
+    }
+    await sleep(systemClock, 20, signal);
+  }
+}
+
+function originOf({ metadata: { annotations } }: KubeObject): string {
+  return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
+}
+
+/** Something happens every few seconds, on both sides in turns, until a signal ends it. */
+async function keepChanging(
+  clients: { virtual: ClusterClient; host: ClusterClient },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let round = 0; !signal.aborted; round++) {
+    await sleep(systemClock, CHANGE_EVERY_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await change(clients, round);
+    } catch (error) {
+      // Somebody plays with the objects: that is what the demo is for.
+      process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
+    }
+  }
+}
+
+async function change(
+  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
+  round: number,
+): Promise<void> {
+  if (round % 2 === 1) {
+    const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
+    const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };
+    await host.patch(ENDPOINTS, copy, { type: 'merge', body: { metadata: { annotations } } });
+    return;
+  }
+  const ips = round % 4 === 0 ? ['10.20.0.11', '10.20.0.12', '10.20.0.13'] : ['10.20.0.11'];
+  const addresses = ips.map((ip, i) => ({ ip, hostname: `db-${i}` }));
+  const subsets = [{ addresses, ports: [{ name: 'main', port: 8080, protocol: 'TCP' }] }];
+  await virtual.patch(ENDPOINTS, { namespace: 'shop', name: 'db' }, { type: 'merge', body: { subsets } });
+}

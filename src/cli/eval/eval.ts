@@ -1,0 +1,94 @@
+/** `eval`: expressions in the sandbox, from the command line or as lines of JSON. */
+
+import { once } from 'node:events';
+import { Option, type Command } from 'commander';
+import { ConfigError } from '../../base/errors.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { reportConfigError } from '../configuration/config-report.ts';
+import { evaluateLines } from './eval-lines.ts';
+import { EvalSession, readContext, type EvalContext, type EvalOutcome } from './eval-session.ts';
+import { readObject } from '../objects/one-object.ts';
+
+/** What `context.vcluster.name` is where no context gives one. */
+const DEFAULT_NAME = 'my-vcluster';
+
+interface EvalFlags {
+  value?: string;
+  path: string;
+  context?: string;
+  jsonl?: boolean;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument('[expression]', 'JavaScript with `value` and `context` in scope')
+    .option('--value <json>', 'the value; without it the path does not exist')
+    .option('--path <path>', 'context.path', '')
+    .option(
+      '--context <file>',
+      '{vcluster: {name, namespace, config}, hostObject, virtualObject}, - is standard input',
+    )
+    .addOption(
+      new Option(
+        '--jsonl',
+        'lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
+      ).conflicts(['value', 'context']),
+    )
+    .action(async (expression: string | undefined, flags: EvalFlags) => {
+      if ((flags.jsonl === true) === (expression !== undefined))
+        command.error('error: give one expression, or --jsonl to read them from standard input');
+      exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', flags));
+    });
+}
+
+async function runLines(): Promise<number> {
+  await using session = new EvalSession();
+  await evaluateLines(process.stdin, session, async (line) => {
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+  });
+  return 0;
+}
+
+async function runOne(expression: string, flags: EvalFlags): Promise<number> {
+  let context: JsonObject;
+  try {
+    context = flags.context === undefined ? {} : await readObject(flags.context);
+  } catch (error) {
+    if (error instanceof ConfigError) return reportConfigError(error);
+    throw error;
+  }
+  const value = flags.value === undefined ? { value: undefined } : parseValue(flags.value);
+  if (value === undefined) {
+    process.stderr.write('error: --value is not JSON; a string needs its quotes: --value \'"text"\'\n');
+    return 2;
+  }
+  await using session = new EvalSession();
+  const input = { expression, value: value.value, path: flags.path, context: withName(readContext(context)) };
+  return print(await session.evaluate(input));
+}
+
+/** As `patch` does: without a configuration the virtual cluster has the name that the documentation uses. */
+function withName({ vcluster, objects }: EvalContext): EvalContext {
+  if (vcluster.name !== '') return { vcluster, objects };
+  const namespace = vcluster.namespace === '' ? `vcluster-${DEFAULT_NAME}` : vcluster.namespace;
+  return { vcluster: { ...vcluster, name: DEFAULT_NAME, namespace }, objects };
+}
+
+function print(outcome: EvalOutcome): number {
+  if ('error' in outcome) {
+    const { kind, message, line, column } = outcome.error;
+    const place = line === undefined ? '' : ` (line ${line}, column ${column ?? 1})`;
+    process.stderr.write(`${kind}: ${message}${place}\n`);
+    return 1;
+  }
+  process.stdout.write(`${'value' in outcome ? JSON.stringify(outcome.value) : 'undefined'}\n`);
+  return 0;
+}
+
+function parseValue(text: string): { value: JsonValue } | undefined {
+  try {
+    return { value: JSON.parse(text) as JsonValue }; // whatever it is
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,139 @@
+/** What `names` answers, without input and output: virtual names to host names and back. */
+
+import { keyOf, type NamespacedName } from '../../kube/object.ts';
+import type { NameTranslator } from '../../syncer/translate/types.ts';
+import type { KnownKind } from './kind-scope.ts';
+
+export interface NameRow {
+  readonly kind: string;
+  readonly virtual: NamespacedName;
+  readonly host: NamespacedName;
+  /** What a reference gets; empty for cluster-scoped kinds, which cannot be referenced. */
+  readonly shortName: string;
+}
+
+/** `problem`: the argument itself is wrong, `miss`: there is no answer, `note`: worth knowing. One line each. */
+export interface NameAnswer {
+  readonly rows: readonly NameRow[];
+  readonly problem?: string;
+  readonly miss?: string;
+  readonly note?: string;
+}
+
+/** The API server's own Endpoints and Service: the host has them too. */
+const NEVER_SYNCED = 'default/kubernetes';
+
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+/** Names of these kinds may be any path segment (`system:node`). */
+const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding']);
+const NAME_MAX = 253;
+
+/** A virtual name as typed: `NAMESPACE/NAME`, or `NAME` of a cluster-scoped kind. */
+export function answerVirtual(text: string, kind: KnownKind, names: NameTranslator): NameAnswer {
+  const parsed = parseName(text, kind);
+  if ('problem' in parsed) return { rows: [], problem: parsed.problem };
+  const { namespace, name } = parsed;
+  const host = namespace === '' ? clusterScopedHost(name, kind, names) : names.toHost(parsed);
+  if (host === undefined) {
+    const miss =
+      `${text}: namespace "${namespace}" has no entry in sync.toHost.namespaces.mappings.byName and mappingsOnly is set, ` +
+      'so it has no name on the host';
+    return { rows: [], miss };
+  }
+  const row = rowOf(kind, { virtual: parsed, host }, names);
+  const isOwnKind = /^(Endpoints|EndpointSlice|Service)$/.test(kind.kind);
+  if (keyOf(parsed) !== NEVER_SYNCED || !isOwnKind) {
+    const reference = isOwnKind || kind.kind === 'Pod' ? undefined : names.referenceToHost(parsed);
+    if (namespace === '' || reference === undefined || keyOf(reference) === keyOf(host))
+      return { rows: [row] };
+    const note = `${text}: a reference patch writes "${reference.name}"; "${host.name}" is the name that another syncer gives to its copy`;
+    return { rows: [row], note };
+  }
+  return { rows: [row], note: `${text}: is never synced; this is only what the rule would make of its name` };
+}
+
+/** A host name as typed; without a namespace it is in the virtual cluster's own. Every virtual name that translates to it. */
+export function answerHost(text: string, kind: KnownKind, names: NameTranslator): NameAnswer {
+  const isBare = !text.includes('/');
+  const full = isBare && kind.scope === 'namespaced' ? `${names.hostNamespace}/${text}` : text;
+  const host = parseName(full, kind);
+  if ('problem' in host) return { rows: [], problem: host.problem };
+  const virtuals =
+    host.namespace === '' ? clusterScopedVirtual(host.name, kind, names) : names.toVirtualCandidates(host);
+  const rows = virtuals.map((virtual) => rowOf(kind, { virtual, host }, names));
+  return rows.length > 0 ? { rows } : { rows, miss: `${full}: ${reasonForNone(host, names)}` };
+}
+
+function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | { readonly problem: string } {
+  const parts = text.split('/');
+  const isNamespaced = scope === 'namespaced' || (scope === 'unknown' && parts.length > 1);
+  if (isNamespaced && parts.length !== 2) {
+    return { problem: `"${text}": ${kind} objects are namespaced, write NAMESPACE/NAME` };
+  }
+  if (!isNamespaced && parts.length !== 1) {
+    return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME alone` };
+  }
+  const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
+  if (isNamespaced && !NAMESPACE.test(namespace)) {
+    const rule = `lower-case letters, digits and "-", at most 63, first and last a letter or a digit`;
+    return { problem: `"${text}": "${namespace}" is not the name of a namespace (${rule})` };
+  }
+  if (!isNameOf(kind, name)) {
+    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_MAX}, first and last a letter or a digit`;
+    return { problem: `"${text}": "${name}" is not the name of an object (${rule})` };
+  }
+  return { namespace, name };
+}
+
+function isNameOf(kind: string, name: string): boolean {
+  if (name === '' || name.length > NAME_MAX) return false;
+  if (PATH_NAMED.has(kind)) return name !== '.' && name !== '..' && !/[/%\s]/.test(name);
+  return kind === 'Namespace' ? NAMESPACE.test(name) : SUBDOMAIN.test(name);
+}
+
+/** A Namespace is where its objects go, where namespaces are translated at all; everything else follows the cluster-scoped rule. */
+function clusterScopedHost(
+  name: string,
+  { kind }: KnownKind,
+  names: NameTranslator,
+): NamespacedName | undefined {
+  const mapped = kind === 'Namespace' && names.keepsName(name) ? names.namespaceToHost(name) : undefined;
+  return { namespace: '', name: mapped ?? names.clusterScopedToHost(name) };
+}
+
+function clusterScopedVirtual(
+  hostName: string,
+  { kind }: KnownKind,
+  names: NameTranslator,
+): readonly NamespacedName[] {
+  const ruled = names.clusterScopedToVirtual(hostName);
+  const found = ruled === undefined || (kind === 'Namespace' && names.keepsName(ruled)) ? [] : [ruled];
+  if (kind === 'Namespace') {
+    const inside = names.toVirtualCandidates({ namespace: hostName, name: 'any' });
+    found.push(...inside.map(({ namespace }) => namespace));
+  }
+  return found.map((name) => ({ namespace: '', name }));
+}
+
+function rowOf(
+  { kind }: KnownKind,
+  { virtual, host }: Pick<NameRow, 'virtual' | 'host'>,
+  names: NameTranslator,
+): NameRow {
+  const short = virtual.namespace === '' ? undefined : names.shortToHost(virtual);
+  return { kind, virtual, host, shortName: short?.name ?? '' };
+}
+
+function reasonForNone({ namespace, name }: NamespacedName, names: NameTranslator): string {
+  if (namespace !== '' && !names.isTargetNamespace(namespace)) {
+    return `objects of virtual cluster "${names.vcluster}" are not in this namespace`;
+  }
+  const isCut = /-[0-9a-f]{10}$/.test(name) && name.length > 50;
+  if (isCut)
+    return 'long names are cut and end in a digest, which cannot be undone; the annotations of the host object say whose copy it is';
+  if (/^vcluster-[0-9a-f]{8}-[0-9a-f]{8}$/.test(namespace)) {
+    return 'namespaces are hashed in this mode, which cannot be undone; the annotations of the host object say whose copy it is';
+  }
+  return 'no virtual name translates to it';
+}

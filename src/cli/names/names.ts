@@ -1,0 +1,115 @@
+/** `names`: what virtual objects are called on the host, and the other way round. */
+
+import { readFileSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { stringify } from 'yaml';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import { keyOf } from '../../kube/object.ts';
+import { createNameTranslator } from '../../syncer/translate/name-translator.ts';
+import type { NameTranslator } from '../../syncer/translate/types.ts';
+import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
+import { knownKind } from './kind-scope.ts';
+import { answerHost, answerVirtual, type NameRow } from './name-rows.ts';
+
+interface NamesOptions {
+  readonly kind: string;
+  readonly reverse?: boolean;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  command
+    .argument(
+      '<names...>',
+      'NAMESPACE/NAME, NAME of a cluster-scoped kind, - for one a line on standard input',
+    )
+    .option('-k, --kind <kind>', 'kind of the objects', 'Endpoints')
+    .option('-r, --reverse', 'the names are host names: answer every virtual name that translates to them')
+    .addOption(
+      new Option('-o, --output <format>', 'table, json or yaml')
+        .choices(['table', 'json', 'yaml'])
+        .default('table'),
+    );
+  addConfigOptions(command, ['name', 'host.namespace']);
+  command.action(async (args: string[], options: NamesOptions) => {
+    const config = await configFor(command);
+    exit(typeof config === 'number' ? config : answerAll(withStandardInput(args), config, options));
+  });
+}
+
+/** The configuration, or the exit code when there is none. */
+async function configFor(command: Command): Promise<Config | number> {
+  try {
+    const { config, warnings } = await loadConfig(loaderInput(command));
+    if (config.host.namespace !== '') {
+      reportProblems(warnings);
+      return config;
+    }
+    process.stderr.write(
+      'error: the host namespace of the virtual cluster is not known: give --host-namespace, or set endpointSyncer.host.namespace\n',
+    );
+    return 2;
+  } catch (error) {
+    return reportConfigError(error);
+  }
+}
+
+function withStandardInput(args: readonly string[]): readonly string[] {
+  if (!args.includes('-')) return args;
+  const lines = readFileSync(0, 'utf8').split('\n');
+  const typed = lines.map((line) => line.trim()).filter((line) => line !== '');
+  return args.flatMap((arg) => (arg === '-' ? typed : [arg]));
+}
+
+/** Nothing is answered while an argument is wrong; an answer that does not exist costs only itself. */
+function answerAll(args: readonly string[], config: Config, options: NamesOptions): number {
+  const names = translatorOf(config);
+  const answer = options.reverse ? answerHost : answerVirtual;
+  const kind = knownKind(options.kind);
+  const answers = args.map((text) => answer(text, kind, names));
+  const problems = answers.flatMap(({ problem }) => problem ?? []);
+  for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
+  if (problems.length > 0) return 2;
+  for (const { note, miss } of answers) {
+    if (note !== undefined) process.stderr.write(`note: ${note}\n`);
+    if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
+  }
+  process.stdout.write(
+    print(
+      answers.flatMap(({ rows }) => rows),
+      options.output,
+    ),
+  );
+  return answers.some(({ miss }) => miss !== undefined) ? 1 : 0;
+}
+
+function translatorOf(config: Config): NameTranslator {
+  return createNameTranslator({
+    vcluster: config.name,
+    hostNamespace: config.host.namespace,
+    mode: config.sync.namespaces,
+    referenceNaming: config.references.naming,
+  });
+}
+
+function print(rows: readonly NameRow[], output: string): string {
+  if (output === 'json') return `${JSON.stringify(rows, null, 2)}\n`;
+  return output === 'yaml' ? stringify(rows) : printTable(rows);
+}
+
+function printTable(rows: readonly NameRow[]): string {
+  if (rows.length === 0) return '';
+  const cells = [
+    ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'],
+    ...rows.map(({ kind, virtual, host, shortName }) => [
+      kind,
+      keyOf(virtual),
+      keyOf(host),
+      shortName || '-',
+    ]),
+  ];
+  const widths = [0, 1, 2].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells.map((row) => `${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('   ')}\n`).join('');
+}

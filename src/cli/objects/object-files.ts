@@ -1,0 +1,100 @@
+/** Kubernetes objects from files, folders or standard input: YAML with several documents, or JSON; a List is its items. */
+
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { problemAt, problemOf } from '../../config/source/problem.ts';
+import { createSourceFile } from '../../config/source/source-file.ts';
+import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
+import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+
+const EXTENSIONS = ['.yaml', '.yml', '.json'];
+/** YAML aliases may not blow a small file up. */
+const ALIASES_MAX = 100;
+/** The dump of a large cluster; what is larger would not fit into memory as objects. */
+const BYTES_MAX = 256 * 1024 * 1024;
+
+/** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read. */
+export async function readObjects(paths: readonly string[]): Promise<KubeObject[]> {
+  const objects: KubeObject[] = [];
+  const problems: ConfigProblem[] = [];
+  for (const path of paths) {
+    for (const file of (await orNoted(filesOf(path), problems)) ?? []) {
+      const text = await orNoted(readTextFile(file, BYTES_MAX), problems);
+      if (text !== undefined) objects.push(...parseObjects(displayName(file), text, problems));
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return objects;
+}
+
+/** Undefined where it failed, with why in `problems`. */
+async function orNoted<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
+}
+
+/** Of a folder all below it that may hold objects. */
+async function filesOf(path: string): Promise<string[]> {
+  const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) return [path];
+  const names = await readdir(path, { recursive: true }).catch((error: unknown) => {
+    throw cannotBeRead(path, error);
+  });
+  return names
+    .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+/** Adds to `problems` what is wrong, and gives the objects of the documents that are right. */
+export function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
+  const source = createSourceFile(file, text);
+  const documents = parseAllDocuments(text, { version: '1.2', prettyErrors: false });
+  const found: KubeObject[] = [];
+  for (const document of Array.isArray(documents) ? documents : []) {
+    for (const { message, pos } of document.errors)
+      problems.push(problemAt(source, pos[0], { path: '', severity: 'error', message }));
+    if (document.errors.length > 0) continue;
+    try {
+      const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
+      found.push(...objectsIn(value, file, problems));
+    } catch (error) {
+      problems.push(problemOf(file, error instanceof Error ? error.message : String(error)));
+    }
+  }
+  return found;
+}
+
+function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): KubeObject[] {
+  if (value === null) return [];
+  if (!isJsonObject(value)) {
+    problems.push(problemOf(file, 'a document is not an object with apiVersion, kind and metadata'));
+    return [];
+  }
+  const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
+  if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) {
+    return items.flatMap((item) => objectsIn(item, file, problems));
+  }
+  const problem = objectProblem(value);
+  if (problem === undefined) return [value as unknown as KubeObject]; // checked by objectProblem
+  problems.push(problemOf(file, problem));
+  return [];
+}
+
+/** Why this is no Kubernetes object; undefined where it is one. */
+export function objectProblem(value: JsonObject): string | undefined {
+  const kind = ownValue(value, 'kind');
+  if (typeof kind !== 'string') return 'an object has no kind';
+  const metadata = ownValue(value, 'metadata');
+  const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
+  if (typeof name === 'string' && name !== '') return undefined;
+  return `an object of kind ${kind} has no metadata.name`;
+}

@@ -1,0 +1,116 @@
+/** A sync of objects in hand, without a cluster: one configuration and its sandbox, for any number of sets of objects. */
+
+import { systemClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/logger.ts';
+import type { Config } from '../../config/types.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
+import type { SyncedKind } from '../../syncer/kinds/kind.ts';
+import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
+import type { ReferenceLookup } from '../../syncer/patch/types.ts';
+import { createOfflineReferences } from '../../syncer/references/offline-references.ts';
+import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
+import { refusalRules } from '../../syncer/references/refusals.ts';
+import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
+import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
+import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';
+import { createTranslators, pipelineOptions } from '../../syncer/translation.ts';
+
+export interface OfflineSync extends AsyncDisposable {
+  readonly config: Config;
+  readonly compiled: CompiledPatches;
+  /** How these objects are synced: names, patches, references among them. */
+  optionsFor(world: RenderWorld): OfflineOptions;
+  /** What a patch pipeline is built from, with another way to find the names of referenced objects. */
+  pipelineOptionsFor(lookup: ReferenceLookup): PipelineOptions;
+  /** The same for each kind that is synced. */
+  optionsForKinds(world: RenderWorld): readonly OfflineOptions[];
+  /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
+  createSandbox(programs: readonly Program[]): Promise<Sandbox>;
+}
+
+export interface OfflineOptions extends RenderOptions {
+  /** What `pipeline` was built from. */
+  readonly pipelineOptions: PipelineOptions;
+}
+
+export async function openOfflineSync(config: Config): Promise<OfflineSync> {
+  const compiled = compilePatches(config.sync.endpoints.patches);
+  const open = (programs: readonly Program[]): Promise<Sandbox> =>
+    createSandbox({
+      programs,
+      vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
+      namespaces: config.sync.namespaces,
+      limits: config.sandbox,
+      clock: systemClock,
+      logger: silentLogger,
+    });
+  const kinds = compileKinds(syncedKinds(config.sync, new Map()));
+  const ofEndpoints = { kind: endpointsKind, patches: compiled };
+  const all = [ofEndpoints, ...kinds.filter(({ kind }) => kind.resource !== endpointsKind.resource)];
+  const sandbox = await open(all.flatMap(({ patches }) => patches.programs));
+  return {
+    config,
+    compiled,
+    createSandbox: open,
+    pipelineOptionsFor: (lookup) => pipelineOptions({ config, compiled, evaluator: sandbox, lookup }),
+    optionsFor: (world) => offlineOptions({ config, compiled, evaluator: sandbox, world }),
+    optionsForKinds: (world) =>
+      kinds.map(({ kind, patches }) =>
+        offlineOptions({ config, kind, compiled: patches, evaluator: sandbox, world }),
+      ),
+    [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
+  };
+}
+
+export interface OfflineInput {
+  readonly config: Config;
+  /** Default: Endpoints. */
+  readonly kind?: SyncedKind;
+  readonly compiled: CompiledPatches;
+  readonly evaluator: Evaluator;
+  readonly world: RenderWorld;
+}
+
+/** Names, patches and the references among these objects. */
+export function offlineOptions({
+  config,
+  kind = endpointsKind,
+  compiled,
+  evaluator,
+  world,
+}: OfflineInput): OfflineOptions {
+  const translators = createTranslators(config);
+  const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
+  const { lookup, imports } = createOfflineReferences(world, {
+    policy: kindPolicy(config.sync),
+    rules: refusalRules(config),
+    forge: { ...translators, owner },
+  });
+  const options = pipelineOptions({ config, kind, compiled, evaluator, lookup });
+  return {
+    ...translators,
+    kind,
+    owner,
+    imports,
+    pipeline: createPatchPipeline(options),
+    pipelineOptions: options,
+    decide: { requireService: config.requireService },
+  };
+}
+
+/** Without a cluster the owner's uid is known only where the owner is among the host objects. */
+function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: string }): string {
+  return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
+}
+
+/** Objects without a namespace are in the one that kubectl would use. */
+export function inNamespace(objects: readonly KubeObject[], namespace: string): KubeObject[] {
+  return objects.map((object) =>
+    object.metadata.namespace || object.kind === 'Namespace'
+      ? object
+      : { ...object, metadata: { ...object.metadata, namespace } },
+  );
+}

@@ -1,0 +1,16 @@
+/** How a command says that a patch has failed. */
+
+import { PatchError } from '../../base/errors.ts';
+import { plainText } from '../../syncer/sandbox/frame.ts';
+
+/** One line with index and path, then the expression with a caret where the place is known. */
+export function describePatchError({ index, path, kind, message, frame }: PatchError): string {
+  const place = path === '' ? '' : ` at ${plainText(path)}`;
+  return `patches[${index}]${place}: ${plainText(message)} (${kind})${frame === '' ? '' : `\n${frame}`}`;
+}
+
+/** Why an object could not be translated, whatever the error is. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof PatchError) return describePatchError(error);
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,192 @@
+/** `patch`: only the patches, on any one object, without a cluster. */
+
+import { type Command, Option } from 'commander';
+import { configFile, loadConfig, parseConfig, readConfigText } from '../../config/load.ts';
+import { parsePatchFile } from '../../config/patch-file.ts';
+import { problemOf } from '../../config/source/problem.ts';
+import type { Config } from '../../config/types.ts';
+import { ConfigError, PatchError } from '../../base/errors.ts';
+import { systemClock } from '../../base/clock.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
+import { createLogger } from '../../base/logger.ts';
+import { compilePatches } from '../../syncer/patch/compile.ts';
+import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
+import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
+import { validateObject } from '../../syncer/patch/validate-endpoints.ts';
+import { plainText } from '../../syncer/sandbox/frame.ts';
+import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
+import { OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { createLabelTranslator } from '../../syncer/translate/labels.ts';
+import { createNameTranslator } from '../../syncer/translate/name-translator.ts';
+import type { NameTranslator } from '../../syncer/translate/types.ts';
+import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
+import { printObject, readObject } from '../objects/one-object.ts';
+import { describePatchError } from './patch-failure.ts';
+
+const FIELDS = [
+  'name',
+  'host.namespace',
+  'references.naming',
+  'sandbox.expressionTimeout',
+  'sandbox.batchTimeout',
+  'sandbox.memory',
+  'sandbox.memoBytes',
+];
+/** Without a configuration nobody says what the virtual cluster is called; most patches do not care. */
+const DEFAULT_NAME = 'my-vcluster';
+
+interface PatchFlags {
+  readonly patches?: string;
+  readonly filename: string;
+  readonly reverse?: boolean;
+  readonly virtualObject?: string;
+  readonly hostObject?: string;
+  readonly namespace?: string;
+  readonly output: 'yaml' | 'json';
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, FIELDS);
+  command
+    .option('-p, --patches <file>', 'a list of patches, or {patches: […]}; instead of those in --config')
+    .option('-f, --filename <file>', 'the object, - is standard input', '-')
+    .option('--reverse', 'host to virtual: reverseExpression, and references and labels back')
+    .option(
+      '--virtual-object <file>',
+      'context.virtualObject; with --reverse it keeps what does not flow back',
+    )
+    .option(
+      '--host-object <file>',
+      'context.hostObject; the host keeps its own value of what does not flow there',
+    )
+    .option('--namespace <name>', 'virtual namespace of the object when it says none')
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .action(async (flags: PatchFlags) => exit(await patch(command, flags)));
+}
+
+async function patch(command: Command, flags: PatchFlags): Promise<number> {
+  try {
+    const config = await configFor(command, flags);
+    const object = await readObject(flags.filename);
+    const hostObject = flags.hostObject === undefined ? null : await readObject(flags.hostObject);
+    const virtualObject = flags.virtualObject === undefined ? null : await readObject(flags.virtualObject);
+    const result = await apply({ config, flags, object, hostObject, virtualObject });
+    for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
+      const where = `patches[${patchIndex}] at ${plainText(path)}`;
+      process.stderr.write(
+        `${where}: left as it is, the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
+      );
+    }
+    process.stdout.write(printObject(result.object, flags.output));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof PatchError)) return reportConfigError(error);
+    process.stderr.write(`${describePatchError(error)}\n`);
+    return 1;
+  }
+}
+
+/** Patches from `--patches` win over those in `--config`, which then gives only the names and limits. */
+async function configFor(command: Command, flags: PatchFlags): Promise<Config> {
+  const input = loaderInput(command);
+  const file = flags.patches;
+  if (file === undefined && configFile(input) === undefined) {
+    throw new ConfigError([problemOf('', 'no patches: give --patches FILE, or --config FILE')]);
+  }
+  if (file === undefined) {
+    const { config, warnings } = await loadConfig(input);
+    reportProblems(warnings);
+    return config;
+  }
+  const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file }, input.checks);
+  if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
+  reportProblems(problems);
+  const config = input.file === undefined ? withoutFile(input) : (await loadConfig(input)).config;
+  return { ...config, sync: { ...config.sync, endpoints: { ...config.sync.endpoints, patches } } };
+}
+
+/** All defaults, and names from the command line. */
+function withoutFile(input: ReturnType<typeof loaderInput>): Config {
+  const named = input.flags['name'] ?? input.env['VCLUSTER_NAME'] ?? '';
+  const name = named === '' ? DEFAULT_NAME : named;
+  const flags = { ...input.flags, name };
+  const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
+  if (config === undefined) throw new ConfigError(problems);
+  return config;
+}
+
+interface Job {
+  readonly config: Config;
+  readonly flags: PatchFlags;
+  readonly object: JsonObject;
+  readonly hostObject: JsonObject | null;
+  readonly virtualObject: JsonObject | null;
+}
+
+async function apply({ config, flags, object, hostObject, virtualObject }: Job): Promise<PatchedObject> {
+  // As vCluster's own command line names it.
+  const hostNamespace = config.host.namespace === '' ? `vcluster-${config.name}` : config.host.namespace;
+  const compiled = compilePatches(config.sync.endpoints.patches);
+  const mode = config.sync.namespaces;
+  const names = createNameTranslator({
+    vcluster: config.name,
+    hostNamespace,
+    mode,
+    referenceNaming: config.references.naming,
+  });
+  await using sandbox = await createSandbox({
+    programs: compiled.programs,
+    vcluster: { name: config.name, namespace: hostNamespace, config: config.vclusterConfig },
+    namespaces: mode,
+    limits: config.sandbox,
+    clock: systemClock,
+    logger: await createLogger({ level: 'error', format: 'json' }),
+  });
+  const policy = kindPolicy(config.sync);
+  const pipeline = createPatchPipeline({
+    compiled,
+    evaluator: sandbox,
+    labels: createLabelTranslator(config.name, mode),
+    references: {
+      names,
+      lookup: () => undefined,
+      isKindAllowed: (apiVersion, kind) => policy.isAllowed(apiVersion, kind),
+      skipPodTargetRefs: false,
+    },
+    validate: validateObject,
+  });
+  const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';
+  const given = { object, virtualObject, names, otherwise: flags.namespace ?? 'default' };
+  const objectNamespace =
+    direction === 'toHost' ? (namespaceOf(object) ?? given.otherwise) : virtualNamespace(given);
+  // Awaited here: the sandbox must not be closed before it has answered.
+  return await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
+}
+
+/** A host object tells its virtual namespace by its annotations, or by where it is. */
+function virtualNamespace(given: {
+  readonly object: JsonObject;
+  readonly virtualObject: JsonObject | null;
+  readonly names: NameTranslator;
+  readonly otherwise: string;
+}): string {
+  const { object, virtualObject, names, otherwise } = given;
+  const metadata = ownValue(object, 'metadata');
+  const annotations = isJsonObject(metadata) ? ownValue(metadata, 'annotations') : undefined;
+  const recorded = isJsonObject(annotations) ? ownValue(annotations, OBJECT_NAMESPACE) : undefined;
+  const host = namespaceOf(object);
+  return (
+    namespaceOf(virtualObject ?? {}) ??
+    (typeof recorded === 'string' && recorded !== '' ? recorded : undefined) ??
+    (host === undefined ? undefined : names.namespaceToVirtual(host)) ??
+    otherwise
+  );
+}
+
+function namespaceOf(object: JsonObject): string | undefined {
+  const metadata = ownValue(object, 'metadata');
+  const namespace = isJsonObject(metadata) ? ownValue(metadata, 'namespace') : undefined;
+  return typeof namespace === 'string' && namespace !== '' ? namespace : undefined;
+}

@@ -1,0 +1,94 @@
+/** `render`: what a sync would write, from files, without a cluster. */
+
+import { type Command, Option } from 'commander';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import { objectKey } from '../../kube/object.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
+import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError } from '../configuration/config-report.ts';
+import { readObjects } from '../objects/object-files.ts';
+import { inNamespace, openOfflineSync } from './offline-sync.ts';
+import { printObject } from '../objects/one-object.ts';
+import { describeFailure } from './patch-failure.ts';
+
+interface RenderFlags {
+  readonly filename: string[];
+  readonly host: string[];
+  readonly virtual: string[];
+  readonly reverse?: boolean;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command);
+  command
+    .requiredOption(
+      '-f, --filename <path...>',
+      'virtual objects: files, folders or - (with --reverse: host objects)',
+    )
+    .option('--host <path...>', 'host objects that exist already', [])
+    .option('--virtual <path...>', 'with --reverse: the virtual objects that exist', [])
+    .option('--reverse', 'host to virtual')
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .action(async (flags: RenderFlags) => exit(await render(command, flags)));
+}
+
+async function render(command: Command, flags: RenderFlags): Promise<number> {
+  try {
+    const { config } = await loadConfig(loaderInput(command));
+    const [given = [], host = [], virtual = []] = await Promise.all(
+      [flags.filename, flags.host, flags.virtual].map(readObjects),
+    );
+    const { endpointSlices } = config.sync;
+    const kinds = ['Endpoints', ...(endpointSlices.enabled ? ['EndpointSlice'] : [])];
+    if (!given.some(({ kind }) => kinds.includes(kind ?? '')))
+      process.stderr.write(
+        `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}: there is nothing to render\n`,
+      );
+    const world = flags.reverse
+      ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
+      : { virtual: inNamespace(given, 'default'), host: inNamespace(host, config.host.namespace) };
+    const rendered = await renderWorld(world, config, flags.reverse === true);
+    print(rendered, flags.output);
+    return rendered.some(({ kind }) => kind === 'failed') ? 1 : 0;
+  } catch (error) {
+    return reportConfigError(error);
+  }
+}
+
+async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
+  const { endpoints, endpointSlices } = config.sync;
+  if (!endpoints.enabled && !endpointSlices.enabled) {
+    process.stderr.write('sync.toHost.endpoints.enabled is false: nothing is synced\n');
+    return [];
+  }
+  await using sync = await openOfflineSync(config);
+  const rendered = sync
+    .optionsForKinds(world)
+    .map((options) => (isReverse ? renderToVirtual(world, options) : renderToHost(world, options)));
+  return (await Promise.all(rendered)).flat();
+}
+
+function print(rendered: readonly Rendered[], output: string): void {
+  const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
+  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
+  const text =
+    output === 'json'
+      ? printObject({ apiVersion: 'v1', kind: 'List', items: json }, 'json')
+      : json.map((object) => printObject(object, 'yaml')).join('---\n');
+  process.stdout.write(text);
+  for (const one of rendered) {
+    if (one.kind === 'skipped') process.stderr.write(`skipped ${one.of} ${one.key}: ${one.reason}\n`);
+    if (one.kind === 'refused') process.stderr.write(`skipped ${one.what}: ${one.reason}\n`);
+    if (one.kind === 'elsewhere') {
+      const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
+      process.stderr.write(
+        `note: ${what} is imported into the other cluster, --reverse turns the view round\n`,
+      );
+    }
+    if (one.kind === 'failed')
+      process.stderr.write(`failed ${one.of} ${one.key}: ${describeFailure(one.error)}\n`);
+  }
+}

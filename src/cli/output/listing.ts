@@ -1,0 +1,109 @@
+/** Rows of a listing in the formats that kubectl has: a table, wide, names, JSON, YAML, or a JSONPath template. */
+
+import { InvalidArgumentError, Option } from 'commander';
+import { stringify } from 'yaml';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { parsePath } from '../../syncer/patch/path.ts';
+import { compileWalker, type PathWalker } from '../../syncer/patch/walk.ts';
+import { formatTable } from './table.ts';
+
+export interface Listing {
+  readonly heading: readonly string[];
+  /** Columns that only `wide` has. */
+  readonly wideHeading?: readonly string[];
+  readonly rows: readonly ListedRow[];
+}
+
+export interface ListedRow {
+  readonly cells: readonly string[];
+  readonly wideCells?: readonly string[];
+  /** What `-o name` prints. */
+  readonly name: string;
+  /** What `-o json` and `yaml` print. */
+  readonly json: JsonObject;
+}
+
+const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'];
+const JSON_PATH = 'jsonpath=';
+
+/** `-o, --output`; a value that is no format is a usage error. */
+export function outputOption(): Option {
+  const option = new Option('-o, --output <format>', `${FORMATS.join(', ')} or ${JSON_PATH}TEMPLATE`);
+  return option.default('table').argParser((text) => {
+    if (FORMATS.includes(text)) return text;
+    if (!text.startsWith(JSON_PATH))
+      throw new InvalidArgumentError(`Allowed choices are ${FORMATS.join(', ')}, ${JSON_PATH}TEMPLATE.`);
+    parseTemplate(text.slice(JSON_PATH.length));
+    return text;
+  });
+}
+
+export function formatListing(listing: Listing, format: string): string {
+  const { rows } = listing;
+  const json = rows.map((row) => row.json);
+  switch (format) {
+    case 'name':
+      return rows.map(({ name }) => `${name}\n`).join('');
+    case 'json':
+      return `${JSON.stringify(json, null, 2)}\n`;
+    case 'yaml':
+      return stringify(json);
+    case 'table':
+    case 'wide':
+      return tableOf(listing, format === 'wide');
+    default:
+      return applyTemplate(format.slice(JSON_PATH.length), json);
+  }
+}
+
+function tableOf({ heading, wideHeading = [], rows }: Listing, isWide: boolean): string {
+  if (rows.length === 0) return '';
+  const more = (cells: readonly string[] = []): readonly string[] => (isWide ? cells : []);
+  return formatTable([
+    [...heading, ...more(wideHeading)],
+    ...rows.map(({ cells, wideCells }) => [...cells, ...more(wideCells)]),
+  ]);
+}
+
+type TemplatePart = { readonly text: string } | { readonly walker: PathWalker };
+
+/** kubectl's templates without `range` and filters: text, `{.path}`, `{[*].path}`, and quoted text in braces (`{"\n"}`). */
+function parseTemplate(template: string): TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  for (const [, inside, outside] of template.matchAll(/\{([^{}]*)\}|([^{}]+|[{}])/gu)) {
+    if (outside === '{' || outside === '}')
+      throw new InvalidArgumentError(`Unbalanced braces in ${template}.`);
+    if (inside === undefined) parts.push({ text: outside ?? '' });
+    else if (/^\s*"/u.test(inside)) parts.push({ text: quotedText(inside) });
+    else parts.push({ walker: walkerOf(inside.trim()) });
+  }
+  return parts;
+}
+
+const PLAIN_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
+
+function walkerOf(path: string): PathWalker {
+  const parsed = parsePath(path);
+  if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is no path: ${parsed.problem.message}.`);
+  return compileWalker(parsed.segments, PLAIN_KEYS);
+}
+
+function quotedText(text: string): string {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    throw new InvalidArgumentError(`${text} is no quoted text.`);
+  }
+}
+
+/** Several values are separated by blanks, as in kubectl. */
+function applyTemplate(template: string, json: JsonValue): string {
+  return parseTemplate(template)
+    .map((part) => {
+      if ('text' in part) return part.text;
+      const values: JsonValue[] = [];
+      part.walker.collect(json, { values, paths: undefined });
+      return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))).join(' ');
+    })
+    .join('');
+}

@@ -1,0 +1,76 @@
+/** `playground`: a page on this machine where patches can be tried, without a cluster. */
+
+import type { Command } from 'commander';
+import { configFile, loadConfig, parseConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import { ConfigError, TerminalError } from '../../base/errors.ts';
+import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError } from '../configuration/config-report.ts';
+import { parsePagePort } from './page-port.ts';
+import { startPageServer } from './page-server.ts';
+import { PlaygroundSession } from './playground-session.ts';
+import { startState } from './start-state.ts';
+import { keepAlive, stopSignals } from '../run/process-life.ts';
+
+const FIELDS = ['name', 'host.namespace', 'references.naming', 'sandbox.expressionTimeout', 'sandbox.memory'];
+/** What the examples are written for. */
+const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
+
+interface PlaygroundFlags {
+  readonly port: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, FIELDS);
+  command
+    .option('--port <number>', 'port on 127.0.0.1; 0 takes a free one', '0')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  # Try patches on sample objects
+  endpoint-syncer playground
+
+  # Start from the patches of a configuration, on a fixed port
+  endpoint-syncer playground --config config.yaml --port 8090
+`,
+    )
+    .action(async (flags: PlaygroundFlags) => exit(await playground(command, flags)));
+}
+
+async function playground(command: Command, flags: PlaygroundFlags): Promise<number> {
+  const port = parsePagePort(flags.port);
+  if (port === undefined) return 2;
+  const stop = stopSignals();
+  using _alive = keepAlive();
+  try {
+    const config = await configOf(command);
+    await using session = await PlaygroundSession.open(config);
+    await using server = await startPageServer({
+      port,
+      calls: {
+        '/api/run': (body) => session.run(body),
+        '/api/start': async () => startState(config),
+      },
+      feeds: {},
+    });
+    process.stdout.write(`${server.url}\n`);
+    process.stderr.write('press Ctrl-C to stop\n');
+    await stop.requested;
+    return 0;
+  } catch (error) {
+    if (!(error instanceof TerminalError)) return reportConfigError(error);
+    process.stderr.write(`error: ${error.message}\n`);
+    return 1;
+  }
+}
+
+/** The file that was given, else the names that the examples are written for. */
+async function configOf(command: Command): Promise<Config> {
+  const input = loaderInput(command);
+  if (configFile(input) !== undefined) return (await loadConfig(input)).config;
+  const flags = { ...DEFAULT_FLAGS, ...input.flags };
+  const { config, problems } = parseConfig({ text: '', file: '' }, { ...input, flags });
+  if (config === undefined) throw new ConfigError(problems);
+  return config;
+}

@@ -1,0 +1,97 @@
+/** Grants as manifests, or as values of vCluster's chart. Pure. */
+
+import type { JsonObject, JsonValue } from '../../base/json.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import type { Grant, PolicyRule } from './rbac-rules.ts';
+
+export interface DocumentOptions {
+  readonly serviceAccount: string;
+  readonly hostNamespace: string;
+  /** `clusterrole`: rules are ClusterRoles everywhere, bound in the namespace where that is enough. */
+  readonly form: 'role' | 'clusterrole';
+}
+
+/** Namespace of the ServiceAccount in the virtual cluster: one that every cluster has, and that its tenants do not use. */
+const VIRTUAL_NAMESPACE = 'kube-system';
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** A ServiceAccount for each cluster, with a role and its binding for each grant. */
+export function rbacDocuments(grants: readonly Grant[], options: DocumentOptions): readonly JsonObject[] {
+  const clusters = [...new Set(grants.map(({ cluster }) => cluster))];
+  return clusters.flatMap((cluster) => [
+    serviceAccount(cluster, options),
+    ...grants.filter((grant) => grant.cluster === cluster).flatMap((grant) => roleAndBinding(grant, options)),
+  ]);
+}
+
+/** The host's grants below `rbac` in the values of vCluster's chart, whose ServiceAccount a sidecar has. */
+export function vclusterValues(grants: readonly Grant[], hostNamespace: string): JsonObject {
+  const rulesIn = (namespace: string): JsonValue[] =>
+    grants
+      .filter((grant) => grant.cluster === 'host' && grant.namespace === namespace)
+      .flatMap(({ rules }) => rules.map(asJson));
+  const [own, everywhere] = [rulesIn(hostNamespace), rulesIn('')];
+  return {
+    rbac: {
+      ...(own.length === 0 ? {} : { role: { extraRules: own } }),
+      ...(everywhere.length === 0 ? {} : { clusterRole: { enabled: true, extraRules: everywhere } }),
+    },
+  };
+}
+
+function serviceAccount(cluster: ClusterName, options: DocumentOptions): JsonObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: options.serviceAccount, namespace: accountNamespace(cluster, options) },
+  };
+}
+
+function roleAndBinding(
+  { cluster, namespace, rules }: Grant,
+  options: DocumentOptions,
+): readonly JsonObject[] {
+  const { serviceAccount: account, hostNamespace, form } = options;
+  const isClusterRole = namespace === '' || form === 'clusterrole';
+  const kind = isClusterRole ? 'ClusterRole' : 'Role';
+  // Cluster-scoped names on the host are shared by the syncers of all host namespaces.
+  const name = isClusterRole && cluster === 'host' ? clusterRoleName(options, namespace) : account;
+  const subject = { kind: 'ServiceAccount', name: account, namespace: accountNamespace(cluster, options) };
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind,
+      metadata: isClusterRole ? { name } : { name, namespace },
+      rules: rules.map(asJson),
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+      metadata:
+        namespace === '' ? { name } : { name: namespace === hostNamespace ? account : name, namespace },
+      roleRef: { apiGroup: RBAC, kind, name },
+      subjects: [subject],
+    },
+  ];
+}
+
+function clusterRoleName(
+  { serviceAccount: account, hostNamespace }: DocumentOptions,
+  namespace: string,
+): string {
+  const name = `${account}:${hostNamespace}`;
+  return namespace === '' ? name : `${name}:${namespace}`;
+}
+
+function accountNamespace(cluster: ClusterName, { hostNamespace }: DocumentOptions): string {
+  return cluster === 'host' ? hostNamespace : VIRTUAL_NAMESPACE;
+}
+
+function asJson({ apiGroups, resources, resourceNames, verbs }: PolicyRule): JsonObject {
+  return {
+    apiGroups: [...apiGroups],
+    resources: [...resources],
+    ...(resourceNames === undefined ? {} : { resourceNames: [...resourceNames] }),
+    verbs: [...verbs],
+  };
+}

@@ -1,0 +1,102 @@
+/** The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure. */
+
+import type { Config } from '../../config/types.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
+import { asReferencedKind, type ReferencedKind } from '../../syncer/references/referenced-kind.ts';
+import { requiredRights, type Right } from '../../syncer/rights.ts';
+import { pluralOf } from '../names/kind-scope.ts';
+
+/** As in a Role; the order of the members is the order in which they are printed. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** What has to be granted in one namespace of one cluster, or, for '', in all of them. */
+export interface Grant {
+  readonly cluster: ClusterName;
+  readonly namespace: string;
+  readonly rules: readonly PolicyRule[];
+}
+
+/** One grant for each cluster and namespace; `config` names the host namespace. */
+export function neededGrants(config: Config): readonly Grant[] {
+  const references = offlineReferences(config);
+  const rights = [...requiredRights(config, { isDryRun: false, references }), ...uncheckedRights(config)];
+  const grants = new Map<string, Right[]>();
+  for (const right of rights) {
+    const key = `${right.cluster} ${right.namespace}`;
+    grants.set(key, [...(grants.get(key) ?? []), right]);
+  }
+  return [...grants.values()].flatMap((of) => {
+    const [first] = of;
+    return first === undefined
+      ? []
+      : { cluster: first.cluster, namespace: first.namespace, rules: rulesOf(of) };
+  });
+}
+
+/** Kinds that the patches may lead to although none names them: the start does not check their rights. */
+export function openKinds(config: Config): readonly string[] {
+  const { isOpen, reachable } = kindPolicy(config.sync);
+  return isOpen ? reachable.map((id) => id.slice(id.indexOf('/') + 1)) : [];
+}
+
+/** Without a cluster to ask, resources of kinds have their usual names. */
+function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
+  const policy = kindPolicy(sync);
+  return policy.named.map(({ apiVersion, kind }) => {
+    const slash = apiVersion.indexOf('/');
+    const group = slash < 0 ? '' : apiVersion.slice(0, slash);
+    const version = apiVersion.slice(slash + 1);
+    const resource = { group, version, kind, plural: pluralOf(kind), isNamespaced: true };
+    return asReferencedKind(resource, resource, policy);
+  });
+}
+
+/** What is used without a check at start: the owner, and what the key and token API needs of the host. */
+function uncheckedRights({ owner, host, management }: Config): readonly Right[] {
+  const rights: Right[] = [];
+  const add = (target: Omit<Right, 'cluster' | 'verb'>, verbs: readonly string[]): void => {
+    rights.push(...verbs.map((verb): Right => ({ cluster: 'host', verb, ...target })));
+  };
+  if (owner !== undefined) {
+    const { apiVersion, kind, name } = owner;
+    const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';
+    add({ group, resource: pluralOf(kind), namespace: host.namespace, name }, ['get']);
+  }
+  if (!management.enabled) return rights;
+  if (management.store.driver === 'kubernetes') {
+    const namespace = management.store.namespace || host.namespace;
+    add({ group: '', resource: 'secrets', namespace }, ['get', 'list', 'watch', 'create', 'patch', 'delete']);
+  }
+  if (management.delegatedAuth) {
+    add({ group: 'authentication.k8s.io', resource: 'tokenreviews', namespace: '' }, ['create']);
+    add({ group: 'authorization.k8s.io', resource: 'subjectaccessreviews', namespace: '' }, ['create']);
+  }
+  return rights;
+}
+
+/** One rule for each resource, with its verbs in the order in which they were asked for. */
+function rulesOf(rights: readonly Right[]): readonly PolicyRule[] {
+  const rules = new Map<string, { right: Right; verbs: Set<string> }>();
+  for (const right of rights) {
+    const key = `${right.group} ${right.resource} ${right.name ?? ''}`;
+    const rule = rules.get(key) ?? { right, verbs: new Set<string>() };
+    rule.verbs.add(right.verb);
+    rules.set(key, rule);
+  }
+  // A right on one object is part of the right on all of them.
+  const isCovered = ({ group, resource, name }: Right, verbs: ReadonlySet<string>): boolean =>
+    name !== undefined && (rules.get(`${group} ${resource} `)?.verbs.isSupersetOf(verbs) ?? false);
+  const needed = [...rules.values()].filter(({ right, verbs }) => !isCovered(right, verbs));
+  return needed.map(({ right: { group, resource, name }, verbs }) => ({
+    apiGroups: [group],
+    resources: [resource],
+    ...(name === undefined ? {} : { resourceNames: [name] }),
+    verbs: [...verbs],
+  }));
+}

@@ -1,0 +1,96 @@
+/** `rbac`: the roles that a configuration needs, as manifests or as values of vCluster's chart. */
+
+import { type Command, Option } from 'commander';
+import { stringify } from 'yaml';
+import type { JsonObject } from '../../base/json.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/types.ts';
+import type { ClusterName } from '../../kube/types.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError } from '../configuration/config-report.ts';
+import { rbacDocuments, vclusterValues } from './rbac-documents.ts';
+import { neededGrants, openKinds } from './rbac-rules.ts';
+
+interface RbacOptions {
+  readonly cluster?: ClusterName;
+  readonly as: 'role' | 'clusterrole' | 'vcluster-values';
+  readonly serviceAccount: string;
+  readonly output: string;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, ALL_FIELDS);
+  command
+    .addOption(new Option('--cluster <cluster>', 'only those of one cluster').choices(['host', 'virtual']))
+    .addOption(
+      new Option(
+        '--as <form>',
+        "Roles where they are enough, ClusterRoles everywhere, or values of vCluster's chart",
+      )
+        .choices(['role', 'clusterrole', 'vcluster-values'])
+        .default('role'),
+    )
+    .option(
+      '--service-account <name>',
+      'ServiceAccount that gets the rights, in each cluster',
+      'endpoint-syncer',
+    )
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  # Grant what the configuration needs on the host
+  endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -
+
+  # Rights of a sidecar, for the values of vCluster's chart
+  endpoint-syncer rbac --config config.yaml --as vcluster-values
+`,
+    )
+    .action(async (options: RbacOptions) => exit(await run(command, options)));
+}
+
+async function run(command: Command, options: RbacOptions): Promise<number> {
+  let config: Config;
+  try {
+    ({ config } = await loadConfig(loaderInput(command)));
+  } catch (error) {
+    return reportConfigError(error);
+  }
+  const problem = usageProblem(config, options);
+  if (problem !== undefined) {
+    process.stderr.write(`error: ${problem}\n`);
+    return 2;
+  }
+  const open = openKinds(config);
+  if (open.length > 0) {
+    process.stderr.write(
+      `note: a patch takes the kind of a reference from the object; add rights for those that it may name besides: ${open.join(', ')}\n`,
+    );
+  }
+  process.stdout.write(print(config, options));
+  return 0;
+}
+
+function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | undefined {
+  if (host.namespace === '') {
+    return 'the host namespace of the virtual cluster is not known: give --host-namespace, or set endpointSyncer.host.namespace';
+  }
+  return as === 'vcluster-values' && cluster === 'virtual'
+    ? "the values of vCluster's chart have no rights in the virtual cluster: leave --cluster out, or print manifests"
+    : undefined;
+}
+
+function print(config: Config, { as: form, cluster, serviceAccount, output }: RbacOptions): string {
+  const hostNamespace = config.host.namespace;
+  const grants = neededGrants(config).filter((grant) => cluster === undefined || grant.cluster === cluster);
+  if (form === 'vcluster-values') return printOne(vclusterValues(grants, hostNamespace), output);
+  const documents = rbacDocuments(grants, { serviceAccount, hostNamespace, form });
+  if (output === 'json') return printOne({ apiVersion: 'v1', kind: 'List', items: [...documents] }, output);
+  return documents.map((document) => printOne(document, output)).join('---\n');
+}
+
+function printOne(value: JsonObject, output: string): string {
+  if (output === 'json') return `${JSON.stringify(value, null, 2)}\n`;
+  return stringify(value, { aliasDuplicateObjects: false });
+}

@@ -1,0 +1,111 @@
+/** `run`: the daemon, until a signal ends it. */
+
+import { flushCompileCache } from 'node:module';
+import type { Command } from 'commander';
+import { startDaemon, type Daemon, type DaemonOptions } from '../../syncer/daemon.ts';
+import { loadConfig, type LoadedConfig } from '../../config/load.ts';
+import { TerminalError } from '../../base/errors.ts';
+import { systemClock } from '../../base/clock.ts';
+import { systemRandom } from '../../base/random.ts';
+import { createLogger } from '../../base/logger.ts';
+import { accessKeysCompanion } from './companion.ts';
+import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
+import { reportConfigError } from '../configuration/config-report.ts';
+import { endSoon, keepAlive, reloadFrom, stopSignals } from './process-life.ts';
+import { formatTable } from '../output/table.ts';
+import { packageVersion } from '../version.ts';
+import { watchFile } from './watch-file.ts';
+
+interface RunOptions {
+  readonly dryRun?: boolean;
+  readonly once?: boolean;
+}
+
+export function define(command: Command, exit: (code: number) => void): void {
+  addConfigOptions(command, ALL_FIELDS);
+  command
+    .option('--dry-run', 'have each write checked without storing it, and log what it would change')
+    .option(
+      '--once',
+      'with --dry-run: print a table after the first pass and end; exit code 1 when there is anything in it',
+    )
+    .action(async (options: RunOptions) => exit(await run(command, options)));
+}
+
+async function run(command: Command, { dryRun = false, once = false }: RunOptions): Promise<number> {
+  if (once && !dryRun) {
+    process.stderr.write('error: --once needs --dry-run\n');
+    return 2;
+  }
+  const load = (): Promise<LoadedConfig> => loadConfig(loaderInput(command));
+  let loaded: LoadedConfig;
+  try {
+    loaded = await load();
+  } catch (error) {
+    return reportConfigError(error);
+  }
+  const logger = await createLogger(loaded.config.log);
+  for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
+  const stop = stopSignals();
+  using _alive = keepAlive();
+  const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
+  if (typeof daemon === 'number') return daemon;
+  if (once) return await firstPass(daemon, stop.signal);
+  const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
+  flushCompileCache(); // for the next start, even if this process is killed one day
+  const failure = await Promise.race([stop.requested, daemon.failed]);
+  const exitCode = failure === undefined ? 0 : 1;
+  endSoon(exitCode);
+  for (const watcher of watchers) watcher.close();
+  if (failure === undefined) logger.info({}, 'stopping');
+  else logger.error({ reason: failure }, 'stopping, this replica does not lead any more');
+  await daemon.stop();
+  return exitCode;
+}
+
+/** The running daemon, or the exit code of a start that has ended. */
+async function start(
+  { config }: LoadedConfig,
+  parts: Pick<DaemonOptions, 'isDryRun' | 'logger' | 'signal'>,
+): Promise<Daemon | number> {
+  const options: DaemonOptions = {
+    ...parts,
+    config,
+    clock: systemClock,
+    random: systemRandom,
+    version: packageVersion(),
+  };
+  try {
+    return await startDaemon({ ...options, ...accessKeysCompanion(options) });
+  } catch (error) {
+    if (parts.signal.aborted) {
+      endSoon(0);
+      return 0;
+    }
+    // A user must act on a TerminalError, and a stack would not help; any other error is a bug.
+    if (error instanceof TerminalError) parts.logger.error({ reason: error.message }, 'cannot start');
+    else parts.logger.error({ err: error }, 'cannot start');
+    return 1;
+  }
+}
+
+/** Ends a dry run after its first pass: 0 where nothing would be written and nothing is refused. */
+async function firstPass(daemon: Daemon, signal: AbortSignal): Promise<number> {
+  const rows = await daemon.firstPass(signal);
+  endSoon(1);
+  await daemon.stop();
+  if (signal.aborted) return 1;
+  if (rows.length === 0) {
+    process.stderr.write('nothing to do\n');
+    return 0;
+  }
+  const cells = rows.map(({ cluster, kind, key, action, reason }) => [
+    cluster,
+    kind,
+    key,
+    action,
+    reason.split('\n')[0] ?? '',
+  ]);
+  process.stdout.write(formatTable([['CLUSTER', 'KIND', 'OBJECT', 'ACTION', 'REASON'], ...cells]));
+  return 1;
+}

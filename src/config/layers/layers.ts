@@ -1,0 +1,170 @@
+/**
+ * The files of one configuration and what they say together: vCluster's own values file, if there is one, below the configuration file,
+ * below environment and flags.
+ */
+
+import { dirname, isAbsolute, resolve } from 'node:path';
+import type { ConfigProblem } from '../../base/errors.ts';
+import { type Finding, errorAtKey, errorAtValue } from '../finding.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { applyOverrides, originOf, type Override } from './overrides.ts';
+import { mergeConfig, OWN_SECTIONS, withoutEmptyKeys } from '../schema/defaults.ts';
+import { Fields, pathOf } from '../schema/fields.ts';
+import { type ConfigDocument, readDocument } from '../source/document.ts';
+import { formatPath } from '../source/path.ts';
+import { problemAt, problemOf, syntaxProblems } from '../source/problem.ts';
+
+/** The text of a file. */
+export interface ConfigText {
+  readonly text: string;
+  /** Its name in messages, '' when there is no file. */
+  readonly file: string;
+  /** Relative paths in the file are relative to this folder. Absent: they stay as they are. */
+  readonly folder?: string;
+}
+
+/** vCluster's own values file, or why it could not be read. */
+export type VclusterText = ConfigText | { readonly file: string; readonly failure: string };
+
+export interface Layers {
+  /** The configuration file with environment and flags, without empty keys. */
+  readonly own: JsonObject;
+  /** vCluster's own values file, without empty keys; undefined when none is named. */
+  readonly vcluster: JsonObject | undefined;
+  /** Both, merged: what the schema and the rules check. */
+  readonly merged: JsonObject;
+  /** The same with the keys that have no value. */
+  readonly written: JsonObject;
+  /** Problems of the files themselves. */
+  readonly problems: readonly ConfigProblem[];
+  /** False: a file is not well-formed, and the values must not be looked at. */
+  readonly isReadable: boolean;
+  /** The place of a finding, in the file that it is about. */
+  locate(finding: Finding): ConfigProblem;
+}
+
+const VCLUSTER_CONFIG = 'endpointSyncer.vclusterConfig';
+
+/** Fields that are paths of files or folders. */
+const PATH_FIELDS = [
+  VCLUSTER_CONFIG,
+  'endpointSyncer.virtual.kubeconfig',
+  'endpointSyncer.host.kubeconfig',
+  'managementApi.dataDir',
+  'managementApi.tls.certFile',
+  'managementApi.tls.keyFile',
+  'managementApi.bootstrapKeyFile',
+];
+
+/** False in vCluster's file is what leaves these kinds to this program, so that its own file alone decides about them. */
+const NOT_INHERITED = ['endpoints', 'endpointSlices'];
+
+export function readLayers(
+  source: ConfigText,
+  overrides: readonly Override[],
+  vclusterText?: VclusterText,
+): Layers {
+  const document = readDocument(source.file, source.text);
+  const ownWritten = applyOverrides(withResolvedPaths(document.value, source.folder), overrides);
+  const base = vclusterText !== undefined && 'text' in vclusterText ? vclusterText : undefined;
+  const vclusterDocument = base && readDocument(base.file, base.text);
+  const vcluster = vclusterDocument && withoutEmptyKeys(vclusterDocument.value);
+  const written =
+    vclusterDocument === undefined ? ownWritten : mergeConfig(inherited(vclusterDocument.value), ownWritten);
+  const locate = (finding: Finding): ConfigProblem =>
+    locateIn({ document, vclusterDocument, overrides }, finding);
+  return {
+    own: withoutEmptyKeys(ownWritten),
+    vcluster,
+    merged: withoutEmptyKeys(written),
+    written,
+    problems: [
+      ...syntaxProblems(document),
+      ...(vclusterDocument === undefined ? [] : syntaxProblems(vclusterDocument)),
+      ...unreadable(vclusterText).map(locate),
+      ...strangers(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
+    ],
+    isReadable: document.isReadable && vclusterDocument?.isReadable !== false,
+    locate,
+  };
+}
+
+/** The path of vCluster's own values file that the configuration names; '' for none. */
+export function vclusterFileOf(source: ConfigText, overrides: readonly Override[]): string {
+  const { value } = readDocument(source.file, source.text);
+  return new Fields(applyOverrides(withResolvedPaths(value, source.folder), overrides)).text(VCLUSTER_CONFIG);
+}
+
+/** The folder of a file; standard input has none. */
+export function folderOf(file: string): { readonly folder?: string } {
+  return file === '-' || file === '' ? {} : { folder: dirname(resolve(file)) };
+}
+
+function withResolvedPaths(value: JsonObject, folder: string | undefined): JsonObject {
+  if (folder === undefined) return value;
+  const fields = new Fields(value);
+  const isRelative = (path: string): boolean => path !== '' && !isAbsolute(path);
+  const resolved = PATH_FIELDS.filter((field) => isRelative(fields.text(field))).map((field) => ({
+    path: pathOf(field),
+    value: resolve(folder, fields.text(field)),
+    origin: '',
+  }));
+  return applyOverrides(value, resolved);
+}
+
+function inherited(vcluster: JsonObject): JsonObject {
+  return NOT_INHERITED.reduce(
+    (value, kind) =>
+      applyOverrides(value, [{ path: ['sync', 'toHost', kind, 'enabled'], value: undefined, origin: '' }]),
+    vcluster,
+  );
+}
+
+function unreadable(vclusterText: VclusterText | undefined): Finding[] {
+  if (vclusterText === undefined || 'text' in vclusterText) return [];
+  return [errorAtValue(pathOf(VCLUSTER_CONFIG), `${vclusterText.file} ${vclusterText.failure}`)];
+}
+
+/** Sections of this program, which vCluster refuses in its file. */
+function strangers(vcluster: JsonObject | undefined, file: string): Finding[] {
+  if (vcluster === undefined) return [];
+  const target = file === '' ? 'the configuration file of endpoint-syncer' : file;
+  return Object.keys(vcluster)
+    .filter((key) => OWN_SECTIONS.has(key))
+    .map((key) =>
+      errorAtKey([key], `vCluster does not accept this section in its values: move it to ${target}`),
+    );
+}
+
+interface Places {
+  readonly document: ConfigDocument;
+  readonly vclusterDocument: ConfigDocument | undefined;
+  readonly overrides: readonly Override[];
+}
+
+/** In the flag or variable that set the value, else in the file that says more about the path. */
+function locateIn({ document, vclusterDocument, overrides }: Places, finding: Finding): ConfigProblem {
+  const origin = finding.isAboutVcluster ? undefined : originOf(finding.path, overrides);
+  if (origin !== undefined) return problemOf(origin, described(finding));
+  const isInherited =
+    vclusterDocument !== undefined && vclusterDocument.depthOf(finding.path) > document.depthOf(finding.path);
+  return problemIn(isInherited || finding.isAboutVcluster ? vclusterDocument : document, finding);
+}
+
+function problemIn(document: ConfigDocument | undefined, finding: Finding): ConfigProblem {
+  const description = described(finding);
+  if (document === undefined || document.source.name === '') return problemOf('', description);
+  const offset =
+    finding.at === 'key'
+      ? document.offsetOfKey(finding.path)
+      : document.offsetOfValue(finding.path, finding.index);
+  return problemAt(document.source, offset, description);
+}
+
+function described({
+  path,
+  severity,
+  message,
+}: Finding): Pick<ConfigProblem, 'path' | 'severity' | 'message'> {
+  return { path: formatPath(path), severity, message };
+}

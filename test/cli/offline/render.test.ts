@@ -1,0 +1,180 @@
+/** `render` as a user types it. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { runProgram } from '../../../src/cli/program.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-render-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const config = file(
+  'config.yaml',
+  `sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: metadata.annotations["example.com/owner"]
+          expression: '"team-" + value'
+          reverseExpression: value.replace(/^team-/, "")
+        - path: metadata.annotations["example.com/secret"]
+          reference: {apiVersion: v1, kind: Secret}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+);
+
+const web = file(
+  'web.yaml',
+  `apiVersion: v1
+kind: Endpoints
+metadata: {name: web, namespace: shop, uid: u1, annotations: {"example.com/owner": payments}}
+subsets: [{addresses: [{ip: 10.0.0.1, targetRef: {kind: Pod, name: web-0, uid: p}}], ports: [{port: 80}]}]
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: gated, namespace: shop}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: gated, namespace: shop}
+spec: {selector: {app: gated}}
+`,
+);
+
+let out = '';
+let err = '';
+
+beforeEach(() => {
+  [out, err] = ['', ''];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((out += String(text)), true));
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((err += String(text)), true));
+});
+afterEach(() => vi.restoreAllMocks());
+
+function documents(): unknown[] {
+  const parsed = parseAllDocuments(out);
+  return (Array.isArray(parsed) ? parsed : []).map((document) => document.toJS() as unknown);
+}
+
+describe('render', () => {
+  test('writes the host objects, and says what is skipped and why', async () => {
+    expect(await runProgram(['render', '--config', config, '-f', web])).toBe(0);
+    expect(documents()).toMatchObject([
+      {
+        metadata: {
+          name: 'web-x-shop-x-vc',
+          namespace: 'host',
+          annotations: { 'example.com/owner': 'team-payments' },
+        },
+        subsets: [{ addresses: [{ targetRef: { name: 'web-0-x-shop-x-vc', namespace: 'host' } }] }],
+      },
+    ]);
+    expect(err).toBe('skipped Endpoints shop/gated: service has a selector\n');
+  });
+
+  test('-o json is one List', async () => {
+    await runProgram(['render', '--config', config, '-f', web, '-o', 'json']);
+    expect(JSON.parse(out)).toMatchObject({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'Endpoints' }] });
+  });
+
+  test('a host object of which only the name is given makes it an update', async () => {
+    const host = file('host.yaml', 'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc}\n');
+    expect(await runProgram(['render', '--config', config, '-f', web, '--host', host])).toBe(0);
+    expect(documents()).toMatchObject([{ metadata: { name: 'web-x-shop-x-vc' } }]);
+  });
+
+  test('a foreign host object is left alone', async () => {
+    const host = file(
+      'foreign.yaml',
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc, annotations: {owner: me}}\n',
+    );
+    await runProgram(['render', '--config', config, '-f', web, '--host', host]);
+    expect(out).toBe('');
+    expect(err).toContain('skipped Endpoints shop/web: NotManaged');
+  });
+
+  test('a change on the host comes back through the reverse patches', async () => {
+    await runProgram(['render', '--config', config, '-f', web]);
+    const changed = file('changed.yaml', out.replace('team-payments', 'team-billing'));
+    [out, err] = ['', ''];
+    expect(
+      await runProgram(['render', '--config', config, '--reverse', '-f', changed, '--virtual', web]),
+    ).toBe(0);
+    expect(documents()).toMatchObject([
+      { metadata: { name: 'web', namespace: 'shop', annotations: { 'example.com/owner': 'billing' } } },
+    ]);
+    expect(out).not.toContain('vcluster.loft.sh');
+  });
+
+  test('a reference names the copy that the host has already', async () => {
+    const referring = file(
+      'referring.yaml',
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: a, namespace: shop, annotations: {"example.com/secret": tls}}\n',
+    );
+    const host = file(
+      'secret.yaml',
+      `apiVersion: v1
+kind: Secret
+metadata:
+  name: tls-by-another-syncer
+  annotations: {vcluster.loft.sh/object-name: tls, vcluster.loft.sh/object-namespace: shop}
+`,
+    );
+    await runProgram(['render', '--config', config, '-f', referring, '--host', host]);
+    expect(documents()).toMatchObject([
+      { metadata: { annotations: { 'example.com/secret': 'tls-by-another-syncer' } } },
+    ]);
+  });
+
+  test('a failing patch is said with its place, the others still render, exit 1', async () => {
+    const failing = file(
+      'failing.yaml',
+      `sync: {toHost: {endpoints: {patches: [{path: metadata.labels.n, expression: value.missing.more}]}}}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+    );
+    const two = file(
+      'two.yaml',
+      `apiVersion: v1
+kind: Endpoints
+metadata: {name: bad, namespace: shop, labels: {n: x}}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: good, namespace: shop}
+`,
+    );
+    expect(await runProgram(['render', '--config', failing, '-f', two])).toBe(1);
+    expect(documents()).toMatchObject([{ metadata: { name: 'good-x-shop-x-vc' } }]);
+    expect(err).toMatch(/failed Endpoints shop\/bad: patches\[0\] at metadata\.labels\.n: .*\(runtime\)/);
+  });
+
+  test('files that cannot be read are all named, with the reason in words, exit 2', async () => {
+    const [none, binary] = [join(folder, 'none.yaml'), join(folder, 'binary.yaml')];
+    writeFileSync(binary, Buffer.from([0xff, 0xfe, 0]));
+    const broken = file('broken.yaml', 'a: [1\n');
+    expect(await runProgram(['render', '--config', config, '-f', none, binary, broken])).toBe(2);
+    expect(err).toContain(`${none}: cannot be read: there is no such file\n`);
+    expect(err).toContain(`${binary}: is not UTF-8 text\n`);
+    expect(err).toMatch(/broken\.yaml:2:1: Flow sequence .* end with a \]\n/);
+  });
+
+  test('nothing to render is said', async () => {
+    const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
+    expect(await runProgram(['render', '--config', config, '-f', none])).toBe(0);
+    expect(err).toBe(`note: no Endpoints in ${none}: there is nothing to render\n`);
+  });
+
+  test('an unknown output format is refused, exit 2', async () => {
+    expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
+    expect(err).toContain('Allowed choices are yaml, json');
+  });
+});

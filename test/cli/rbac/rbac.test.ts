@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { capturedRun } from '../captured-run.ts';
+
+const BASE = { name: 'a', host: { namespace: 'team' } };
+let folder = '';
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-rbac-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function rbac(config: object, ...args: string[]) {
+  const file = join(folder, 'config.yaml');
+  writeFileSync(file, JSON.stringify(config));
+  const { code, out, err } = await capturedRun(['rbac', '--config', file, ...args]);
+  const documents: unknown[] = parseAllDocuments(out).map((document) => document.toJSON() as unknown); // any
+  return { code, err, documents };
+}
+
+const HOST_RULES = [
+  {
+    apiGroups: [''],
+    resources: ['endpoints'],
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+  },
+  { apiGroups: [''], resources: ['services'], verbs: ['get'] },
+];
+
+describe('rbac', () => {
+  test('prints a Role on the host and a ClusterRole in the virtual cluster, each for its ServiceAccount', async () => {
+    const { code, documents } = await rbac({ endpointSyncer: BASE });
+    expect(code).toBe(0);
+    expect(documents).toMatchObject([
+      { kind: 'ServiceAccount', metadata: { name: 'endpoint-syncer', namespace: 'team' } },
+      { kind: 'Role', metadata: { name: 'endpoint-syncer', namespace: 'team' }, rules: HOST_RULES },
+      { kind: 'RoleBinding', subjects: [{ name: 'endpoint-syncer', namespace: 'team' }] },
+      { kind: 'ServiceAccount', metadata: { name: 'endpoint-syncer', namespace: 'kube-system' } },
+      { kind: 'ClusterRole', metadata: { name: 'endpoint-syncer' } },
+      { kind: 'ClusterRoleBinding', roleRef: { name: 'endpoint-syncer' } },
+    ]);
+  });
+
+  test('prints the documents of one cluster, for another ServiceAccount, as ClusterRoles', async () => {
+    const args = ['--cluster', 'host', '--service-account', 'vc-a', '--as', 'clusterrole'];
+    const { documents } = await rbac({ endpointSyncer: BASE }, ...args);
+    expect(documents).toMatchObject([
+      { kind: 'ServiceAccount', metadata: { name: 'vc-a', namespace: 'team' } },
+      { kind: 'ClusterRole', metadata: { name: 'vc-a:team:team' }, rules: HOST_RULES },
+      {
+        kind: 'RoleBinding',
+        metadata: { name: 'vc-a', namespace: 'team' },
+        roleRef: { kind: 'ClusterRole', name: 'vc-a:team:team' },
+      },
+    ]);
+  });
+
+  test('prints rules for the values of vCluster’s chart', async () => {
+    const { documents } = await rbac({ endpointSyncer: BASE }, '--as', 'vcluster-values');
+    expect(documents).toEqual([{ rbac: { role: { extraRules: HOST_RULES } } }]);
+    const mapped = { namespaces: { enabled: true, mappings: { byName: { x: 'y' } } } };
+    const { documents: everywhere } = await rbac(
+      { sync: { toHost: mapped }, endpointSyncer: BASE },
+      '--as',
+      'vcluster-values',
+    );
+    expect(everywhere).toEqual([{ rbac: { clusterRole: { enabled: true, extraRules: HOST_RULES } } }]);
+  });
+
+  test('leaves out a right on one Secret where all Secrets are granted', async () => {
+    const patches = [{ path: 'metadata.annotations["x"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
+    const { documents } = await rbac(
+      {
+        sync: { toHost: { endpoints: { patches } } },
+        endpointSyncer: { ...BASE, virtual: { secret: 'vc-a' } },
+      },
+      '--cluster',
+      'host',
+    );
+    expect(JSON.stringify(documents)).not.toContain('resourceNames');
+  });
+
+  test('grants what the key and token API needs of the host', async () => {
+    const managementApi = {
+      enabled: true,
+      delegatedAuth: true,
+      store: { driver: 'kubernetes', namespace: 'keys' },
+    };
+    const { documents } = await rbac({ endpointSyncer: BASE, managementApi }, '--cluster', 'host');
+    expect(documents).toMatchObject([
+      {},
+      {},
+      {},
+      { kind: 'Role', metadata: { namespace: 'keys' }, rules: [{ resources: ['secrets'] }] },
+      { kind: 'RoleBinding', metadata: { namespace: 'keys' }, subjects: [{ namespace: 'team' }] },
+      {
+        kind: 'ClusterRole',
+        rules: [{ resources: ['tokenreviews'] }, { resources: ['subjectaccessreviews'] }],
+      },
+      { kind: 'ClusterRoleBinding' },
+    ]);
+  });
+
+  test('needs the host namespace', async () => {
+    const { code, err } = await rbac({ endpointSyncer: { name: 'a' } });
+    expect(code).toBe(2);
+    expect(err).toContain('--host-namespace');
+  });
+});

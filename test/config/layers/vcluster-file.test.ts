@@ -1,0 +1,231 @@
+/** vCluster's own values file below the configuration file. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { checkConfig, loadConfig, type CheckedConfig } from '../../../src/config/load.ts';
+import { parseConfig } from '../../../src/config/parse.ts';
+import { vclusterDefaults } from '../../../src/config/schema/defaults.ts';
+import type { Config, ConfigFlags } from '../../../src/config/types.ts';
+import { ANY_KIND, brief } from '../setup.ts';
+
+const PATCH = 'patches: [{path: a, expression: value}]';
+const OFF = 'endpoints: {enabled: false}, endpointSlices: {enabled: false}';
+
+function parse(vcluster: string, own: string): ReturnType<typeof parseConfig> {
+  return parseConfig(
+    { text: `endpointSyncer: {name: vc}\n${own}`, file: 'own.yaml' },
+    { env: {}, flags: {}, checks: ANY_KIND },
+    { text: vcluster, file: 'values.yaml' },
+  );
+}
+
+function merged(vcluster: string, own = ''): Config {
+  const { config, problems } = parse(vcluster, own);
+  if (config === undefined) throw new Error(problems.map(brief).join('\n'));
+  return config;
+}
+
+describe('what is inherited', () => {
+  test('the whole values file of vCluster, unchanged', () => {
+    const config = merged(stringify(vclusterDefaults()));
+    const alone = parseConfig(
+      { text: 'endpointSyncer: {name: vc}', file: 'own.yaml' },
+      { env: {}, flags: {}, checks: ANY_KIND },
+    );
+    expect(config).toEqual(alone.config);
+  });
+
+  test.each([
+    ['endpoints', false, true],
+    ['endpointSlices', true, false],
+  ] as const)('not whether %s are synced: the configuration file alone decides', (kind, theirs, ours) => {
+    const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${theirs}}}}`);
+    expect(sync[kind].enabled).toBe(ours);
+    expect(vclusterConfig).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
+  });
+
+  test('endpoints can be switched off in the configuration file', () => {
+    const own = 'sync: {toHost: {endpoints: {enabled: false}}}';
+    expect(merged('sync: {toHost: {endpoints: {enabled: true}}}', own).sync.endpoints.enabled).toBe(false);
+  });
+
+  test('patches, unless the configuration file has a list, an empty one too', () => {
+    const vcluster = `sync: {toHost: {endpoints: {enabled: false, ${PATCH}}}}`;
+    const paths = (own: string): string[] =>
+      merged(vcluster, own).sync.endpoints.patches.map(({ path }) => path);
+    expect(paths('')).toEqual(['a']);
+    expect(paths('sync: {toHost: {endpoints: {patches: [{path: b, labels: {}}]}}}')).toEqual(['b']);
+    expect(paths('sync: {toHost: {endpoints: {patches: []}}}')).toEqual([]);
+    expect(paths('sync: {toHost: {endpoints: {patches: }}}')).toEqual(['a']);
+  });
+
+  test('kinds, mappings, the legacy mode, and everything else for expressions', () => {
+    const vcluster =
+      'sync: {toHost: {ingresses: {enabled: true}, secrets: {enabled: false}, customResources: {a.b: {enabled: true}}, ' +
+      'namespaces: {enabled: true, mappings: {byName: {a: x, b: y}}}}}\nnetworking: {podCIDR: 1.2.3.0/24}';
+    const { sync, vclusterConfig } = merged(
+      vcluster,
+      'sync: {toHost: {secrets: {enabled: true}, namespaces: {mappings: {byName: {b: z}}}}}',
+    );
+    expect(sync.namespaces).toEqual({ kind: 'mappings', byName: { a: 'x', b: 'z' }, mappingsOnly: false });
+    expect([...sync.enabledResources]).toEqual(expect.arrayContaining(['ingresses', 'secrets']));
+    expect([...sync.enabledCustomResources]).toEqual(['a.b']);
+    expect(vclusterConfig).toMatchObject({ networking: { podCIDR: '1.2.3.0/24' } });
+    const legacy = merged('experimental: {multiNamespaceMode: {enabled: true}}');
+    expect(legacy.sync.namespaces).toEqual({ kind: 'legacy-multi' });
+  });
+});
+
+describe('findings name the right file', () => {
+  /** `file:line:column path message` */
+  const found = (vcluster: string, own: string): string[] =>
+    parse(vcluster, own).problems.map((problem) => `${problem.file}:${brief(problem)}`);
+
+  test('each its own', () => {
+    const vcluster = `sync:
+  toHost:
+    endpoints: {enabled: false}
+    endpointSlices: {enabled: false}
+    secrets: {enabled: auto}
+    namespaces: {enabled: true}
+`;
+    expect(found(vcluster, 'sync: {toHost: {configMaps: {enabled: 1}}}')).toEqual([
+      expect.stringMatching(/^own.yaml:2:39 sync.toHost.configMaps.enabled must be true or false/u),
+      expect.stringMatching(/^values.yaml:5:24 sync.toHost.secrets.enabled must be true or false/u),
+      expect.stringMatching(/^values.yaml:6:5 sync.toHost.namespaces.mappings.byName are empty/u),
+    ]);
+  });
+
+  test('a patch that is inherited, and one that is not', () => {
+    const [text, wrong] = [`sync: {toHost: {${OFF}}}`, 'patches: [{path: a, expression: "("}]'];
+    const theirs = `sync: {toHost: {endpoints: {enabled: false, ${wrong}}, endpointSlices: {enabled: false}}}`;
+    expect(found(theirs, '')).toEqual([
+      expect.stringMatching(/^values.yaml:1:79 sync.toHost.endpoints.patches/u),
+    ]);
+    expect(found(text, `sync: {toHost: {endpoints: {${wrong}}}}`)).toEqual([
+      expect.stringMatching(/^own.yaml:2:63 sync.toHost.endpoints.patches/u),
+    ]);
+  });
+
+  test('a syntax error in either', () => {
+    expect(found('a: [', '')).toEqual([expect.stringMatching(/^values.yaml:1:5 /u)]);
+    expect(found('', 'b: [')).toEqual([expect.stringMatching(/^own.yaml:2:5 /u)]);
+  });
+
+  test("a section that vCluster does not accept, and keys that are vCluster's business", () => {
+    const vcluster = `sync: {toHost: {${OFF}, endpoint: {}}}\nsnyc: {}\nendpointSyncer: {workers: 5}\n`;
+    expect(found(vcluster, '')).toEqual([
+      'values.yaml:3:1 endpointSyncer vCluster does not accept this section in its values: move it to own.yaml',
+    ]);
+  });
+
+  test('a file that does not exist is a finding at its field', async () => {
+    const { problems } = await at('missing.yaml', 'endpointSyncer: {name: vc, vclusterConfig: nowhere.yaml}');
+    expect(problems.map(brief)).toEqual([
+      `1:44 endpointSyncer.vclusterConfig ${join(folder, 'nowhere.yaml')} cannot be read: there is no such file`,
+    ]);
+  });
+});
+
+describe('what vCluster and this program would both write', () => {
+  const warnings = (vcluster: string, own: string): string[] =>
+    parse(vcluster, own).problems.map(({ file, path, line }) => `${file}:${line} ${path}`);
+  const patched = `sync: {toHost: {endpoints: {${PATCH}}}}`;
+
+  test.each([
+    [`sync: {toHost: {${OFF}}}`, patched, []],
+    [
+      'sync:\n  toHost: {}\n',
+      patched,
+      ['values.yaml:2 sync.toHost.endpoints.enabled', 'values.yaml:2 sync.toHost.endpointSlices.enabled'],
+    ],
+    [
+      'sync:\n  toHost:\n    endpointSlices:\n      enabled: true\n    endpoints: {enabled: false}\n',
+      patched,
+      ['values.yaml:4 sync.toHost.endpointSlices.enabled'],
+    ],
+    ['sync: {toHost: {endpoints: {enabled: false}}}', '', []],
+    ['', 'sync: {toHost: {endpoints: {enabled: false}, services: {enabled: false}}}', []],
+  ])('%s with %s', (vcluster, own, expected) => {
+    expect(warnings(vcluster, own)).toEqual(expected);
+  });
+});
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-'));
+  mkdirSync(join(folder, 'conf'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function write(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
+function at(name: string, text: string, flags: ConfigFlags = {}): Promise<CheckedConfig> {
+  return checkConfig(write(name, text), { env: {}, flags, checks: ANY_KIND });
+}
+
+describe('paths', () => {
+  test('in a file are relative to that file, on the command line to the working directory', async () => {
+    write('conf/values.yaml', `networking: {podCIDR: inherited}\nsync: {toHost: {${OFF}}}\n`);
+    write('conf/kubeconfig', '');
+    const { config, problems, files } = await at(
+      'conf/own.yaml',
+      'endpointSyncer: {name: vc, vclusterConfig: values.yaml, virtual: {kubeconfig: ./kubeconfig}, host: {kubeconfig: /dev/null}}\n' +
+        'managementApi: {dataDir: ../data, tls: {certFile: tls.crt, keyFile: /etc/tls.key}, bootstrapKeyFile: first.key}\n',
+      { 'host.kubeconfig': 'package.json' },
+    );
+    expect(problems).toEqual([]);
+    expect(files).toEqual([join(folder, 'conf/own.yaml'), join(folder, 'conf/values.yaml')]);
+    expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'inherited' } });
+    expect(config?.vclusterConfigFile).toBe(join(folder, 'conf/values.yaml'));
+    expect([config?.virtual.kubeconfig, config?.host.kubeconfig]).toEqual([
+      join(folder, 'conf/kubeconfig'),
+      'package.json',
+    ]);
+    expect(config?.management).toMatchObject({
+      dataDir: join(folder, 'data'),
+      tls: { certFile: join(folder, 'conf/tls.crt'), keyFile: '/etc/tls.key' },
+      bootstrapKeyFile: join(folder, 'conf/first.key'),
+    });
+  });
+
+  test('that are not set stay as they are', async () => {
+    const { config } = await at('plain.yaml', 'endpointSyncer: {name: vc}');
+    expect([config?.virtual.kubeconfig, config?.management.dataDir]).toEqual(['', './data']);
+  });
+
+  test('--vcluster-config wins over the file', async () => {
+    const values = write('flag.yaml', `sync: {toHost: {${OFF}}}\nnetworking: {podCIDR: flag}\n`);
+    const { config } = await at('own.yaml', 'endpointSyncer: {name: vc, vclusterConfig: nowhere.yaml}', {
+      vclusterConfig: values,
+    });
+    expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'flag' } });
+  });
+
+  test('a kubeconfig that does not exist is a warning with its place', async () => {
+    const file = write('lost.yaml', 'endpointSyncer:\n  name: vc\n  virtual: {kubeconfig: nowhere}\n');
+    const { warnings } = await loadConfig({ file, env: {}, flags: {}, checks: ANY_KIND });
+    expect(warnings.map(brief)).toEqual([
+      `3:25 endpointSyncer.virtual.kubeconfig (warning) there is no file ${join(folder, 'nowhere')}`,
+    ]);
+  });
+});
+
+test.each([
+  ['https://my-vcluster.team-a', []],
+  ['https://10.0.0.1:6443/base', []],
+  ['my-vcluster', [expect.stringMatching(/must be the URL of an API server/u)]],
+  ['https://user:pass@host', [expect.stringMatching(/must be the URL of an API server/u)]],
+])('virtual.server: %s', (server, problems) => {
+  const { problems: found } = parseConfig(
+    { text: `endpointSyncer: {name: vc, virtual: {secret: s, server: "${server}"}}`, file: 'own.yaml' },
+    { env: {}, flags: {}, checks: ANY_KIND },
+  );
+  expect(found.map(({ message }) => message)).toEqual(problems);
+});

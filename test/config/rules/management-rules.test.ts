@@ -1,0 +1,128 @@
+/** `managementApi`: what the program makes of it, and what it says about it. */
+
+import { describe, expect, test } from 'vitest';
+import { parseConfig } from '../../../src/config/parse.ts';
+import { diffConfig } from '../../../src/config/diff.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
+import { problemsIn, validConfig, withSyncer } from '../setup.ts';
+
+function problemsOf(section: string): string[] {
+  return problemsIn(`${withSyncer('')}managementApi: ${section}`).map((line) => line.replace(/^\S+ /u, ''));
+}
+
+describe('the section', () => {
+  test('has its defaults', () => {
+    expect(validConfig(withSyncer('')).management).toEqual({
+      enabled: false,
+      bindAddress: '127.0.0.1:8443',
+      tls: { certFile: '', keyFile: '' },
+      dataDir: './data',
+      store: { driver: 'sqlite', namespace: '' },
+      issuer: 'https://127.0.0.1:8443',
+      maxTtlMs: 0,
+      tokenTtl: { defaultMs: 86_400_000, maxMs: 604_800_000 },
+      delegatedAuth: false,
+      bootstrapKeyFile: '',
+      host: { kubeconfig: '', context: '', namespace: '' },
+    });
+  });
+
+  test('is read, and by flags', () => {
+    const flags = {
+      bindAddress: '[::1]:9443',
+      'store.driver': 'kubernetes',
+      'tokenTtl.max': '30m',
+      'tokenTtl.default': '10m',
+      'host.namespace': 'ns',
+      delegatedAuth: 'true',
+    };
+    const text = `${withSyncer('')}managementApi: {enabled: true, maxTtl: 720h, bindAddress: "127.0.0.1:1"}`;
+    expect(validConfig(text, { flags }).management).toMatchObject({
+      enabled: true,
+      bindAddress: '[::1]:9443',
+      issuer: 'https://[::1]:9443',
+      maxTtlMs: 2_592_000_000,
+      tokenTtl: { defaultMs: 600_000, maxMs: 1_800_000 },
+      delegatedAuth: true,
+      store: { driver: 'kubernetes' },
+      host: { namespace: 'ns' },
+    });
+  });
+
+  test('a change of it needs a restart', () => {
+    const [a, b] = ['{maxTtl: 1h}', '{maxTtl: 2h, store: {driver: memory}}'].map((section) =>
+      validConfig(`${withSyncer('')}managementApi: ${section}`),
+    );
+    expect(a && b && diffConfig(a, b)).toEqual({
+      live: [],
+      restart: ['managementApi.store.driver', 'managementApi.maxTtl'],
+    });
+  });
+});
+
+describe('the name of the virtual cluster', () => {
+  const parse = (text: string): ReturnType<typeof parseConfig> =>
+    parseConfig(
+      { text, file: 'f.yaml' },
+      { env: {}, flags: {}, checks: CONFIG_CHECKS, isNameOptional: true },
+    );
+
+  test('is not needed for this API alone', () => {
+    expect(parse('managementApi: {dataDir: /d}')).toMatchObject({
+      config: { name: '', management: { dataDir: '/d' } },
+      problems: [],
+    });
+    expect(parse('endpointSyncer: {log: {level: debug}}').config?.log.level).toBe('debug');
+  });
+
+  test('is checked where it is there', () => {
+    expect(parse('endpointSyncer: {name: A_b}').config).toBeUndefined();
+    expect(parse('endpointSyncer: {name: a}').config?.name).toBe('a');
+  });
+});
+
+describe('rules', () => {
+  test.each([
+    ['{tls: {keyFile: k}}', 'managementApi.tls.certFile is required with managementApi.tls.keyFile'],
+    ['{issuer: "http://x"}', 'managementApi.issuer must be an https:// URL'],
+    ['{issuer: "https://"}', 'managementApi.issuer must be an https:// URL'],
+    ['{issuer: "https://x?a=b"}', 'managementApi.issuer must have no user, query or fragment'],
+    ['{tokenTtl: {max: 1h}}', 'managementApi.tokenTtl.max default (24h) must not be longer than max (1h)'],
+    [
+      '{enabled: true, bindAddress: "127.0.0.1:8080"}',
+      'managementApi.bindAddress is that of endpointSyncer.http.bindAddress: choose another port',
+    ],
+    [
+      '{bindAddress: ":8443"}',
+      'managementApi.bindAddress (warning) names no host, and tokens name it as their issuer: ' +
+        'set managementApi.issuer to the URL at which clusters reach this API',
+    ],
+    [
+      '{maxTtl: 1h, tokenTtl: {max: 48h}}',
+      'managementApi.tokenTtl.max (warning) max (48h) is longer than managementApi.maxTtl (1h): no token lives longer than its key',
+    ],
+    [
+      '{store: {driver: memory}}',
+      'managementApi.store.driver (warning) every key is lost when the program ends: for trying things out only',
+    ],
+    [
+      '{enabled: true, store: {driver: kubernetes}}',
+      "managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what " +
+        'tenants can name: set managementApi.store.namespace to a namespace of its own',
+    ],
+  ])('%s', (section, problem) => {
+    expect(problemsOf(section)).toEqual([problem]);
+  });
+
+  test.each([
+    '{enabled: true}',
+    '{maxTtl: 1h}',
+    '{bindAddress: "0.0.0.0:8443", issuer: "https://keys.example.com"}',
+    '{enabled: true, bindAddress: "127.0.0.1:0"}',
+    '{bindAddress: "127.0.0.1:8080"}',
+    '{enabled: true, store: {driver: kubernetes, namespace: keys}}',
+    '{store: {driver: kubernetes}}',
+  ])('%s is fine', (section) => {
+    expect(problemsOf(section)).toEqual([]);
+  });
+});

@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest';
+import { parseText, problemsIn, validConfig, withPatches } from '../setup.ts';
+import { loadCases } from '../../cases.ts';
+import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
+import { formatPath } from '../../../src/config/source/path.ts';
+import { checkPatches } from '../../../src/config/rules/patch-rules.ts';
+
+const BASE = 'sync.toHost.endpoints.patches';
+
+describe('worked cases', () => {
+  const valid = loadCases('patches').filter(({ id }) => id.startsWith('valid-'));
+
+  test('all of them are here', () => {
+    expect(valid.map(({ id }) => id)).toEqual(['valid-01', 'valid-02', 'valid-04', 'valid-05', 'valid-06']);
+  });
+
+  test.each(valid)('$id', ({ input, expected }) => {
+    const { patchesPath } = input as { patchesPath: string }; // the shape of these cases
+    const path = patchesPath.split('.');
+    const findings = checkPatches(input['patches'], path, CONFIG_CHECKS);
+    const { error } = expected as { error: string | null }; // the shape of these cases
+    expect(findings.map(({ message }) => message)).toEqual(error === null ? [] : [error]);
+    expect(findings.every((finding) => formatPath(finding.path).startsWith(path.join('.')))).toBe(true);
+  });
+
+  const mappings = loadCases('names').filter(({ id }) => id.startsWith('ns-map-valid-'));
+
+  test.each(mappings)('$id', ({ input, expected }) => {
+    const problems = problemsIn(
+      JSON.stringify({
+        endpointSyncer: { name: input['vclusterName'], host: { namespace: input['controlPlaneNamespace'] } },
+        sync: { toHost: { namespaces: { enabled: true, mappings: { byName: input['mappings'] } } } },
+      }),
+    );
+    const { error } = expected as { error: string | null }; // the shape of these cases
+    const prefix = 'config.sync.toHost.namespaces.mappings.byName: ';
+    const [problem = ''] = problems;
+    expect(problems).toHaveLength(error === null ? 0 : 1);
+    expect(error === null || problem.endsWith(error.slice(prefix.length))).toBe(true);
+    expect(error === null || problem.includes(prefix.slice('config.'.length, -2))).toBe(true);
+  });
+
+  test('every mapping case is here', () => {
+    expect(mappings).toHaveLength(9);
+  });
+});
+
+describe('modes', () => {
+  test.each([
+    ['expression', '{path: a, expression: value}'],
+    ['reverse expression', '{path: a, reverseExpression: value}'],
+    ['both', '{path: a, expression: value, reverseExpression: value}'],
+    ['reference', '{path: a, reference: {apiVersion: v1, kind: Secret}}'],
+    ['labels', '{path: a, labels: {}}'],
+    ['labels beside an empty expression', '{path: a, expression: "", labels: {}}'],
+    ['the whole object', '{path: "", expression: value}'],
+  ])('%s', (_, entry) => {
+    expect(problemsIn(withPatches(entry))).toEqual([]);
+  });
+
+  test.each([
+    ['none', '{path: a}', `5:5 ${BASE}[0] ${BASE}[0] need to use one of: expression, labels or reference`],
+    [
+      'an empty one',
+      '{path: a, expression: ""}',
+      `5:5 ${BASE}[0] ${BASE}[0] need to use one of: expression, labels or reference`,
+    ],
+    [
+      'two',
+      '{path: a, expression: value, labels: {}}',
+      `5:5 ${BASE}[0] ${BASE}[0] can only use one of: expression, labels or reference`,
+    ],
+    [
+      'three',
+      '{path: a, reverseExpression: value, labels: {}, reference: {apiVersion: v1, kind: A}}',
+      `5:5 ${BASE}[0] ${BASE}[0] can only use one of: expression, labels or reference`,
+    ],
+    ['no path', '{expression: value}', `5:5 ${BASE}[0].path is required`],
+    [
+      'a path that is no text',
+      '{path: [a], expression: value}',
+      `5:12 ${BASE}[0].path must be text, found a list`,
+    ],
+    [
+      'an expression that is no text',
+      '{path: a, expression: 1}',
+      `5:27 ${BASE}[0].expression must be text, found 1: put it in quotes`,
+    ],
+    ['an entry that is no mapping', 'text', `5:5 ${BASE}[0] must be a mapping, found "text"`],
+    ['an entry that is nothing', 'null', `5:5 ${BASE}[0] must be a mapping, found null`],
+    [
+      'an unknown member',
+      '{path: a, expresion: value, labels: {}}',
+      `5:15 ${BASE}[0].expresion unknown key "expresion", did you mean "expression"?`,
+    ],
+    [
+      'labels with content',
+      '{path: a, labels: {app: x}}',
+      `5:24 ${BASE}[0].labels.app takes no keys: write {} instead of "app"`,
+    ],
+  ])('%s', (_, entry, problem) => {
+    expect(problemsIn(withPatches(entry))).toEqual([problem]);
+  });
+
+  test('labels without braces get a hint', () => {
+    const text = `endpointSyncer: {name: vc}\nsync:\n  toHost:\n    endpoints:\n      patches:\n        - path: a\n          labels:\n`;
+    expect(problemsIn(text)).toEqual([
+      `6:11 ${BASE}[0] ${BASE}[0] need to use one of: expression, labels or reference (an empty "labels:" counts as not set, write labels: {})`,
+    ]);
+  });
+
+  test('patches that are no list', () => {
+    expect(
+      problemsIn('endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {patches: {path: a}}}}'),
+    ).toEqual([`2:38 ${BASE} must be a list, found a mapping: start each entry with "- "`]);
+  });
+});
+
+describe('targets', () => {
+  test.each([
+    ['metadata.name', 'metadata.name'],
+    ['$.metadata["namespace"]', 'metadata.namespace'],
+    [".metadata['uid']", 'metadata.uid'],
+    [
+      'metadata.annotations["vcluster.loft.sh/object-name"]',
+      'the bookkeeping key "vcluster.loft.sh/object-name"',
+    ],
+    [
+      'metadata.annotations["endpoint-syncer/last-synced"]',
+      'the bookkeeping key "endpoint-syncer/last-synced"',
+    ],
+    ['metadata.labels["vcluster.loft.sh/managed-by"]', 'the bookkeeping key "vcluster.loft.sh/managed-by"'],
+  ])('%s is refused', (path, what) => {
+    const [problem, ...others] = problemsIn(withPatches(JSON.stringify({ path, expression: 'value' })));
+    expect(others).toEqual([]);
+    expect(problem).toBe(`5:13 ${BASE}[0].path ${what} cannot be patched: the translation needs it as it is`);
+  });
+
+  test.each([
+    'metadata',
+    'metadata.annotations',
+    'metadata.annotations[*]',
+    'metadata.labels["vcluster.loft.sh/object-name"]',
+    'metadata.names',
+    'spec.metadata.name',
+    'name',
+  ])('%s is not', (path) => {
+    expect(problemsIn(withPatches(JSON.stringify({ path, expression: 'value' })))).toEqual([]);
+  });
+});
+
+describe('two entries with one path', () => {
+  test.each([
+    ['a.b', 'a.b', '"a.b"'],
+    ['a.b', '$.a["b"]', '"a.b" = "$.a[\\"b\\"]"'],
+    ['a[0]', 'a.0', '"a[0]" = "a.0"'],
+    ['a[*]', 'a.*', '"a[*]" = "a.*"'],
+    ['', '$', '"" = "$"'],
+  ])('%j and %j', (first, second, named) => {
+    const entries = [first, second].map((path) => JSON.stringify({ path, expression: 'value' }));
+    expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([
+      `6:13 ${BASE}[1].path ${BASE}[0] and ${BASE}[1] have the same path ${named}`,
+    ]);
+  });
+
+  test('three: each with the one before', () => {
+    const entries = Array.from({ length: 3 }, () => JSON.stringify({ path: 'a', labels: {} }));
+    expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([
+      `6:13 ${BASE}[1].path ${BASE}[0] and ${BASE}[1] have the same path "a"`,
+      `7:13 ${BASE}[2].path ${BASE}[1] and ${BASE}[2] have the same path "a"`,
+    ]);
+  });
+
+  test('paths that only overlap are fine', () => {
+    const entries = ['a', 'a.b', 'a[*]'].map((path) => JSON.stringify({ path, labels: {} }));
+    expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([]);
+  });
+});
+
+describe('references', () => {
+  const entry = (reference: string): string => withPatches(`{path: a, reference: ${reference}}`);
+
+  test.each([
+    ['{kind: Secret}', `5:15 ${BASE}[0].reference.apiVersion is required`],
+    ['{apiVersion: v1}', `5:15 ${BASE}[0].reference.kind is required`],
+    [
+      '{apiVersion: a/b/c, kind: Secret}',
+      `5:39 ${BASE}[0].reference.apiVersion must be VERSION or GROUP/VERSION, such as v1 or apps/v1`,
+    ],
+    ['{apiVersion: v1, kind: "a b"}', `5:49 ${BASE}[0].reference.kind must be a kind, such as Secret`],
+    [
+      '{apiVersion: v1, kind: A, kindPath: k}',
+      `5:52 ${BASE}[0].reference.kindPath namePath is required with kindPath: say where the name is`,
+    ],
+    [
+      '{apiVersion: v1, kind: A, namePath: "a["}',
+      `5:64 ${BASE}[0].reference.namePath unclosed bracket: "]" is missing`,
+    ],
+  ])('%s', (reference, problem) => {
+    expect(problemsIn(entry(reference))).toEqual([problem]);
+  });
+
+  test('all of it is kept', () => {
+    const config = validConfig(
+      entry('{apiVersion: v1, kind: A, kindPath: k, apiVersionPath: v, namePath: n, namespacePath: ""}'),
+    );
+    expect(config.sync.endpoints.patches).toEqual([
+      {
+        path: 'a',
+        reference: { apiVersion: 'v1', kind: 'A', kindPath: 'k', apiVersionPath: 'v', namePath: 'n' },
+      },
+    ]);
+  });
+});
+
+describe('carets into paths and expressions', () => {
+  const block = (style: string, lines: string): string =>
+    `endpointSyncer: {name: vc}\nsync:\n  toHost:\n    endpoints:\n      patches:\n        - path: a\n          expression: ${style}\n${lines}`;
+
+  test.each([
+    [
+      'a literal block',
+      block('|', '            const x = 1;\n            value + foo(\n'),
+      '            value + foo(\n                        ^',
+    ],
+    [
+      'a folded block',
+      block('>-', '            value\n            + eval("x")\n'),
+      '            + eval("x")\n              ^',
+    ],
+    [
+      'double quotes',
+      block('"value + \\"a\\" + eval(1)"', ''),
+      '          expression: "value + \\"a\\" + eval(1)"\n                                       ^',
+    ],
+    [
+      'a plain line',
+      block('value + eval(1)', ''),
+      '          expression: value + eval(1)\n                              ^',
+    ],
+    [
+      'an alias',
+      `x: &bad value + eval(1)\n${block('*bad', '')}`,
+      'x: &bad value + eval(1)\n                ^',
+    ],
+  ])('%s', (_, text, frame) => {
+    expect(parseText(text).problems.map((problem) => problem.frame)).toEqual([frame]);
+  });
+
+  test('a path', () => {
+    expect(
+      parseText(withPatches('{path: "a.b[?(@.c)]", expression: value}')).problems.map(({ frame }) => frame),
+    ).toEqual(['    {path: "a.b[?(@.c)]", expression: value}\n                ^']);
+  });
+});

@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../../src/config/schema/defaults.ts';
+import { cloneJson, type JsonObject } from '../../../src/base/json.ts';
+
+const jsonObject = fc
+  .dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), fc.jsonValue({ maxDepth: 3 }))
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject); // a JSON object by construction
+
+describe('merging', () => {
+  test.each([
+    [{ a: { b: 1, c: 2 } }, { a: { c: 3 } }, { a: { b: 1, c: 3 } }],
+    [{ a: [1, 2] }, { a: [3] }, { a: [3] }],
+    [{ a: { b: 1 } }, { a: 'auto' }, { a: 'auto' }],
+    [{ a: 'auto' }, { a: { b: 1 } }, { a: { b: 1 } }],
+    [{ a: true }, { a: false }, { a: false }],
+  ])('%j and %j', (base, over, merged) => {
+    expect(mergeConfig(base, over)).toEqual(merged);
+  });
+
+  test('with itself or nothing changes nothing, and inputs stay as they were', () => {
+    fc.assert(
+      fc.property(jsonObject, jsonObject, (a, b) => {
+        const before = JSON.stringify([a, b]);
+        expect(mergeConfig(a, {})).toEqual(a);
+        expect(mergeConfig({}, a)).toEqual(a);
+        expect(mergeConfig(a, a)).toEqual(a);
+        expect(mergeConfig(mergeConfig(a, b), b)).toEqual(mergeConfig(a, b));
+        expect(JSON.stringify([a, b])).toBe(before);
+      }),
+    );
+  });
+});
+
+describe("vCluster's defaults", () => {
+  test('are fresh each time', () => {
+    const first = vclusterDefaults();
+    const copy = cloneJson(first);
+    delete first['sync'];
+    expect(vclusterDefaults()).toEqual(copy);
+  });
+
+  test('EndpointSlices are off here, everything else is as vCluster has it', () => {
+    expect(vclusterDefaults()).toMatchObject({
+      sync: {
+        toHost: {
+          endpointSlices: { enabled: false },
+          endpoints: { enabled: true },
+          services: { enabled: true },
+          secrets: { enabled: true },
+          ingresses: { enabled: false },
+          pods: { enabled: true, rewriteHosts: { enabled: true } },
+        },
+      },
+      controlPlane: { coredns: { enabled: true } },
+      telemetry: { enabled: true },
+    });
+  });
+});
+
+test('empty keys go at every depth, entries of lists stay', () => {
+  const value = { a: null, b: { c: null, d: [null, { e: null, f: 0 }] }, g: '' };
+  expect(withoutEmptyKeys(value)).toEqual({ b: { d: [null, { f: 0 }] }, g: '' });
+});

@@ -1,0 +1,304 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { readDocument } from '../../../src/config/source/document.ts';
+import {
+  caretFrame,
+  caretLine,
+  createSourceFile,
+  positionOf,
+  printable,
+} from '../../../src/config/source/source-file.ts';
+
+function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
+  const { value, problems, source, isReadable } = readDocument('f', text);
+  const places = problems.map(({ offset, message }) => {
+    const { line, column } = positionOf(source, offset);
+    return `${line}:${column} ${message}`;
+  });
+  return { value, problems: places, isReadable };
+}
+
+describe('valid files', () => {
+  test.each([
+    ['nothing', '', {}],
+    ['comments', '# only\n', {}],
+    ['null', '~', {}],
+    ['an empty document', '---\n...\n', {}],
+    [
+      'JSON with tabs',
+      '{\n\t"a": {\n\t\t"b": [1, true, null, "x"]\n\t}\n}',
+      { a: { b: [1, true, null, 'x'] } },
+    ],
+    ['keys of any scalar', '1: a\ntrue: b\n"": c', { 1: 'a', true: 'b', '': 'c' }],
+    ['anchors', 'a: &x {k: 1}\nb: *x\nc: &x 2\nd: *x', { a: { k: 1 }, b: { k: 1 }, c: 2, d: 2 }],
+    [
+      'merge keys',
+      'a: &x {k: 1, l: 1}\nb: {<<: *x, k: 2}\nc: {<<: [{l: 5}, *x]}',
+      {
+        a: { k: 1, l: 1 },
+        b: { k: 2, l: 1 },
+        c: { l: 5, k: 1 },
+      },
+    ],
+    ['a quoted "<<" is a key', '"<<": 1', { '<<': 1 }],
+    ['dates stay text', 'a: 2026-01-01', { a: '2026-01-01' }],
+    [
+      'switches of YAML 1.1, as for Go',
+      'a: yes\nb: Off\nc: "yes"\nd: [YES, NO, y]\nyes: {on: 1}',
+      { a: true, b: false, c: 'yes', d: [true, false, 'y'], yes: { on: 1 } },
+    ],
+    [
+      'octal numbers of YAML 1.1, as for Go',
+      'a: 0755\nb: 0o17\nc: "0755"\nd: 09',
+      { a: 493, b: 15, c: '0755', d: 9 },
+    ],
+    ['a closing bracket below its key', 'a: [\n  1\n]\nb: {\n  c: 1\n}', { a: [1], b: { c: 1 } }],
+    ['an empty document at the end', 'a: 1\n---\n', { a: 1 }],
+    ['a comment as document at the end', 'a: 1\n---\n# nothing\n', { a: 1 }],
+    ['an alias as key', 'a: &x k\n*x : 1', { a: 'k', k: 1 }],
+  ])('%s', (_, text, value) => {
+    expect(read(text)).toEqual({ value, problems: [], isReadable: true });
+  });
+
+  test('a __proto__ key is data', () => {
+    const { value } = readDocument('f', 'a: {__proto__: {x: 1}}\nb: &b {__proto__: 2}\nc: {<<: *b}');
+    expect(JSON.stringify(value)).toBe('{"a":{"__proto__":{"x":1}},"b":{"__proto__":2},"c":{"__proto__":2}}');
+    expect(({} as Record<string, unknown>)['x']).toBeUndefined();
+  });
+});
+
+describe('invalid files', () => {
+  test.each([
+    ['a list', '- a', ['1:1 the file must be a mapping of keys to values']],
+    ['text', 'hello', ['1:1 the file must be a mapping of keys to values']],
+    ['a tab', 'a:\n\tb: 1', ['2:1 a tab cannot indent YAML: use spaces']],
+    [
+      'content left of its key',
+      's:\n  a: {\n  b: 1,\n  c: [1,\n  2]\n  }\nt: {\nx: 1\n}',
+      ['3:3 flow map in block collection must be sufficiently indented and end with a }'],
+    ],
+    [
+      'a quote without an end',
+      'a: "b\nc: 1\nd: [',
+      ['3:5 missing closing "quote: close it, and indent each of its lines more than its key'],
+    ],
+    ['an alias of a list as key', 'a: &x [k]\n*x : 1', ['2:1 a key must be text']],
+    [
+      'a second colon',
+      'a: b: c',
+      ['1:4 a second ": " on one line: put the value in quotes, or start a new line'],
+    ],
+    [
+      'a reserved character',
+      'a: @x',
+      ['1:4 plain value cannot start with reserved character @: put it in quotes'],
+    ],
+    ['a list as key', '[a]: 1', ['1:1 a key must be text']],
+    ['an alias without anchor', 'a: *x', ['1:4 the alias *x has no anchor &x before it']],
+    ['an anchor after its alias', 'a: *x\nb: &x 1', ['1:4 the alias *x has no anchor &x before it']],
+    ['a merge of text', 'a: &x 1\nb: {<<: *x}', ['2:9 "<<" merges mappings only']],
+    ['infinity', 'a: .inf', ['1:4 a number must be finite: put it in quotes if it is text']],
+  ])('%s', (_, text, problems) => {
+    expect(read(text)).toEqual({ value: {}, problems, isReadable: false });
+  });
+
+  test('all duplicate keys are reported, at every depth, and the rest of the file is checked', () => {
+    expect(read('a: 1\nb:\n  c: 1\n  c: 2\na: {d: 1, "d": 2}')).toEqual({
+      value: { a: { d: 2 }, b: { c: 2 } },
+      isReadable: true,
+      problems: [
+        '4:3 the key "c" is already set in line 3: remove one of the two',
+        '5:1 the key "a" is already set in line 1: remove one of the two',
+        '5:11 the key "d" is already set in line 5: remove one of the two',
+      ],
+    });
+  });
+
+  test('a second document is a warning, as Go reads the first one alone', () => {
+    const { problems, isReadable, value } = readDocument('f', 'a: 1\n---\nb: 2\n');
+    expect([problems, isReadable, value]).toEqual([
+      [{ offset: 9, severity: 'warning', message: 'a second document: only the first one is read' }],
+      true,
+      { a: 1 },
+    ]);
+  });
+
+  test('an unknown tag is a warning', () => {
+    const { problems, isReadable, value } = readDocument('f', 'a: !foo b');
+    expect([problems.map((problem) => problem.severity), isReadable, value]).toEqual([
+      ['warning'],
+      true,
+      { a: 'b' },
+    ]);
+  });
+
+  test('an alias that contains itself', () => {
+    expect(read('a: &x [*x]').problems).toEqual([
+      '1:7 more than 100 levels of nesting, or an alias that contains itself',
+    ]);
+  });
+});
+
+describe('hostile files are rejected quickly', () => {
+  const laughs = Array.from(
+    { length: 12 },
+    (_, i) => `l${i}: &l${i} [${Array.from({ length: 9 }, () => (i === 0 ? 'x' : `*l${i - 1}`)).join(', ')}]`,
+  );
+  test.each([
+    ['a billion laughs', laughs.join('\n'), /more than 200000 values/u],
+    ['brackets', '['.repeat(1 << 20), /more than 100 levels/u],
+    ['many errors', 'a: b: c\n'.repeat(50), /a second ": "/u],
+    ['braces', '{"a":'.repeat(1 << 17), /more than 100 levels/u],
+    ['dashes', `${'- '.repeat(1 << 18)}x`, /more than 100 levels/u],
+    [
+      'indentation',
+      Array.from({ length: 1_400 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'),
+      /more than 100 levels/u,
+    ],
+    ['colons', 'a: '.repeat(1 << 15), /./u],
+    ['an open quote', `a: "${'x'.repeat(1 << 20)}`, /./u],
+    [
+      'many anchors and aliases',
+      Array.from({ length: 20_000 }, (_, i) => `k${i}: ${i % 2 ? `*a${i - 1}` : `&a${i} 1`}`).join('\n') +
+        '\n*z',
+      /./u,
+    ],
+    [
+      'many keys twice',
+      Array.from({ length: 20_000 }, (_, i) => `k${i % 19_999}: 1`).join('\n'),
+      /already set/u,
+    ],
+  ])('%s', (_, text, message) => {
+    const started = performance.now();
+    const { problems } = readDocument('f', text);
+    expect(problems[0]?.message).toMatch(message);
+    expect(problems).toHaveLength(1);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  test('no text makes reading throw', () => {
+    const piece = fc.constantFrom(
+      'a',
+      ':',
+      ' ',
+      '\n',
+      '- ',
+      '  ',
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '&x ',
+      '*x',
+      '<<',
+      '"',
+      "'",
+      '|',
+      '>',
+      '#',
+      '!',
+      '%',
+      '\t',
+      '\r\n',
+      '---',
+      '?',
+      '\0',
+      '\u2028',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(piece, { maxLength: 60 }).map((parts) => parts.join('')),
+        ),
+        (text) => {
+          const { value, problems, source } = readDocument('f', text);
+          expect(JSON.parse(JSON.stringify(value))).toEqual(value);
+          for (const { offset } of problems) expect(caretFrame(source, offset)).toContain('^');
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('JSON comes in as it is', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (value) => {
+        const plain = JSON.parse(JSON.stringify(value)) as unknown; // without -0
+        const sets = [JSON.stringify(plain), JSON.stringify(plain, null, '\t')].map(
+          (text) => read(text).value,
+        );
+        expect(sets.map((set) => JSON.stringify(set))).toEqual([
+          JSON.stringify(plain),
+          JSON.stringify(plain),
+        ]);
+      }),
+    );
+  });
+});
+
+describe('places', () => {
+  const text = 'a:\n  b: [x, {c: yy}]\nd: &d\n  e: 1\nf: {<<: *d}\ng: *d\n';
+  const document = readDocument('f', text);
+  const at = (offset: number): string => {
+    const { line, column } = positionOf(document.source, offset);
+    return `${line}:${column}`;
+  };
+
+  test.each([
+    [['a'], '1:1', '2:3'],
+    [['a', 'b'], '2:3', '2:6'],
+    [['a', 'b', 0], '2:7', '2:7'],
+    [['a', 'b', 1, 'c'], '2:11', '2:14'],
+    [['a', 'b', 1, 'missing'], '2:10', '2:10'],
+    [['a', 'b', 7], '2:3', '2:3'],
+    [['nowhere', 'at', 'all'], '1:1', '1:1'],
+    [['f', 'e'], '4:3', '4:6'],
+    [['g', 'e'], '4:3', '4:6'],
+    [[], '1:1', '1:1'],
+  ])('%j', (path, key, value) => {
+    expect([at(document.offsetOfKey(path)), at(document.offsetOfValue(path))]).toEqual([key, value]);
+  });
+
+  test('every key of any mapping is found where it stands', () => {
+    const keys = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/u), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(keys, fc.boolean(), (names, isFlow) => {
+        const value = Object.fromEntries(names.map((name) => [name, { inner: name }]));
+        const printed = stringify(value, { collectionStyle: isFlow ? 'flow' : 'block' });
+        const parsed = readDocument('f', printed);
+        for (const name of names) {
+          expect(printed.slice(parsed.offsetOfKey([name]))).toMatch(new RegExp(`^${name}:`, 'u'));
+          expect(printed.slice(parsed.offsetOfValue([name, 'inner']))).toMatch(
+            new RegExp(`^${name}\\b`, 'u'),
+          );
+        }
+      }),
+    );
+  });
+});
+
+describe('caret lines', () => {
+  test('a tab before the place stays a tab', () => {
+    expect(caretLine('\ta: b', 4)).toBe('\ta: b\n\t   ^');
+  });
+
+  test('a long line is cut around the place', () => {
+    const [line = '', caret = ''] = caretLine(`${'x'.repeat(500)}!${'y'.repeat(500)}`, 500).split('\n');
+    expect(line.length).toBeLessThan(125);
+    expect(line[caret.length - 1]).toBe('!');
+    expect(line.startsWith('…') && line.endsWith('…')).toBe(true);
+  });
+
+  test('Windows line ends and the end of the file', () => {
+    const source = createSourceFile('f', 'a\r\nb');
+    expect([caretFrame(source, 0), caretFrame(source, 99)]).toEqual(['a\n^', 'b\n ^']);
+    expect(positionOf(source, 3)).toEqual({ line: 2, column: 1 });
+  });
+
+  test('control characters are replaced', () => {
+    expect(printable('\u001b[31mred\u0007\u202e\u2028\ta')).toBe('␛[31mred␇\u{fffd}\u{fffd}\ta');
+  });
+});
