@@ -1,7 +1,7 @@
 /** The rooms of the API, each made with what it needs of the others: keys, access, tokens. */
 
 import { randomBytes } from 'node:crypto';
-import type { Answer } from '../apiserver/http/answer.ts';
+import type { ApiResponse } from '../apiserver/http/api-response.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/reviews/review-types.ts';
@@ -40,13 +40,13 @@ export interface Rooms {
   /** Callers with tokens of the host cluster, where they are taken. */
   readonly hostUsers: BearerParts['host'];
   /** What anybody may read, by path. */
-  readonly documents: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** kubectl reads and writes several objects as a `List` of this group version, and takes one only from a server that has it. */
-const OF_LISTS = { group: '', version: 'v1' };
+const CORE_V1 = { group: '', version: 'v1' };
 
 export function createRooms(options: RoomsOptions): Rooms {
   const { config, store, masterKey, host, clock, random, logger } = options;
@@ -89,7 +89,7 @@ export function createRooms(options: RoomsOptions): Rooms {
     used: (user) => keys.used(user),
   });
   return {
-    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [OF_LISTS]),
+    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [CORE_V1]),
     authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.used(user)),
     keys,
     hostUsers: access.hostUsers,

@@ -26,7 +26,7 @@ import { WatchEnds } from './keys/authentication/watch-ends.ts';
 import { createRooms, type Rooms } from './compose.ts';
 import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
-import { openDocuments } from './serving/open-documents.ts';
+import { publicDocuments } from './serving/public-documents.ts';
 import { RequestLimits } from './serving/request-limits.ts';
 import { serverVersion } from './serving/server-version.ts';
 import { SIGNING_KEYS } from './tokens/signing-key.ts';
@@ -172,7 +172,7 @@ async function listen(
       authorizer,
       authenticate: (credentials) => authenticator.authenticate(credentials),
       splitPath,
-      publicDocuments: openDocuments({ table, version: gitVersion, store, documents: rooms.documents }),
+      publicDocuments: publicDocuments({ table, version: gitVersion, store, documents: rooms.documents }),
       version: gitVersion,
       admission: () => keys.admission,
       bootstrap: async (registry) => {

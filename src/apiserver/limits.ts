@@ -34,9 +34,9 @@ export const URL_BYTES_MAX = 8 * 1024;
 export const CONNECTIONS_MAX = 10_000;
 export const REQUESTS_IN_FLIGHT_MAX = 1000;
 /** Answers to reads that one user has left unread, all together; the first may be larger. */
-export const ANSWERS_UNREAD_PER_USER_BYTES_MAX = 128 * 1024 * 1024;
+export const UNREAD_RESPONSES_PER_USER_BYTES_MAX = 128 * 1024 * 1024;
 /** Smaller ones are bounded by the requests in flight. */
-export const ANSWER_COUNTED_BYTES = 64 * 1024;
+export const COUNTED_RESPONSE_BYTES_MIN = 64 * 1024;
 export const WATCHES_MAX = 5000;
 export const WATCHES_PER_USER_MAX = 2500;
 /** Unread bytes after which a client is too slow to be kept. */
@@ -49,7 +49,7 @@ export interface ClientTimeouts {
   /** Until the whole request is there. */
   readonly requestMs: number;
   /** Until the whole answer has been taken; watches have their own end. */
-  readonly answerMs: number;
+  readonly responseMs: number;
   /** Between two requests on one connection. */
   readonly keepAliveMs: number;
   /** How often the first two are looked at. */
@@ -59,7 +59,7 @@ export interface ClientTimeouts {
 export const CLIENT_TIMEOUTS: ClientTimeouts = {
   headersMs: 10_000,
   requestMs: 60_000,
-  answerMs: 60_000,
+  responseMs: 60_000,
   // Longer than the client's idle time, so that it is the client who closes.
   keepAliveMs: 75_000,
   checkMs: 2000,

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { sleep, type Clock } from '../base/clock.ts';
-import { statusAnswer } from '../apiserver/http/answer.ts';
+import { statusResponse } from '../apiserver/http/api-response.ts';
 import { plainHeaders, type RequestListener } from '../apiserver/http/http-server.ts';
 import type { Verb } from '../apiserver/objects/resource-definition.ts';
 import { parseResourcePath, verbOf } from '../apiserver/request/request-info.ts';
@@ -110,7 +110,7 @@ function resetInsteadOfResponse(request: IncomingMessage, response: ServerRespon
 function sendStatus(response: ServerResponse, fault: Extract<Fault, { status: number }>): void {
   const { status, reason, message, retryAfterSeconds } = fault;
   const details = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  const answer = statusAnswer(
+  const answer = statusResponse(
     failure(status, reason ?? reasonOf(status), message ?? 'an injected fault', details),
   );
   const bytes = Buffer.byteLength(answer.body);

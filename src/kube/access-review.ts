@@ -1,7 +1,7 @@
 /** Asks an API server what it would let us do, before anything depends on it. */
 
 import { isJsonObject, type JsonObject } from '../base/json.ts';
-import { MalformedAnswerError, type ClusterClient, type RequestOptions } from './types.ts';
+import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
 
 export interface WantedRight {
   readonly verb: string;
@@ -54,6 +54,6 @@ async function isAllowed(
   const answer = await client.request('POST', PATH, review, options);
   const status = isJsonObject(answer) ? answer['status'] : undefined;
   if (!isJsonObject(status))
-    throw new MalformedAnswerError('a SelfSubjectAccessReview was answered without a status');
+    throw new MalformedResponseError('a SelfSubjectAccessReview was answered without a status');
   return status['allowed'] === true;
 }

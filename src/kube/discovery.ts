@@ -4,7 +4,7 @@ import { TerminalError } from '../base/errors.ts';
 import type { Resource } from './object.ts';
 import { isNotFound } from './status-error.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
-import { MalformedAnswerError, type ClusterClient, type RequestOptions } from './types.ts';
+import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
 
 export interface Discovery {
   /**
@@ -77,7 +77,7 @@ function splitVersion(apiVersion: string): { group: string; version: string } {
 
 function asResources(answer: unknown, group: string, version: string): readonly Resource[] {
   const list = isJsonObject(answer) ? answer['resources'] : undefined;
-  if (!Array.isArray(list)) throw new MalformedAnswerError(`no list of resources for ${group}/${version}`);
+  if (!Array.isArray(list)) throw new MalformedResponseError(`no list of resources for ${group}/${version}`);
   return list.filter(isJsonObject).flatMap((entry) => asResource(entry, group, version));
 }
 

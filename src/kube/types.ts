@@ -173,8 +173,8 @@ export class TransportError extends Error {
 }
 
 /** The response is not what the API specifies. A write may have happened. */
-export class MalformedAnswerError extends TransportError {
-  override readonly name = 'MalformedAnswerError';
+export class MalformedResponseError extends TransportError {
+  override readonly name = 'MalformedResponseError';
 }
 
 /** The stream of a watch holds something that is not a watch event. */

@@ -3,7 +3,7 @@
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openDocuments } from '../../src/access-keys/serving/open-documents.ts';
+import { publicDocuments } from '../../src/access-keys/serving/public-documents.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/types.ts';
@@ -45,7 +45,7 @@ describe('a database without a byte', () => {
 
 test('/readyz is 503 while writes fail, and 200 again when they do not', async () => {
   const store = new FailingStore();
-  const documents = openDocuments({
+  const documents = publicDocuments({
     table: new DefinitionTable([]),
     version: { major: '1', minor: '32', gitVersion: 'v1.32.0' },
     store,

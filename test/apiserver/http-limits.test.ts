@@ -181,7 +181,7 @@ describe('a client that has nothing more to ask', () => {
 });
 
 describe('a client that takes its time', () => {
-  const timeouts = { headersMs: 60, requestMs: 120, answerMs: 100, checkMs: 20 };
+  const timeouts = { headersMs: 60, requestMs: 120, responseMs: 100, checkMs: 20 };
 
   test.each([
     ['says nothing', ''],

@@ -1,6 +1,6 @@
 /** Direct cluster endpoint tokens, put together: the kind that makes them, the documents that verify them, the keys behind both. */
 
-import type { Answer } from '../../apiserver/http/answer.ts';
+import type { ApiResponse } from '../../apiserver/http/api-response.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
@@ -32,7 +32,7 @@ export interface TokensOptions {
 export interface Tokens {
   readonly definition: ResourceDefinition;
   /** For `startServer`, by path. */
-  readonly publicDocuments: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
   /** Who a token speaks for, for a TokenReview; undefined: nobody. On this API itself a token is no credential. */
   verify(token: string): Promise<UserInfo | undefined>;
   /** Makes the first signing key where there is none. Throws a `TerminalError` when the keys in the store cannot be opened. */

@@ -1,6 +1,6 @@
 /** What verifiers of tokens read: the public keys, and where they are, as OpenID Connect Discovery says it. */
 
-import { jsonAnswer, type Answer } from '../../apiserver/http/answer.ts';
+import { jsonResponse, type ApiResponse } from '../../apiserver/http/api-response.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { KeyRing } from './key-ring.ts';
 import { KEY_SET_AGE_MS } from './rotation.ts';
@@ -12,14 +12,17 @@ export const KEY_SET_PATH = '/openid/v1/jwks';
 const CACHE_CONTROL = `public, max-age=${KEY_SET_AGE_MS / 1000}`;
 
 /** By path. Where the issuer has a path of its own, they are below that path too: verifiers append to the issuer. */
-export function tokenDocuments(ring: KeyRing, issuer: string): ReadonlyMap<string, () => Promise<Answer>> {
-  const discovery = (): Promise<Answer> => Promise.resolve(cachedAnswer(discoveryDocument(issuer)));
-  const keySet = async (): Promise<Answer> => {
+export function tokenDocuments(
+  ring: KeyRing,
+  issuer: string,
+): ReadonlyMap<string, () => Promise<ApiResponse>> {
+  const discovery = (): Promise<ApiResponse> => Promise.resolve(cachedAnswer(discoveryDocument(issuer)));
+  const keySet = async (): Promise<ApiResponse> => {
     const keys = (await ring.published()).map(({ publicJwk }) => publicJwk);
     const answer = cachedAnswer({ keys });
     return { ...answer, headers: { ...answer.headers, 'content-type': 'application/jwk-set+json' } };
   };
-  const documents = new Map<string, () => Promise<Answer>>();
+  const documents = new Map<string, () => Promise<ApiResponse>>();
   for (const base of new Set(['', basePath(issuer)])) {
     documents.set(base + DISCOVERY_PATH, discovery);
     documents.set(base + KEY_SET_PATH, keySet);
@@ -37,8 +40,8 @@ function discoveryDocument(issuer: string): JsonObject {
   };
 }
 
-function cachedAnswer(body: JsonObject): Answer {
-  const answer = jsonAnswer(200, body);
+function cachedAnswer(body: JsonObject): ApiResponse {
+  const answer = jsonResponse(200, body);
   return { ...answer, headers: { ...answer.headers, 'cache-control': CACHE_CONTROL } };
 }
 

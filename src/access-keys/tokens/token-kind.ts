@@ -50,7 +50,7 @@ export function directClusterEndpointTokens(options: TokenKindOptions): Resource
     patchKinds: ['json', 'merge', 'apply'],
     schema: options.types.get('management.DirectClusterEndpointToken'),
     checkName: subdomainProblem,
-    answersSecret: true,
+    responseContainsSecret: true,
     respond: (object, caller) => respond(options, object, caller),
   });
 }

@@ -112,7 +112,7 @@ export function applyFields(
   const object = own ? (removeFields(kind.schema, merged, own.fields, kept) as JsonObject) : merged; // as above
   const change = compare(kind.schema, bare, object);
   const touched = change.added.union(change.modified);
-  if (!isForced) refuseConflicts(others, touched, writer.apiVersion);
+  if (!isForced) rejectConflicts(others, touched, writer.apiVersion);
   const lost = touched.union(change.removed);
   const next = others.map((entry) => ({ ...entry, fields: entry.fields.difference(lost) }));
   const isChanged = !jsonEquals(bare, object);
@@ -136,7 +136,7 @@ function scopedConfig(kind: ManagedSchema, config: JsonObject, subresource: stri
   return rest;
 }
 
-function refuseConflicts(entries: readonly Entry[], touched: FieldSet, apiVersion: string): void {
+function rejectConflicts(entries: readonly Entry[], touched: FieldSet, apiVersion: string): void {
   const conflicts = entries
     .filter((entry) => entry.apiVersion === apiVersion)
     .map((entry) => ({ entry, paths: entry.fields.intersection(touched).paths() }))

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { statusAnswer, type Answer } from './answer.ts';
+import { statusResponse, type ApiResponse } from './api-response.ts';
 import {
   auditEvent,
   masked,
@@ -29,9 +29,9 @@ import { OpenRequests } from './open-requests.ts';
 import { StoreError } from '../storage/types.ts';
 import { BodyReader } from './read-bytes.ts';
 import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from '../request/request-info.ts';
-import type { ResourceHandler, WatchAnswer } from '../request/resource-handler.ts';
+import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
 import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
-import { UnreadAnswers } from './unread-answers.ts';
+import { UnreadResponses } from './unread-responses.ts';
 import type { Credentials, UserInfo } from '../request/user.ts';
 import type { WatchStreams } from '../watch/watch-streams.ts';
 
@@ -43,10 +43,10 @@ export interface ApiServerOptions {
   authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
   readonly authorizer: Authorizer;
   splitPath(path: string): ServerPath | undefined;
-  readonly publicDocuments: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly throttle: Throttle | undefined;
-  /** Default: `ANSWERS_UNREAD_PER_USER_BYTES_MAX`. */
-  readonly answersUnreadBytesMax?: number | undefined;
+  /** Default: `UNREAD_RESPONSES_PER_USER_BYTES_MAX`. */
+  readonly unreadResponsesBytesMax?: number | undefined;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly metrics: ApiServerSeries | undefined;
   readonly wrapListener: ((serve: RequestListener) => RequestListener) | undefined;
@@ -63,7 +63,7 @@ export interface Throttle {
 }
 
 export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<HttpServer> {
-  const server = new ApiServer(options, where.timeouts?.answerMs ?? CLIENT_TIMEOUTS.answerMs);
+  const server = new ApiServer(options, where.timeouts?.responseMs ?? CLIENT_TIMEOUTS.responseMs);
   const serve: RequestListener = (request, response) => void server.serve(request, response);
   const http = await openHttpServer(options.wrapListener?.(serve) ?? serve, where);
   return {
@@ -100,13 +100,13 @@ interface Exchange {
 class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #open: OpenRequests;
-  readonly #unread: UnreadAnswers;
+  readonly #unread: UnreadResponses;
   readonly #bodies = new BodyReader();
 
-  constructor(options: ApiServerOptions, answerMs: number) {
+  constructor(options: ApiServerOptions, responseMs: number) {
     this.#options = options;
-    this.#open = new OpenRequests(options.clock, answerMs);
-    this.#unread = new UnreadAnswers(options.answersUnreadBytesMax);
+    this.#open = new OpenRequests(options.clock, responseMs);
+    this.#unread = new UnreadResponses(options.unreadResponsesBytesMax);
   }
 
   /** Never rejects. */
@@ -120,7 +120,7 @@ class ApiServer {
         throw tooManyRequests('too many requests are under way, try again later');
       const answer = await this.#answer(exchange);
       const bytes = 'body' in answer ? Buffer.byteLength(answer.body) : 0;
-      this.#refuseUnread(exchange, bytes);
+      this.#rejectUnread(exchange, bytes);
       if ('definition' in answer) await this.#stream(exchange, answer);
       else this.#send(exchange, answer, bytes);
     } catch (error) {
@@ -160,7 +160,7 @@ class ApiServer {
     return { request, response, method, fullPath, query, split, path, verb, record, startedMs };
   }
 
-  async #answer(exchange: Exchange): Promise<Answer | WatchAnswer> {
+  async #answer(exchange: Exchange): Promise<ApiResponse | WatchResponse> {
     const { request, method, split, path, record } = exchange;
     const { resources, publicDocuments, throttle } = this.#options;
     const document =
@@ -172,7 +172,7 @@ class ApiServer {
     if (!split) throw noSuchResource();
     if (!path) return this.#metaAnswer(exchange, split, user);
     const { headers } = request;
-    if (asksToBeAnother(headers)) throw failure(403, 'Forbidden', NO_IMPERSONATION, {});
+    if (requestsImpersonation(headers)) throw failure(403, 'Forbidden', NO_IMPERSONATION, {});
     const contentType = mediaType(headers['content-type']);
     return resources.handle({
       verb: exchange.verb,
@@ -211,7 +211,7 @@ class ApiServer {
   }
 
   /** What is no request for objects. */
-  async #metaAnswer(exchange: Exchange, { prefix, path }: ServerPath, user: UserInfo): Promise<Answer> {
+  async #metaAnswer(exchange: Exchange, { prefix, path }: ServerPath, user: UserInfo): Promise<ApiResponse> {
     const { request, method, query, record } = exchange;
     const { authorizer, meta } = this.#options;
     const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
@@ -227,7 +227,7 @@ class ApiServer {
     return answer;
   }
 
-  async #stream(exchange: Exchange, answer: WatchAnswer): Promise<void> {
+  async #stream(exchange: Exchange, answer: WatchResponse): Promise<void> {
     const { response, query } = exchange;
     const watch = this.#options.watches.open(response, query, answer, () => this.#finished(exchange, 200));
     this.#open.leave(response);
@@ -246,18 +246,18 @@ class ApiServer {
   }
 
   #refuse(exchange: Exchange, error: StatusError): void {
-    const answer = statusAnswer(error);
+    const answer = statusResponse(error);
     this.#send(exchange, answer, Buffer.byteLength(answer.body));
   }
 
   /** Only of a read: what a write did must be said. */
-  #refuseUnread({ response, method, record }: Exchange, bytes: number): void {
+  #rejectUnread({ response, method, record }: Exchange, bytes: number): void {
     if (method !== 'GET' || this.#unread.take(record.user?.name ?? '', bytes, response)) return;
     throw tooManyRequests('too much of earlier answers is unread: read it first');
   }
 
   /** `bytes`: the length of the body, which for a long list takes its time to count. */
-  #send(exchange: Exchange, { code, headers, body }: Answer, bytes: number): void {
+  #send(exchange: Exchange, { code, headers, body }: ApiResponse, bytes: number): void {
     const { request, response, method, record } = exchange;
     const all: Record<string, string | number> = {
       'cache-control': 'no-cache, private',
@@ -301,7 +301,7 @@ function isLast({ headers, complete }: IncomingMessage): boolean {
  * To ignore these headers would answer somebody who gave up rights, such as a proxy with an administrator's credential, with all of them.
  * Discovery is answered: it is the same for everybody, and kubectl hides why it failed.
  */
-function asksToBeAnother(headers: IncomingHttpHeaders): boolean {
+function requestsImpersonation(headers: IncomingHttpHeaders): boolean {
   for (const name in headers) if (name.startsWith('impersonate-')) return true;
   return false;
 }

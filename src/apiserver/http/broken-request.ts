@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { StatusError } from '../../kube/status-error.ts';
-import { statusAnswer } from './answer.ts';
+import { statusResponse } from './api-response.ts';
 import { HEADER_BYTES_MAX, URL_BYTES_MAX } from '../limits.ts';
 import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from '../status.ts';
 
@@ -13,7 +13,7 @@ export class EndOfRequest extends Error {
 }
 
 /** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
-export function answerBrokenRequest(error: Error, socket: Duplex): void {
+export function respondToBrokenRequest(error: Error, socket: Duplex): void {
   const code = 'code' in error ? String(error.code) : '';
   // After the first bytes of an answer, a second one would be read as part of it.
   const isAnswering = hasUnfinishedAnswer(socket);
@@ -62,7 +62,7 @@ const LINGER_MS = 1000;
 
 /** Writes a whole answer past Node's, which has no request to answer. */
 export function endWith(socket: Duplex, error: StatusError, isHead = false): void {
-  const { code, body } = statusAnswer(error);
+  const { code, body } = statusResponse(error);
   socket.end(
     `HTTP/1.1 ${code} ${error.reason}\r\ncontent-type: application/json\r\ncache-control: no-cache, private\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${isHead ? '' : body}`,

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { answerBrokenRequest, EndOfRequest } from './broken-request.ts';
+import { respondToBrokenRequest, EndOfRequest } from './broken-request.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -67,7 +67,7 @@ export class FrontSocket extends Duplex {
     if (isAwaited || this.readableLength > 0) return;
     this.#isEndHeld = false;
     // Node says so itself, but not where the client asked for another protocol.
-    if (this.#answers.size > 0) answerBrokenRequest(new EndOfRequest(), this);
+    if (this.#answers.size > 0) respondToBrokenRequest(new EndOfRequest(), this);
     else this.push(null);
   }
 

@@ -3,15 +3,15 @@
 import {
   createServer,
   type IncomingMessage,
-  type Server as HttpMachine,
+  type Server as NodeHttpServer,
   type ServerResponse,
 } from 'node:http';
 import { createServer as createPlainServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import type { StatusError } from '../../kube/status-error.ts';
-import { statusAnswer, type Answer } from './answer.ts';
-import { answerBrokenRequest, endWith } from './broken-request.ts';
+import { statusResponse, type ApiResponse } from './api-response.ts';
+import { respondToBrokenRequest, endWith } from './broken-request.ts';
 import { FrontSocket } from './front-socket.ts';
 import {
   CLIENT_TIMEOUTS,
@@ -65,8 +65,8 @@ export async function openHttpServer(
   options: ListenOptions = {},
 ): Promise<HttpServer> {
   const timeouts = { ...CLIENT_TIMEOUTS, ...options.timeouts };
-  const http = makeHttpMachine(onRequest, timeouts);
-  const server = makeServer(http, timeouts, options.tls);
+  const http = createNodeServer(onRequest, timeouts);
+  const server = createSocketServer(http, timeouts, options.tls);
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -90,7 +90,7 @@ export async function openHttpServer(
 }
 
 /** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
-function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): HttpMachine {
+function createNodeServer(onRequest: RequestListener, timeouts: ClientTimeouts): NodeHttpServer {
   const listener: RequestListener = (request, response) => {
     FrontSocket.expect(response);
     const refusal = refusalOf(request);
@@ -110,7 +110,7 @@ function makeHttpMachine(onRequest: RequestListener, timeouts: ClientTimeouts): 
   const http = createServer(settings, listener);
   // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
   http.maxHeadersCount = 0;
-  http.on('clientError', answerBrokenRequest);
+  http.on('clientError', respondToBrokenRequest);
   http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     FrontSocket.expect(response);
     refuse(response, expectationFailed());
@@ -138,8 +138,8 @@ const TLS_SETTINGS = {
   ].join(':'),
 } as const;
 
-function makeServer(
-  http: HttpMachine,
+function createSocketServer(
+  http: NodeHttpServer,
   { headersMs }: ClientTimeouts,
   tls: TlsPair | undefined,
 ): Server | TlsServer {
@@ -172,7 +172,7 @@ const DRAIN_LOOK_MS = 10;
 
 interface Running {
   readonly server: Server;
-  readonly http: HttpMachine;
+  readonly http: NodeHttpServer;
   readonly sockets: ReadonlySet<Socket>;
 }
 
@@ -223,7 +223,7 @@ function countOf(rawHeaders: readonly string[], name: string): number {
 
 /** Answers, and closes the connection: what else stands on it may not be what it seems. */
 export function refuse(response: ServerResponse, error: StatusError): void {
-  const { code, headers, body } = statusAnswer(error);
+  const { code, headers, body } = statusResponse(error);
   response.writeHead(code, { ...plainHeaders(headers), ...FINAL, 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }
@@ -231,6 +231,6 @@ export function refuse(response: ServerResponse, error: StatusError): void {
 const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
 
 /** Headers of an answer as Node takes them. */
-export function plainHeaders(headers: Answer['headers']): Record<string, string> {
+export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {
   return headers as Record<string, string>; // Node takes lists too
 }

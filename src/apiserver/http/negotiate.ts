@@ -2,7 +2,7 @@
 
 import { notAcceptable } from '../status.ts';
 
-export interface AnswerForm {
+export interface ResponseForm {
   readonly format: 'json' | 'yaml';
   /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`, or `''` for the object itself. */
   readonly as: string;
@@ -17,24 +17,24 @@ export interface OfferedForm {
   readonly versions: readonly string[];
 }
 
-const PLAIN: AnswerForm = { format: 'json', as: '', version: '', group: '' };
+const PLAIN: ResponseForm = { format: 'json', as: '', version: '', group: '' };
 
 const ACCEPTED = ['application/json', 'application/yaml'];
 
 /** A watch is lines of JSON. Throws 406 where the client takes something else only. */
-export function negotiateWatch(accept: string | undefined, offered: readonly OfferedForm[]): AnswerForm {
+export function negotiateWatch(accept: string | undefined, offered: readonly OfferedForm[]): ResponseForm {
   const form = negotiate(accept, offered);
   if (form.format !== 'json') throw notAcceptable(['application/json;stream=watch']);
   return form;
 }
 
 /** `meta.k8s.io/v1`: the apiVersion of a form that is not the object itself. */
-export function metaVersion({ group, version }: AnswerForm): string {
+export function metaVersion({ group, version }: ResponseForm): string {
   return `${group}/${version}`;
 }
 
 /** The best liked form in the header that is offered; throws 406 when there is none. No header: JSON. */
-export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): AnswerForm {
+export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): ResponseForm {
   if (accept === undefined || accept.trim() === '') return PLAIN;
   for (const { type, wanted } of clausesOf(accept)) {
     const format = formatOf(type);

@@ -6,15 +6,15 @@ import { REQUESTS_IN_FLIGHT_MAX } from '../limits.ts';
 
 export class OpenRequests {
   readonly #clock: Clock;
-  readonly #answerMs: number;
+  readonly #responseMs: number;
   readonly #requestsMax: number;
   /** The response → when it was all written, monotonic; undefined: not yet. */
   readonly #open = new Map<ServerResponse, number | undefined>();
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, answerMs: number, requestsMax = REQUESTS_IN_FLIGHT_MAX) {
+  constructor(clock: Clock, responseMs: number, requestsMax = REQUESTS_IN_FLIGHT_MAX) {
     this.#clock = clock;
-    this.#answerMs = answerMs;
+    this.#responseMs = responseMs;
     this.#requestsMax = requestsMax;
   }
 
@@ -34,7 +34,7 @@ export class OpenRequests {
   answered(response: ServerResponse): void {
     if (response.writableFinished || !this.#open.has(response)) return;
     this.#open.set(response, this.#clock.monotonicMs());
-    this.#timer ??= this.#clock.schedule(this.#answerMs, () => this.#endSlow());
+    this.#timer ??= this.#clock.schedule(this.#responseMs, () => this.#endSlow());
   }
 
   /** It has become a watch, which is counted elsewhere. */
@@ -44,7 +44,7 @@ export class OpenRequests {
 
   #endSlow(): void {
     this.#timer = undefined;
-    const oldestMs = this.#clock.monotonicMs() - this.#answerMs;
+    const oldestMs = this.#clock.monotonicMs() - this.#responseMs;
     let nextMs: number | undefined;
     for (const [response, sinceMs] of this.#open) {
       if (sinceMs === undefined) continue;

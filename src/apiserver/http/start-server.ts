@@ -7,7 +7,7 @@ import type { Store } from '../storage/types.ts';
 import type { Admission } from '../objects/admission.ts';
 import { listen, type Throttle } from './api-server.ts';
 import type { AuditEvent } from '../request/audit-event.ts';
-import type { Answer } from './answer.ts';
+import type { ApiResponse } from './api-response.ts';
 import type { Authorizer } from '../request/authorizer.ts';
 import type { ListenOptions, RequestListener, TlsPair } from './http-server.ts';
 import type { ApiServerSeries } from '../metrics.ts';
@@ -35,7 +35,7 @@ export interface StartOptions {
   /** Splits the path of a URL for a server that answers below prefixes; default: there are none. Undefined: 404. */
   splitPath?(path: string): ServerPath | undefined;
   /** Documents that anybody may read, by path. */
-  readonly publicDocuments?: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly version: ServerVersion;
   /** Made around the deleter, through which it removes what belongs together. */
   admission(deleter: () => ObjectDeleter): Admission;
@@ -53,7 +53,7 @@ export interface StartOptions {
   /** Default: the ones in `limits.ts`. */
   readonly watchesMax?: number;
   readonly watchesPerUserMax?: number;
-  readonly answersUnreadBytesMax?: number;
+  readonly unreadResponsesBytesMax?: number;
   readonly listen?: ListenOptions;
 }
 
@@ -97,7 +97,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       splitPath: (path) => (options.splitPath ? options.splitPath(path) : { prefix: '', path }),
       publicDocuments: options.publicDocuments ?? new Map(),
       throttle: options.throttle,
-      answersUnreadBytesMax: options.answersUnreadBytesMax,
+      unreadResponsesBytesMax: options.unreadResponsesBytesMax,
       metrics: options.metrics,
       audit: options.audit && ((event) => options.audit?.(event)),
       wrapListener: options.wrapListener && ((serve) => options.wrapListener?.(serve) ?? serve),

@@ -18,11 +18,11 @@ import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
 import { memberSchema, type Schema } from '../schema/schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
-import { checkName, currentForm, groupName, refuseOtherNamespace, type Target } from '../request/target.ts';
+import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from '../request/target.ts';
 import type { UserInfo } from '../request/user.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
 import type { WriteOptions } from '../request/write-options.ts';
-import { askedVersion } from './write-rules.ts';
+import { requestedVersion } from './write-rules.ts';
 
 /** A request that patches, whatever the type of its patch. */
 export interface PatchingRequest {
@@ -81,7 +81,7 @@ function checkApplied(target: Target, body: JsonObject): void {
   if (managedFields !== undefined && managedFields !== null) {
     throw badRequest('metadata.managedFields must be nil');
   }
-  refuseOtherNamespace(target, body);
+  rejectOtherNamespace(target, body);
   // The URL says it, too.
   checkName(target, name === undefined ? { metadata: { ...metadataOf(body), name: target.name } } : body);
 }
@@ -119,7 +119,7 @@ async function applyExisting(
   { manager, user, options }: PatchingRequest,
 ): Promise<Written> {
   const { definition, name } = target;
-  const asked = askedVersion(applied);
+  const asked = requestedVersion(applied);
   if (asked !== '' && asked !== String(entry.revision)) {
     throw conflict(groupName(definition), name, MODIFIED);
   }

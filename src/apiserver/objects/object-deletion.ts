@@ -7,7 +7,7 @@ import type { DeleteOptions, PropagationPolicy } from '../request/write-options.
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
 import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
-import { isFinished } from './write-rules.ts';
+import { isDeletionComplete } from './write-rules.ts';
 import { storedForm } from './object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';
@@ -76,7 +76,7 @@ export class ObjectDeleter {
     const marked = this.#marked(target, before, options);
     const uid = text(metadataOf(before), 'uid');
     const revision = String(entry.revision);
-    if (isFinished(definition, marked.object)) {
+    if (isDeletionComplete(definition, marked.object)) {
       if (!options.isDryRun) await this.#remove(target, entry);
       return { object: before, resourceVersion: revision, uid, isGone: true, wasPending: false };
     }

@@ -3,7 +3,7 @@
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { ObjectRegistry, Written } from './object-registry.ts';
-import { checkName, refuseOtherNamespace, type Target } from '../request/target.ts';
+import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
 import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
 import { mergePatch } from '../patch/merge-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
@@ -14,7 +14,7 @@ import { decodeBody, duplicatesIn, type ParsedBody } from '../request/read-body.
 import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
 import { badRequest, failure, unsupportedMediaType } from '../status.ts';
-import { askedVersion } from './write-rules.ts';
+import { requestedVersion } from './write-rules.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not take. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
@@ -98,15 +98,15 @@ function checkPatched(target: Target, current: JsonObject, patched: JsonObject):
     // What it does not say is taken from the URL, as everywhere.
     const said = patched[field] ?? current[field];
     if (!jsonEquals(said, current[field])) {
-      throw patchRefused(`${field}: the patch must not change it`);
+      throw patchRejected(`${field}: the patch must not change it`);
     }
   }
-  refuseOtherNamespace(target, patched);
+  rejectOtherNamespace(target, patched);
   checkName(target, patched);
 }
 
 /** The real server prints the whole object here; an object may hold a secret, so only the reason is told. */
-function patchRefused(why: string): Error {
+function patchRejected(why: string): Error {
   const message = `Invalid value: ${why}`;
   return failure(422, 'Invalid', ` "" is invalid: patch: ${message}`, {
     causes: [{ reason: 'FieldValueInvalid', message, field: 'patch' }],
@@ -122,7 +122,7 @@ function decodePatched(
     return decodeBody(definition, patched, options.fieldValidation, warn);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    throw patchRefused(error.message.replace(/^.*? cannot be handled as a [^:]*: /, ''));
+    throw patchRejected(error.message.replace(/^.*? cannot be handled as a [^:]*: /, ''));
   }
 }
 
@@ -133,5 +133,5 @@ function pinsVersion(patch: JsonValue): boolean {
       (operation) => isJsonObject(operation) && operation['path'] === '/metadata/resourceVersion',
     );
   }
-  return isJsonObject(patch) && askedVersion(patch) !== '';
+  return isJsonObject(patch) && requestedVersion(patch) !== '';
 }

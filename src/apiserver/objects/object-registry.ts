@@ -26,12 +26,12 @@ import { currentForm, groupName, storeKey, type Target } from '../request/target
 import { SERVER_USER, type UserInfo } from '../request/user.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
 import {
-  askedVersion,
+  requestedVersion,
   canonical,
-  isFinished,
-  isRepetition,
+  isDeletionComplete,
+  isNoOpUpdate,
   mergedFor,
-  refuseInvalid,
+  rejectInvalid,
   withGeneration,
 } from './write-rules.ts';
 
@@ -132,7 +132,7 @@ export class ObjectRegistry {
     definition.prepare(object, undefined, undefined);
     const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
     await this.#review({ target, next, previous: undefined, entry: undefined }, context);
-    refuseInvalid(target, next, undefined);
+    rejectInvalid(target, next, undefined);
     const stored = storedForm(definition, next, undefined);
     const key = storeKey(target);
     if (context.isDryRun) {
@@ -161,7 +161,7 @@ export class ObjectRegistry {
         this.#checkUid(target, '', text(metadata, 'uid'));
         return this.create(target, { ...body, metadata }, context);
       }
-      const asked = askedVersion(body);
+      const asked = requestedVersion(body);
       if (asked === '' && !definition.allowsUnconditionalUpdate) {
         const detail = 'must be specified for an update';
         throw invalid(groupName(definition), name, [invalidValue('metadata.resourceVersion', 0, detail)]);
@@ -196,7 +196,7 @@ export class ObjectRegistry {
   ): Promise<Written> {
     const { definition } = target;
     const previous = currentForm(definition, entry);
-    const asked = askedVersion(body);
+    const asked = requestedVersion(body);
     if (asked !== '' && asked !== String(entry.revision)) {
       throw conflict(groupName(definition), target.name, MODIFIED);
     }
@@ -226,13 +226,13 @@ export class ObjectRegistry {
     // Of what is stored: an empty part that a client writes is no change.
     if (definition.hasGeneration) next = withGeneration(next, nextGeneration(definition, next, previous));
     await this.#review({ target, next, previous, entry }, context);
-    refuseInvalid(target, next, previous);
+    rejectInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);
     if (definition.view) next = definition.view.fromStorage(stored);
     const same = { resourceVersion: String(entry.revision), isCreated: false, isDeleted: false };
-    if (isRepetition(stored, entry.value)) return { object: previous, ...same };
+    if (isNoOpUpdate(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };
-    if (isFinished(definition, next)) {
+    if (isDeletionComplete(definition, next)) {
       const gone = await this.store.delete(entry.key, entry.revision);
       await this.admission.afterWrite(definition, { type: 'deleted', entry: gone });
       return { object: next, ...same, isDeleted: true };

@@ -113,7 +113,7 @@ export interface ResourceDefinition extends Resource {
   /** Answers a create without storing anything: reviews and the like. */
   readonly respond: ((object: JsonObject, caller: Caller) => JsonObject | Promise<JsonObject>) | undefined;
   /** The answer to a create holds a secret: nobody may keep it. */
-  readonly answersSecret: boolean;
+  readonly responseContainsSecret: boolean;
   /** Is it served below this prefix of the URL? `''` is the server itself. */
   isServedUnder(prefix: string): boolean;
   /** Between the stored object and this kind's view of it, where the two differ. */
@@ -183,7 +183,7 @@ export function defineResource(input: DefinitionInput): ResourceDefinition {
     beginDeletion: () => undefined,
     returnsDeleted: false,
     respond: undefined,
-    answersSecret: false,
+    responseContainsSecret: false,
     isServedUnder: (prefix) => prefix === '',
     view: undefined,
     ...input,

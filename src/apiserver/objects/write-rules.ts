@@ -36,7 +36,7 @@ export function canonical(definition: ResourceDefinition, object: JsonObject): J
  * Nothing differs but when somebody wrote it: no write at all. Who counts fields does not see what the kind fills in by itself, nor that a secret
  * which is sent again is the one that is stored.
  */
-export function isRepetition(next: JsonObject, stored: JsonObject): boolean {
+export function isNoOpUpdate(next: JsonObject, stored: JsonObject): boolean {
   return jsonEquals(next, stored) || jsonEquals(timeless(next), timeless(stored));
 }
 
@@ -51,14 +51,14 @@ export function withGeneration(object: JsonObject, generation: number): JsonObje
 }
 
 /** Nothing holds back the deletion any more. */
-export function isFinished(definition: ResourceDefinition, object: JsonObject): boolean {
+export function isDeletionComplete(definition: ResourceDefinition, object: JsonObject): boolean {
   const metadata = metadataOf(object);
   if (text(metadata, 'deletionTimestamp') === '') return false;
   const grace = metadata['deletionGracePeriodSeconds'];
   return !definition.holdsDeletion(object) && (grace === undefined || grace === 0);
 }
 
-export function refuseInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
+export function rejectInvalid(target: Target, next: JsonObject, previous: JsonObject | undefined): void {
   const { definition } = target;
   const errors = [
     ...(previous ? validateMetadataUpdate(metadataOf(next), metadataOf(previous)) : []),
@@ -70,14 +70,14 @@ export function refuseInvalid(target: Target, next: JsonObject, previous: JsonOb
 }
 
 /** The resourceVersion that a write is for; `''`: any. `0`, which no object has, says the same. */
-export function askedVersion(body: JsonObject): string {
+export function requestedVersion(body: JsonObject): string {
   const version = text(metadataOf(body), 'resourceVersion');
   return version === '0' ? '' : version;
 }
 
 /** A create must not carry a resourceVersion. */
-export function refuseResourceVersion(body: JsonObject): void {
-  if (askedVersion(body) !== '') {
+export function rejectResourceVersion(body: JsonObject): void {
+  if (requestedVersion(body) !== '') {
     throw failure(500, '', 'resourceVersion should not be set on objects to be created');
   }
 }

@@ -4,17 +4,17 @@
  * not defined passes, and the server itself says what is wrong with it.
  */
 
-import { jsonAnswer, type Answer } from '../http/answer.ts';
+import { jsonResponse, type ApiResponse } from '../http/api-response.ts';
 import { negotiate } from '../http/negotiate.ts';
 
 /** Clients also ask with `v2@v1.0`, which is no media type that a Go program could read in the answer. */
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 /** Throws a 406 `StatusError` for any other form than protobuf, JSON and YAML. */
-export function openApiV2(version: string, accept: string | undefined): Answer {
+export function openApiV2(version: string, accept: string | undefined): ApiResponse {
   if (!accept?.replace('v2@v1', 'v2.v1').includes(PROTOBUF)) {
     const info = { title: 'Kubernetes', version };
-    return jsonAnswer(200, { swagger: '2.0', info, paths: {} }, negotiate(accept));
+    return jsonResponse(200, { swagger: '2.0', info, paths: {} }, negotiate(accept));
   }
   const info = stringField(1, 'Kubernetes') + stringField(2, version);
   const body = stringField(1, '2.0') + stringField(2, info) + stringField(8, '');

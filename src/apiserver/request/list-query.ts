@@ -3,7 +3,7 @@
 import type { StringMap } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry, StoreRange } from '../storage/types.ts';
-import { refuseContinueElsewhere, refuseListOptions } from './list-rules.ts';
+import { rejectVersionWithContinue, rejectInvalidListOptions } from './list-rules.ts';
 import { integerIn } from './query-integer.ts';
 import { currentForm, type Target } from './target.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
@@ -35,7 +35,7 @@ export function parseListQuery(
   query: URLSearchParams,
   isWatch = false,
 ): ListQuery {
-  refuseListOptions(query, isWatch);
+  rejectInvalidListOptions(query, isWatch);
   integerIn(query, 'timeoutSeconds');
   const labelText = query.get('labelSelector') ?? '';
   const fieldText = query.get('fieldSelector') ?? '';
@@ -44,7 +44,7 @@ export function parseListQuery(
   const limit = Math.max(0, integerIn(query, 'limit') ?? 0);
   const continueToken = query.get('continue') ?? '';
   const resourceVersion = parseVersion(query.get('resourceVersion') ?? '');
-  if (continueToken !== '') refuseContinueElsewhere(resourceVersion);
+  if (continueToken !== '') rejectVersionWithContinue(resourceVersion);
   const match = query.get('resourceVersionMatch') ?? '';
   const isNamespaced = definition.isNamespaced && namespace !== '';
   return {

@@ -6,7 +6,7 @@ import { badRequest, invalid } from '../status.ts';
 const MATCH = 'resourceVersionMatch';
 
 /** Throws 422, naming everything that is wrong. */
-export function refuseListOptions(query: URLSearchParams, isWatch: boolean): void {
+export function rejectInvalidListOptions(query: URLSearchParams, isWatch: boolean): void {
   const match = query.get(MATCH) ?? '';
   const errors = isWatch ? watchErrors(query, match) : listErrors(query, match);
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', resource: 'ListOptions' }, '', errors);
@@ -51,7 +51,7 @@ function forbidden(detail: string): FieldError {
 }
 
 /** A page goes on at the revision of the first one. Throws 400. */
-export function refuseContinueElsewhere(resourceVersion: string): void {
+export function rejectVersionWithContinue(resourceVersion: string): void {
   if (Number(resourceVersion) === 0) return;
   throw badRequest('specifying resource version is not allowed when using continue');
 }

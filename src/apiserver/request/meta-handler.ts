@@ -1,6 +1,6 @@
 /** Everything that is not objects: health, version, discovery, OpenAPI. */
 
-import { jsonAnswer, textAnswer, type Answer } from '../http/answer.ts';
+import { jsonResponse, textResponse, type ApiResponse } from '../http/api-response.ts';
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from '../openapi/discovery.ts';
 import { negotiate, type OfferedForm } from '../http/negotiate.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from '../openapi/openapi.ts';
@@ -43,26 +43,26 @@ export class MetaHandler {
   }
 
   /** Undefined where nothing is. Throws `StatusError`. */
-  handle(request: MetaRequest): Answer | undefined {
+  handle(request: MetaRequest): ApiResponse | undefined {
     const path = request.path.replace(/(.)\/$/, '$1');
     const answer = this.#answer(path, request);
     if (answer && request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
     return answer;
   }
 
-  #answer(path: string, request: MetaRequest): Answer | undefined {
+  #answer(path: string, request: MetaRequest): ApiResponse | undefined {
     switch (path) {
       case '/healthz':
       case '/livez':
       case '/readyz':
-        return textAnswer(200, 'ok');
+        return textResponse(200, 'ok');
       case '/version':
-        return jsonAnswer(200, this.#versionDocument());
+        return jsonResponse(200, this.#versionDocument());
       case '/api':
       case '/apis':
         return this.#roots(path === '/api', request.accept);
       case '/openapi/v3':
-        return jsonAnswer(200, openApiIndex(this.#openApi()));
+        return jsonResponse(200, openApiIndex(this.#openApi()));
       case '/openapi/v2':
         return openApiV2(this.#version.gitVersion, request.accept);
       default:
@@ -87,28 +87,28 @@ export class MetaHandler {
     };
   }
 
-  #roots(isCore: boolean, accept: string | undefined): Answer | undefined {
+  #roots(isCore: boolean, accept: string | undefined): ApiResponse | undefined {
     const form = negotiate(accept, [DISCOVERY]);
     if (form.as !== '') {
       const contentType = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
-      const answer = jsonAnswer(200, aggregated(this.#table, form.version, isCore));
+      const answer = jsonResponse(200, aggregated(this.#table, form.version, isCore));
       return { ...answer, headers: { 'content-type': contentType, vary: 'Accept' } };
     }
     const document = isCore ? coreVersions(this.#table, this.address) : groupList(this.#table);
-    return document && jsonAnswer(200, document, form);
+    return document && jsonResponse(200, document, form);
   }
 
-  #groupAnswer(path: string): Answer | undefined {
+  #groupAnswer(path: string): ApiResponse | undefined {
     const [, root = '', group = '', version = '', ...more] = path.split('/');
     if (more.length > 0) return undefined;
     if (root === 'api') {
       const list = version === '' ? resourceList(this.#table, '', group) : undefined;
-      return list && jsonAnswer(200, list);
+      return list && jsonResponse(200, list);
     }
     if (root !== 'apis') return undefined;
     const document =
       version === '' ? groupDocument(this.#table, group) : resourceList(this.#table, group, version);
-    return document && jsonAnswer(200, document);
+    return document && jsonResponse(200, document);
   }
 
   #openApi(): readonly OpenApiDocument[] {
@@ -118,7 +118,7 @@ export class MetaHandler {
     return this.#documents;
   }
 
-  #openApiAnswer(path: string, ifNoneMatch: string | undefined): Answer | undefined {
+  #openApiAnswer(path: string, ifNoneMatch: string | undefined): ApiResponse | undefined {
     const found = this.#openApi().find((document) => `/openapi/v3/${document.path}` === path);
     if (!found) return undefined;
     const etag = `"${found.hash}"`;

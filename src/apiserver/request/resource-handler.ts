@@ -4,17 +4,17 @@ import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
-import { jsonAnswer, statusAnswer, withWarnings, type Answer } from '../http/answer.ts';
+import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '../http/api-response.ts';
 import { listObjects } from '../objects/list-objects.ts';
 import { parseListQuery, parseVersion } from './list-query.ts';
-import { negotiate, negotiateWatch, type AnswerForm } from '../http/negotiate.ts';
-import { LIST_FORMS, OBJECT_FORMS, ObjectAnswers, type Presentation } from '../objects/object-answers.ts';
+import { negotiate, negotiateWatch, type ResponseForm } from '../http/negotiate.ts';
+import { LIST_FORMS, OBJECT_FORMS, ObjectResponses, type Presentation } from '../objects/object-responses.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import { patchKindOf, patchObject } from '../objects/object-patch.ts';
 import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry, WriteContext, Written } from '../objects/object-registry.ts';
-import { checkName, refuseOtherNamespace, type Target } from './target.ts';
-import { refuseResourceVersion } from '../objects/write-rules.ts';
+import { checkName, rejectOtherNamespace, type Target } from './target.ts';
+import { rejectResourceVersion } from '../objects/write-rules.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
 import { checkType, decodeBody, parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
@@ -36,12 +36,12 @@ export interface ApiRequest extends TargetRequest {
 }
 
 /** A watch that the server has to stream. */
-export interface WatchAnswer {
+export interface WatchResponse {
   readonly user: UserInfo;
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly isVisible: Target['isVisible'];
-  readonly form: AnswerForm;
+  readonly form: ResponseForm;
   readonly warnings: readonly string[];
 }
 
@@ -57,21 +57,21 @@ export interface ResourceHandlerOptions extends TargetRules {
 interface Call {
   readonly request: ApiRequest;
   readonly target: Target;
-  readonly form: AnswerForm;
+  readonly form: ResponseForm;
   readonly warnings: string[];
 }
 
 export class ResourceHandler {
   readonly #options: ResourceHandlerOptions;
-  readonly #answers: ObjectAnswers;
+  readonly #answers: ObjectResponses;
 
   constructor(options: ResourceHandlerOptions) {
     this.#options = options;
-    this.#answers = new ObjectAnswers(options.views, options.clock);
+    this.#answers = new ObjectResponses(options.views, options.clock);
   }
 
   /** Throws `StatusError`. */
-  async handle(request: ApiRequest): Promise<Answer | WatchAnswer> {
+  async handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
     const { target, verb } = await allowedTarget(request, this.#options);
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
@@ -90,11 +90,11 @@ export class ResourceHandler {
       return withWarnings(answer, call.warnings);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      return withWarnings(statusAnswer(error), call.warnings);
+      return withWarnings(statusResponse(error), call.warnings);
     }
   }
 
-  async #single(verb: Verb, call: Call): Promise<Answer> {
+  async #single(verb: Verb, call: Call): Promise<ApiResponse> {
     switch (verb) {
       case 'get':
         return this.#get(call);
@@ -111,7 +111,7 @@ export class ResourceHandler {
     }
   }
 
-  async #get(call: Call): Promise<Answer> {
+  async #get(call: Call): Promise<ApiResponse> {
     const { registry } = this.#options;
     const asked = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
     const current = asked === 0 ? 0 : await registry.store.revision();
@@ -119,7 +119,7 @@ export class ResourceHandler {
     return this.#answers.entry(presentation(call), await registry.get(call.target));
   }
 
-  async #create(call: Call): Promise<Answer> {
+  async #create(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const { definition, subresource } = target;
     const options = parseWriteOptions(request.query, 'CreateOptions');
@@ -130,15 +130,15 @@ export class ResourceHandler {
       const warn = (warning: string): void => void call.warnings.push(warning);
       const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun, warn });
       const answer = this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
-      return unkept(definition, answer);
+      return withNoStore(definition, answer);
     }
-    refuseOtherNamespace(target, body);
-    refuseResourceVersion(body);
+    rejectOtherNamespace(target, body);
+    rejectResourceVersion(body);
     const context = contextOf(request, options);
     return this.#written(call, await this.#options.registry.create(target, body, context));
   }
 
-  async #act(call: Call, action: SubresourceAction, options: WriteOptions): Promise<Answer> {
+  async #act(call: Call, action: SubresourceAction, options: WriteOptions): Promise<ApiResponse> {
     const { request, target } = call;
     const { kind, schema } = action;
     const asked: Call = {
@@ -151,17 +151,17 @@ export class ResourceHandler {
     return this.#written(call, await this.#options.registry.act(target, action, body, context));
   }
 
-  async #update(call: Call): Promise<Answer> {
+  async #update(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const options = parseWriteOptions(request.query, 'UpdateOptions');
     const body = await this.#body(call, options.fieldValidation);
-    refuseOtherNamespace(target, body);
+    rejectOtherNamespace(target, body);
     checkName(target, body);
     const context = contextOf(request, options);
     return this.#written(call, await this.#options.registry.update(target, body, context));
   }
 
-  async #patch(call: Call): Promise<Answer> {
+  async #patch(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const kind = patchKindOf(target.definition, request.body.contentType);
     const options = parseWriteOptions(request.query, 'PatchOptions', kind);
@@ -192,21 +192,21 @@ export class ResourceHandler {
     return body;
   }
 
-  #written(call: Call, written: Written): Answer {
+  #written(call: Call, written: Written): ApiResponse {
     call.request.record.writtenName = text(metadataOf(written.object), 'name');
     call.warnings.push(...call.target.definition.warnings(written.object, written.isCreated));
     const answer = this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
-    return unkept(call.target.definition, answer);
+    return withNoStore(call.target.definition, answer);
   }
 
-  async #delete(call: Call): Promise<Answer> {
+  async #delete(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const options = await this.#deleteOptions(request);
     const deletion = await this.#options.deleter.delete(target, options);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#answers.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
-    return jsonAnswer(200, {
+    return jsonResponse(200, {
       kind: 'Status',
       apiVersion: 'v1',
       metadata: {},
@@ -219,7 +219,7 @@ export class ResourceHandler {
     return parseDeleteOptions(query, await parseDeleteBody(body, this.#options.yaml));
   }
 
-  async #collection(verb: Verb, call: Call): Promise<Answer> {
+  async #collection(verb: Verb, call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const query = parseListQuery(target, request.query);
     const page = await listObjects(this.#options.registry.store, query);
@@ -245,8 +245,10 @@ const DUPLICATE_OWNERS =
   'as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
 
 /** Where an answer may hold a secret, no cache may keep it. */
-function unkept({ answersSecret }: ResourceDefinition, answer: Answer): Answer {
-  return answersSecret ? { ...answer, headers: { ...answer.headers, 'cache-control': 'no-store' } } : answer;
+function withNoStore({ responseContainsSecret }: ResourceDefinition, answer: ApiResponse): ApiResponse {
+  return responseContainsSecret
+    ? { ...answer, headers: { ...answer.headers, 'cache-control': 'no-store' } }
+    : answer;
 }
 
 function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions): WriteContext {

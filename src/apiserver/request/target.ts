@@ -58,7 +58,7 @@ export function checkName(target: Target, body: JsonObject): void {
 }
 
 /** The body's namespace, where it says one, must be that of the URL. */
-export function refuseOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
+export function rejectOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
   const sent = text(metadataOf(body), 'namespace');
   if (sent === '' || sent === namespace) return;
   if (!definition.isNamespaced) {

@@ -73,7 +73,7 @@ export interface DeleteOptions {
 
 /** From the body when there is one, else from the query. Throws 400 for a field of another type, 422 for a wrong value. */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {
-  if (body) refuseOtherTypes(body, DELETE_FIELDS, '');
+  if (body) rejectOtherTypes(body, DELETE_FIELDS, '');
   const errors: FieldError[] = [];
   const kind = body?.['kind'];
   if (kind !== undefined && kind !== 'DeleteOptions') {
@@ -131,7 +131,7 @@ const DELETE_FIELDS: FieldTypes = {
 const PRECONDITION_FIELDS: FieldTypes = { uid: ['types.UID', isText], resourceVersion: ['string', isText] };
 
 /** A condition that cannot be read must not read as none: what was to be spared would be gone. */
-function refuseOtherTypes(object: JsonObject, types: FieldTypes, path: string): void {
+function rejectOtherTypes(object: JsonObject, types: FieldTypes, path: string): void {
   for (const [field, [goType, isOfType]] of Object.entries(types)) {
     const value = object[field];
     if (value === undefined || value === null) continue;
@@ -141,7 +141,7 @@ function refuseOtherTypes(object: JsonObject, types: FieldTypes, path: string): 
       throw badRequest(`json: cannot unmarshal ${sent} into ${where}`);
     }
     if (field === 'preconditions' && isJsonObject(value)) {
-      refuseOtherTypes(value, PRECONDITION_FIELDS, 'preconditions.');
+      rejectOtherTypes(value, PRECONDITION_FIELDS, 'preconditions.');
     }
   }
 }

@@ -57,7 +57,7 @@ export class WatchConnection {
     if (socket.writable) socket.write(END);
     socket.destroySoon();
     // Whoever does not take what is left keeps it in memory.
-    socket.setTimeout(CLIENT_TIMEOUTS.answerMs, () => socket.destroy());
+    socket.setTimeout(CLIENT_TIMEOUTS.responseMs, () => socket.destroy());
   }
 
   /** Takes the socket where the head and whatever was written before are with it: nothing can be overtaken. */

@@ -13,8 +13,8 @@ import { metaVersion } from '../http/negotiate.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
 import { integerIn } from '../request/query-integer.ts';
 import { isTrue } from '../request/request-info.ts';
-import type { WatchAnswer } from '../request/resource-handler.ts';
-import { withWarnings } from '../http/answer.ts';
+import type { WatchResponse } from '../request/resource-handler.ts';
+import { withWarnings } from '../http/api-response.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../request/user.ts';
 import type { Status } from '../../kube/status-error.ts';
@@ -60,11 +60,11 @@ export class WatchStreams {
   open(
     response: ServerResponse,
     query: URLSearchParams,
-    answer: WatchAnswer,
+    answer: WatchResponse,
     ended: () => void,
   ): ObjectWatch {
     const { user } = answer;
-    this.#refuseTooMany(user.name);
+    this.#rejectTooMany(user.name);
     const options = this.#optionsOf(query, answer);
     const { store, clock, views } = this.#options;
     const parts = { views, clock, include: includeObject(query), frames: this.#frames };
@@ -95,7 +95,7 @@ export class WatchStreams {
     for (const [watch, user] of this.#watches) if (isConcerned(user)) watch.close();
   }
 
-  #refuseTooMany(user: string): void {
+  #rejectTooMany(user: string): void {
     const { watchesMax = WATCHES_MAX, watchesPerUserMax = WATCHES_PER_USER_MAX } = this.#options;
     if (this.#watches.size >= watchesMax) throw tooManyRequests('too many watches are open, try again later');
     if ((this.#byUser.get(user) ?? 0) >= watchesPerUserMax) {
@@ -110,7 +110,7 @@ export class WatchStreams {
     else this.#byUser.delete(user);
   }
 
-  #optionsOf(query: URLSearchParams, answer: WatchAnswer): WatchOptions {
+  #optionsOf(query: URLSearchParams, answer: WatchResponse): WatchOptions {
     const { bookmarkIntervalMs } = this.#options;
     const listQuery = parseListQuery(answer, query, true);
     const initialEvents = query.get('sendInitialEvents');
@@ -141,11 +141,11 @@ interface SinkParts {
 
 class StreamSink implements WatchSink {
   readonly #connection: WatchConnection;
-  readonly #answer: WatchAnswer;
+  readonly #answer: WatchResponse;
   readonly #parts: SinkParts;
   #hasColumns = true;
 
-  constructor(connection: WatchConnection, answer: WatchAnswer, parts: SinkParts) {
+  constructor(connection: WatchConnection, answer: WatchResponse, parts: SinkParts) {
     this.#connection = connection;
     this.#answer = answer;
     this.#parts = parts;

@@ -9,7 +9,7 @@ import { HostCluster, verifySharedStore } from '../../access-keys/open-store.ts'
 import { silentLogger } from '../../base/logger.ts';
 import { backupDatabase } from '../../apiserver/storage/sqlite/backup.ts';
 import { compactDatabase } from '../../apiserver/storage/sqlite/compact.ts';
-import { databaseFile, refuseForeignLog } from '../../apiserver/storage/sqlite/database-file.ts';
+import { databaseFile, rejectForeignLog } from '../../apiserver/storage/sqlite/database-file.ts';
 import { verifyDatabase } from '../../apiserver/storage/sqlite/verify.ts';
 import type { StoreVerdict } from '../../apiserver/storage/types.ts';
 import { addConfigOptions, managementInput } from '../configuration/config-options.ts';
@@ -99,14 +99,14 @@ function usageError(message: string): number {
 }
 
 function backup(database: string, target: string): number {
-  refuseForeignLog(database);
+  rejectForeignLog(database);
   const { objects, revision, bytes } = backupDatabase(database, target);
   process.stdout.write(`${target}: ${objects} objects, revision ${revision}, ${bytes} bytes\n`);
   return 0;
 }
 
 function verify(file: string): number {
-  refuseForeignLog(file);
+  rejectForeignLog(file);
   return report(verifyDatabase(file));
 }
 

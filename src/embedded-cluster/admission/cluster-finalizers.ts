@@ -12,7 +12,7 @@ import {
 import { isRevisionConflict } from '../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, listField, text } from '../../apiserver/validation/metadata.ts';
-import { isFinished } from '../../apiserver/objects/write-rules.ts';
+import { isDeletionComplete } from '../../apiserver/objects/write-rules.ts';
 
 const ATTEMPTS = 20;
 
@@ -39,7 +39,7 @@ export async function releaseFromCollector(
       metadata: left.length > 0 ? { ...metadata, finalizers: left } : metadata,
     };
     try {
-      return isFinished(definition, object)
+      return isDeletionComplete(definition, object)
         ? { type: 'deleted', entry: await store.delete(key, entry.revision) }
         : { type: 'updated', entry: await store.update(key, object, entry.revision) };
     } catch (error) {

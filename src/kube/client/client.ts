@@ -7,13 +7,13 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { boundedRetryAfterMs } from '../../base/retry.ts';
 import type { ServerAccess } from '../access.ts';
-import { asList, asObject, checkDeletion } from './answers.ts';
+import { asList, asObject, checkDeletion } from './response-objects.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
 import { responseError } from './response-error.ts';
 import { createTransport, type RequestMetrics, type Transport } from './transport.ts';
 import {
-  MalformedAnswerError,
+  MalformedResponseError,
   type ClusterName,
   type DeletePreconditions,
   type ListOptions,
@@ -184,7 +184,9 @@ class RestClient implements WatchClient {
       return JSON.parse(text) as JsonValue; // JSON text is a JSON value
     } catch (cause) {
       const excerpt = JSON.stringify(text.slice(0, 80));
-      throw new MalformedAnswerError(`the answer to ${this.#what(call)} is not JSON: ${excerpt}`, { cause });
+      throw new MalformedResponseError(`the answer to ${this.#what(call)} is not JSON: ${excerpt}`, {
+        cause,
+      });
     }
   }
 

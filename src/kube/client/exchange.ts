@@ -110,7 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#bytes += chunk.length;
     const { responseBytesMax } = this.#limits;
     const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
-    if (this.#bytes > limit) this.#stop(new AnswerTooLargeError(this.#what(), limit));
+    if (this.#bytes > limit) this.#stop(new ResponseTooLargeError(this.#what(), limit));
     else this.#chunks.push(chunk);
   }
 
@@ -166,7 +166,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /** The response is larger than the limit; a list may ask for smaller pages. */
-export class AnswerTooLargeError extends TransportError {
+export class ResponseTooLargeError extends TransportError {
   constructor(what: string, bytesMax: number) {
     super(`the response to ${what} is larger than ${bytesMax} bytes`);
   }

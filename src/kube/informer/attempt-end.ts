@@ -1,9 +1,9 @@
 /** How a list or a watch ended, as an outcome of the state machine. */
 
 import { StatusError } from '../status-error.ts';
-import { AnswerTooLargeError } from '../client/exchange.ts';
+import { ResponseTooLargeError } from '../client/exchange.ts';
 import type { Outcome } from './transitions.ts';
-import { MalformedAnswerError, MalformedStreamError, TransportError } from '../types.ts';
+import { MalformedResponseError, MalformedStreamError, TransportError } from '../types.ts';
 
 export interface AttemptEnd {
   readonly outcome: Outcome;
@@ -45,8 +45,8 @@ function refusal(error: StatusError): Outcome {
 }
 
 function failure(error: Error, hasStarted: boolean): Outcome {
-  if (error instanceof AnswerTooLargeError) return 'oversized';
-  if (error instanceof MalformedAnswerError || error instanceof MalformedStreamError) return 'malformed';
+  if (error instanceof ResponseTooLargeError) return 'oversized';
+  if (error instanceof MalformedResponseError || error instanceof MalformedStreamError) return 'malformed';
   if (error instanceof TransportError) return hasStarted ? 'dropped' : 'unreachable';
   if (error instanceof SilenceError) return 'silent';
   if (error instanceof RewoundError) return 'rewound';

@@ -9,7 +9,7 @@ import { attemptEndOf, RewoundError, SinkError, type AttemptEnd } from './attemp
 import { isOlder } from './resource-version.ts';
 import { guardSilence } from './silence.ts';
 import { allTransitions, TRANSITIONS, type Outcome, type Phase, type Transition } from './transitions.ts';
-import { MalformedAnswerError, type ObjectList, type WatchClient, type WatchEventType } from '../types.ts';
+import { MalformedResponseError, type ObjectList, type WatchClient, type WatchEventType } from '../types.ts';
 
 /** Receives lists and events. All methods are synchronous; an error that one throws makes the list-watch start over. */
 export interface ListWatchSink {
@@ -189,7 +189,7 @@ export class ListWatch {
       isRetried: false,
     });
     this.#dataReceived();
-    if (page.resourceVersion === '') throw new MalformedAnswerError('a list without a resourceVersion');
+    if (page.resourceVersion === '') throw new MalformedResponseError('a list without a resourceVersion');
     return page;
   }
 

@@ -3,7 +3,7 @@
  * again, and in a dry run has the API server check it without storing it.
  */
 
-import { MalformedAnswerError, type ClusterClient, type Informer } from '../../kube/types.ts';
+import { MalformedResponseError, type ClusterClient, type Informer } from '../../kube/types.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { invariant } from '../../base/errors.ts';
 import {
@@ -114,7 +114,7 @@ function createSender(options: WriterOptions) {
       return result;
     } catch (error) {
       metrics.written(client.cluster, verb, 'error');
-      if (error instanceof MalformedAnswerError) await readBack(options, intent);
+      if (error instanceof MalformedResponseError) await readBack(options, intent);
       throw error;
     }
   };

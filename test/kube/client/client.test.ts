@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { plainAccess, type ServerAccess } from '../../../src/kube/access.ts';
 import { createClient, type ClientOptions } from '../../../src/kube/client/client.ts';
-import { MalformedAnswerError, TransportError, type WatchClient } from '../../../src/kube/types.ts';
+import { MalformedResponseError, TransportError, type WatchClient } from '../../../src/kube/types.ts';
 import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -444,7 +444,7 @@ describe('no response', () => {
     ['an object without metadata', '{}'],
   ])('a success that is %s', async (_, body) => {
     await using wire = await Wire.open({ body });
-    await expect(wire.client().get(ENDPOINTS, KEY)).rejects.toBeInstanceOf(MalformedAnswerError);
+    await expect(wire.client().get(ENDPOINTS, KEY)).rejects.toBeInstanceOf(MalformedResponseError);
   });
 
   const stored = objectAt('/api/v1/namespaces/ns/endpoints/a');
@@ -475,7 +475,7 @@ describe('no response', () => {
       for (const [verb, act] of Object.entries(requests)) {
         await using wire = await Wire.open({ body });
         const error = await act(wire.client()).catch((reason: unknown) => reason);
-        expect([verb, error]).toEqual([verb, expect.any(MalformedAnswerError)]);
+        expect([verb, error]).toEqual([verb, expect.any(MalformedResponseError)]);
       }
     },
   );

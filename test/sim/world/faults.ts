@@ -1,7 +1,7 @@
 /** What goes wrong, and how often. All draws come from one seeded source, so a seed repeats a run. */
 
 import type { Random } from '../../../src/base/random.ts';
-import { MalformedAnswerError } from '../../../src/kube/types.ts';
+import { MalformedResponseError } from '../../../src/kube/types.ts';
 import { refusal } from './sim-cluster.ts';
 import { lostAnswer } from './wire.ts';
 
@@ -112,7 +112,7 @@ export class Faults {
     if (kind === 'write' && this.#is(this.rates.garbled))
       return {
         when: 'after',
-        error: new MalformedAnswerError('the answer is not the object that was asked for'),
+        error: new MalformedResponseError('the answer is not the object that was asked for'),
       };
     return undefined;
   }

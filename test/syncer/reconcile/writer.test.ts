@@ -5,7 +5,7 @@ import { createSemaphore } from '../../../src/base/semaphore.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { MalformedAnswerError, TransportError, type ClusterClient } from '../../../src/kube/types.ts';
+import { MalformedResponseError, TransportError, type ClusterClient } from '../../../src/kube/types.ts';
 import { createWriter, type Writer } from '../../../src/syncer/reconcile/writer.ts';
 
 const KEY = { namespace: 'ns', name: 'a' };
@@ -44,7 +44,7 @@ describe('a write that is answered with something else than the object', () => {
   /** Every write is answered wrongly, or not at all; reads get what the API server holds. */
   function writerOn(
     held: KubeObject | undefined,
-    error: Error = new MalformedAnswerError('nonsense'),
+    error: Error = new MalformedResponseError('nonsense'),
   ): Writer {
     const fail = (): Promise<never> => Promise.reject(error);
     const client: ClusterClient = {
@@ -75,7 +75,7 @@ describe('a write that is answered with something else than the object', () => {
   test.each(WRITES)(
     '%s: the cache gets what the API server holds, the caller decides again',
     async (_, write) => {
-      await expect(write(writerOn(stored('2')))).rejects.toBeInstanceOf(MalformedAnswerError);
+      await expect(write(writerOn(stored('2')))).rejects.toBeInstanceOf(MalformedResponseError);
       expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('2');
     },
   );
@@ -83,7 +83,7 @@ describe('a write that is answered with something else than the object', () => {
   test.each(WRITES.filter(([verb]) => verb === 'update' || verb === 'delete'))(
     '%s: an object that is gone goes from the cache',
     async (_, write) => {
-      await expect(write(writerOn(undefined))).rejects.toBeInstanceOf(MalformedAnswerError);
+      await expect(write(writerOn(undefined))).rejects.toBeInstanceOf(MalformedResponseError);
       expect(cache.has('ns/a')).toBe(false);
     },
   );

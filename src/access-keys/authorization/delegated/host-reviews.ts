@@ -4,7 +4,7 @@ import type { AccessDecision, AccessRequest } from '../../../apiserver/request/a
 import { failure } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
-import { TransportError, MalformedAnswerError, type ClusterClient } from '../../../kube/types.ts';
+import { TransportError, MalformedResponseError, type ClusterClient } from '../../../kube/types.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { isJsonObject, setOwn, type JsonObject } from '../../../base/json.ts';
 import type { HostReviews } from './delegated-auth.ts';
@@ -21,7 +21,7 @@ export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews
     try {
       const answer = await client.request('POST', path, body, { timeoutMs: TIMEOUT_MS });
       if (isJsonObject(answer) && isJsonObject(answer['status'])) return answer['status'];
-      throw new MalformedAnswerError(`a ${kind} was answered without a status`);
+      throw new MalformedResponseError(`a ${kind} was answered without a status`);
     } catch (error) {
       throw unavailable(error, kind);
     }

@@ -54,7 +54,7 @@ function tokenReviews(options: ReviewOptions): ResourceDefinition {
     singular: 'tokenreview',
     schema: options.types.get('authentication.TokenReview'),
     isServedUnder: isTarget,
-    answersSecret: true,
+    responseContainsSecret: true,
     respond: async (review, { prefix }) => {
       // The token is not sent back: nobody who has it needs it, and a log of answers would hold it.
       const { token: _token, ...spec } = objectField(review, 'spec');

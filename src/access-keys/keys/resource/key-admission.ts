@@ -68,7 +68,7 @@ export class KeyAdmission implements Admission {
     await this.#options.reviewAccess(write);
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
-    if (!previous) this.#refuseTooMany(write);
+    if (!previous) this.#rejectTooMany(write);
     const errors = [...(await this.#ownerErrors(write)), ...(previous ? [] : this.#keyErrors(write))];
     if (errors.length === 0) return;
     // In one answer with what is wrong with the fields, which would be the next thing to be said.
@@ -76,7 +76,7 @@ export class KeyAdmission implements Admission {
     throw invalid(kindName(target.definition), text(metadataOf(next), 'name'), all);
   }
 
-  #refuseTooMany({ user, target, next }: ReviewedWrite): void {
+  #rejectTooMany({ user, target, next }: ReviewedWrite): void {
     const { name } = subjectOf(objectField(next, 'spec'));
     if (isAdministrator(user) || this.#options.index.countOf(name) < KEYS_PER_USER_MAX) return;
     const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete some first`;

@@ -49,7 +49,7 @@ export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
     hasGeneration: true,
     hasTypedItems: true,
     needsQualifiedFinalizers: false,
-    answersSecret: true,
+    responseContainsSecret: true,
     patchKinds: ['json', 'merge', 'apply'],
     columns: keyColumns(),
     selectableFields: {

@@ -12,7 +12,13 @@ import type { RandomBytes } from '../../credentials/base62.ts';
 import { isSameDigest, type KeyDigests, type StoredCredential } from '../../credentials/key-digests.ts';
 import type { Seal } from '../../types.ts';
 import { redactLastApplied } from './last-applied.ts';
-import { Disowner, holderOf, SEALED_FIELDS, sealedName, withoutSealed } from './write-only-fields.ts';
+import {
+  FieldOwnershipStripper,
+  holderOf,
+  SEALED_FIELDS,
+  sealedName,
+  withoutSealed,
+} from './write-only-fields.ts';
 
 /** A change of one of these makes tokens that were given out before worthless. */
 const TOKEN_FIELDS = [
@@ -40,7 +46,7 @@ export interface StoredKeyOptions {
 export class StoredKeys implements ObjectView {
   readonly overlay: Overlay;
   readonly #options: StoredKeyOptions;
-  readonly #disowner = new Disowner();
+  readonly #ownership = new FieldOwnershipStripper();
 
   constructor(options: StoredKeyOptions) {
     this.#options = options;
@@ -54,7 +60,7 @@ export class StoredKeys implements ObjectView {
   prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
     const spec: JsonObject = { ...objectField(next, 'spec') };
     next['spec'] = spec;
-    this.#disowner.disown(next);
+    this.#ownership.disown(next);
     redactLastApplied(next);
     if (previous && stored) {
       keepUnnamed(spec, objectField(previous, 'spec'));

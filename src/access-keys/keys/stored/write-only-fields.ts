@@ -50,7 +50,7 @@ export function withoutSealed(object: JsonObject): JsonObject {
  * Takes the write-only fields out of `metadata.managedFields`. Who owned a field that nobody sees would be told of conflicts that nobody
  * can explain, and `f:key` would say on every key that its owner had set it.
  */
-export class Disowner {
+export class FieldOwnershipStripper {
   readonly #fields: FieldSet;
 
   constructor() {

@@ -49,13 +49,13 @@ export function refusedByHost(error: unknown, namespace: string): unknown {
   }
 }
 
-/** The host did not answer in time. `isDoubtful`: a write may have happened all the same. */
+/** The host did not answer in time. `isOutcomeUnknown`: a write may have happened all the same. */
 export function unanswered(
   error: unknown,
-  { namespace, isDoubtful }: { namespace: string; isDoubtful: boolean },
+  { namespace, isOutcomeUnknown }: { namespace: string; isOutcomeUnknown: boolean },
 ): StoreError | StatusError {
   const why = error instanceof Error ? error.message : String(error);
-  if (!isDoubtful) {
+  if (!isOutcomeUnknown) {
     return unavailable(`${placeOf(namespace)} cannot be reached at the moment, try again: ${why}`, error);
   }
   const message =

@@ -1,6 +1,6 @@
 /** The requests that the store makes of the host cluster, one attempt each. */
 
-import { asList } from '../../../kube/client/answers.ts';
+import { asList } from '../../../kube/client/response-objects.ts';
 import { collectionPath, queryString } from '../../../kube/client/resource-path.ts';
 import type { ObjectList, RequestOptions, WatchClient } from '../../../kube/types.ts';
 import { SECRETS, type KubeObject } from '../../../kube/object.ts';

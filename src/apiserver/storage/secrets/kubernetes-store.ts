@@ -31,7 +31,7 @@ import { unreadable } from './host-errors.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { Lists } from './lists.ts';
 import { Mirror } from './mirror.ts';
-import { Patience } from './patience.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { Reader } from './reader.ts';
 import { SecretNames } from './secret-names.ts';
 import { ShardedNotes } from './sharded-notes.ts';
@@ -165,39 +165,39 @@ export class KubernetesStore implements Store {
   }
 
   async revision(): Promise<number> {
-    return await this.#reader.revision(this.#patience());
+    return await this.#reader.revision(this.#budget());
   }
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
-    const seen = await this.#reader.see(key, this.#patience());
+    const seen = await this.#reader.see(key, this.#budget());
     if (seen.state === 'damaged') throw unreadable(key, seen.why);
     return seen.state === 'entry' ? seen.entry : undefined;
   }
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
-    const patience = this.#patience();
+    const budget = this.#budget();
     if (page.atRevision !== undefined) {
       if (page.atRevision < this.#compacted) throw compacted(page.atRevision, this.#compacted);
-      await this.#checkHappened(page.atRevision, patience);
+      await this.#checkHappened(page.atRevision, budget);
     }
-    return await this.#lists.list(range, page, patience);
+    return await this.#lists.list(range, page, budget);
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.create(key, value, this.#patience()));
+    return this.#noted(await this.#writer.create(key, value, this.#budget()));
   }
 
   async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.update(key, value, expectedRevision, this.#patience()));
+    return this.#noted(await this.#writer.update(key, value, expectedRevision, this.#budget()));
   }
 
   async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.delete(key, expectedRevision, this.#patience()));
+    return this.#noted(await this.#writer.delete(key, expectedRevision, this.#budget()));
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
-    await this.#checkHappened(afterRevision, this.#patience());
+    await this.#checkHappened(afterRevision, this.#budget());
     this.#checkOpen();
     const close = this.#feed.subscribe(range, afterRevision, observer);
     const reached = (): number => Math.max(afterRevision, this.#reached);
@@ -211,7 +211,7 @@ export class KubernetesStore implements Store {
 
   /** Of this replica: the host forgets by its own rules. */
   async compact(revision: number): Promise<void> {
-    await this.#checkHappened(revision, this.#patience());
+    await this.#checkHappened(revision, this.#budget());
     this.#compacted = Math.max(this.#compacted, revision);
     this.#feed.forget(revision);
   }
@@ -225,9 +225,9 @@ export class KubernetesStore implements Store {
     let notes = this.#notes.get(table);
     if (notes === undefined) {
       const { namespace, logger } = this.#options;
-      const newPatience = (): Patience => this.#patience();
+      const newBudget = (): RetryBudget => this.#budget();
       const [names, secrets] = [this.#names, this.#secrets];
-      notes = new ShardedNotes({ table, namespace, names, secrets, logger, newPatience });
+      notes = new ShardedNotes({ table, namespace, names, secrets, logger, newBudget });
       this.#notes.set(table, notes);
     }
     return notes;
@@ -261,16 +261,16 @@ export class KubernetesStore implements Store {
     this.#lists.forget();
   }
 
-  async #checkHappened(revision: number, patience: Patience): Promise<void> {
+  async #checkHappened(revision: number, budget: RetryBudget): Promise<void> {
     if (revision <= Math.max(this.#newest, this.#reached)) return;
-    if (revision <= (await this.#reader.revision(patience))) return;
+    if (revision <= (await this.#reader.revision(budget))) return;
     throw future(revision);
   }
 
-  #patience(): Patience {
+  #budget(): RetryBudget {
     this.#checkOpen();
     const { namespace, clock, random, timeoutMs = TIMEOUT_MS } = this.#options;
-    return new Patience({ namespace, clock, random, signal: this.#closing.signal, timeoutMs });
+    return new RetryBudget({ namespace, clock, random, signal: this.#closing.signal, timeoutMs });
   }
 
   #checkOpen(): void {

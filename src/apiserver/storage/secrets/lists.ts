@@ -12,7 +12,7 @@ import {
 import type { DamageReport } from './damage-report.ts';
 import type { HostSecrets, SecretList } from './host-secrets.ts';
 import type { Mirror } from './mirror.ts';
-import type { Patience } from './patience.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { decodeSecret } from './secret-codec.ts';
 import type { SecretNames } from './secret-names.ts';
 
@@ -43,8 +43,8 @@ export class Lists {
   }
 
   /** `page.atRevision`, when set, must have happened. Rejects with `StoreError` `compacted`. */
-  async list(range: StoreRange, page: ListPage, patience: Patience): Promise<ListResult> {
-    const snapshot = await this.#snapshot(range, page.atRevision, patience);
+  async list(range: StoreRange, page: ListPage, budget: RetryBudget): Promise<ListResult> {
+    const snapshot = await this.#snapshot(range, page.atRevision, budget);
     const all = page.after === undefined ? snapshot.entries : entriesAfter(snapshot.entries, page.after);
     const limit = page.limit ? page.limit : all.length;
     const remaining = Math.max(0, all.length - limit);
@@ -57,14 +57,14 @@ export class Lists {
     this.#snapshots.clear();
   }
 
-  async #snapshot(range: StoreRange, atRevision: number | undefined, patience: Patience): Promise<Snapshot> {
+  async #snapshot(range: StoreRange, atRevision: number | undefined, budget: RetryBudget): Promise<Snapshot> {
     if (atRevision !== undefined) {
       const kept = this.#snapshots.get(snapshotKey(range, atRevision));
       if (kept !== undefined) return kept;
     }
     const selector = this.#options.names.objectSelector(range);
     const { secrets } = this.#options;
-    const list = await patience
+    const list = await budget
       .read((request) => secrets.list(selector, request, atRevision))
       .catch((error: unknown) => {
         throw listError(error, atRevision);

@@ -1,7 +1,7 @@
 /** A write that goes on until its outcome is known: refused, done, or done although the answer was lost. */
 
 import { refusedByHost, verdictOf } from './host-errors.ts';
-import type { Patience } from './patience.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import type { RequestOptions } from '../../../kube/types.ts';
 import type { StatusError } from '../../../kube/status-error.ts';
 
@@ -15,22 +15,22 @@ export interface Attempt<T> {
 
 /** INVARIANT: a write whose answer was lost is looked for before it is sent again, so it never happens twice, nor fails for itself. */
 export async function persist<T>(
-  patience: Patience,
+  budget: RetryBudget,
   namespace: string,
   attempt: Attempt<NonNullable<T>>,
 ): Promise<NonNullable<T>> {
   for (;;) {
     let failure: unknown;
     try {
-      return await attempt.send(patience.request);
+      return await attempt.send(budget.request);
     } catch (error) {
       failure = error;
     }
-    patience.checkOpen();
+    budget.checkOpen();
     const verdict = verdictOf(failure);
     if (verdict === 'refused') throw refusedByHost(failure, namespace);
-    if (verdict === 'doubtful') patience.doubt();
-    if (patience.isDoubtful) {
+    if (verdict === 'doubtful') budget.markOutcomeUnknown();
+    if (budget.isOutcomeUnknown) {
       const done = await attempt.settle();
       if (done !== undefined) return done;
     }
@@ -38,6 +38,6 @@ export async function persist<T>(
       const refusal = await attempt.refusal(failure as StatusError); // nothing else is `answered`
       if (refusal !== undefined) throw refusal;
     }
-    await patience.pause(failure);
+    await budget.pause(failure);
   }
 }

@@ -4,7 +4,7 @@ import type { StoredEntry, StoreKey } from '../types.ts';
 import type { DamageReport } from './damage-report.ts';
 import type { HostSecrets } from './host-secrets.ts';
 import type { Mirror } from './mirror.ts';
-import type { Patience } from './patience.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { decodeSecret } from './secret-codec.ts';
 import type { SecretNames } from './secret-names.ts';
 
@@ -33,10 +33,10 @@ export class Reader {
     this.#options = options;
   }
 
-  async see(key: StoreKey, patience: Patience): Promise<Seen> {
+  async see(key: StoreKey, budget: RetryBudget): Promise<Seen> {
     const { names, secrets, mirror, damage, observed } = this.#options;
     const name = names.object(key);
-    const secret = await patience.read((request) => secrets.get(name, request));
+    const secret = await budget.read((request) => secrets.get(name, request));
     if (secret === undefined) return { state: 'missing' };
     const decoded = decodeSecret(names, secret, mirror.held(name));
     switch (decoded.state) {
@@ -58,8 +58,8 @@ export class Reader {
   }
 
   /** Where the counter stands now. */
-  async revision(patience: Patience): Promise<number> {
-    const revision = await patience.read((request) => this.#options.secrets.revision(request));
+  async revision(budget: RetryBudget): Promise<number> {
+    const revision = await budget.read((request) => this.#options.secrets.revision(request));
     this.#options.observed(revision);
     return revision;
   }

@@ -8,7 +8,7 @@ import type { Logger } from '../../../base/logger.ts';
 import type { Notes } from '../types.ts';
 import { failure, refusedByHost, verdictOf } from './host-errors.ts';
 import type { HostSecrets } from './host-secrets.ts';
-import type { Patience } from './patience.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { pack, revisionOf, unpack } from './secret-codec.ts';
 import type { SecretNames } from './secret-names.ts';
 
@@ -18,7 +18,7 @@ export interface ShardedNotesOptions {
   readonly names: SecretNames;
   readonly secrets: HostSecrets;
   readonly logger: Logger;
-  readonly newPatience: () => Patience;
+  readonly newBudget: () => RetryBudget;
 }
 
 type Changes = ReadonlyMap<string, string | undefined>;
@@ -44,11 +44,11 @@ export class ShardedNotes implements Notes {
   }
 
   async read(): Promise<ReadonlyMap<string, string>> {
-    const { names, table, newPatience } = this.#options;
-    const patience = newPatience();
+    const { names, table, newBudget } = this.#options;
+    const budget = newBudget();
     // By name: labels can be forged by any client that may write a Secret.
     const shards = await Promise.all(
-      Array.from({ length: SHARDS }, (_, index) => this.#load(names.notes(table, index), patience)),
+      Array.from({ length: SHARDS }, (_, index) => this.#load(names.notes(table, index), budget)),
     );
     return new Map(shards.flatMap((shard) => [...(shard?.notes ?? [])]));
   }
@@ -60,33 +60,33 @@ export class ShardedNotes implements Notes {
 
   /** Writing the same notes twice is writing them once, so a lost answer needs no thought. */
   async #writeShard(index: number, changes: Changes): Promise<void> {
-    const { names, table, namespace, newPatience, secrets } = this.#options;
+    const { names, table, namespace, newBudget, secrets } = this.#options;
     const name = names.notes(table, index);
-    const patience = newPatience();
+    const budget = newBudget();
     for (let shard = this.#shards.get(name); ; shard = undefined) {
       try {
-        shard ??= await this.#load(name, patience);
+        shard ??= await this.#load(name, budget);
         const next = changed(shard?.notes, changes);
         if (next === undefined) return;
         const data = { [FIELD]: await this.#packed(next) };
         const answer =
           shard === undefined
-            ? await secrets.create(this.#newShard(name, data), patience.request)
-            : await secrets.patch(name, patchOf(shard, data), patience.request);
+            ? await secrets.create(this.#newShard(name, data), budget.request)
+            : await secrets.patch(name, patchOf(shard, data), budget.request);
         this.#shards.set(name, { revision: revisionOf(answer), notes: next });
         return;
       } catch (error) {
-        patience.checkOpen();
+        budget.checkOpen();
         this.#shards.delete(name);
         const isMissingNamespace = shard === undefined && error instanceof StatusError && error.code === 404;
         if (verdictOf(error) === 'refused' || isMissingNamespace) throw refusedByHost(error, namespace);
-        await patience.pause(error);
+        await budget.pause(error);
       }
     }
   }
 
-  async #load(name: string, patience: Patience): Promise<Shard | undefined> {
-    const secret = await patience.read((request) => this.#options.secrets.get(name, request));
+  async #load(name: string, budget: RetryBudget): Promise<Shard | undefined> {
+    const secret = await budget.read((request) => this.#options.secrets.get(name, request));
     return secret === undefined ? undefined : this.#remember(secret);
   }
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Random } from '../../../base/random.ts';
 import type { StoreVerdict } from '../types.ts';
 import { HostSecrets } from './host-secrets.ts';
-import { Patience } from './patience.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { decodeSecret, OBJECT_TYPE } from './secret-codec.ts';
 import { SecretNames } from './secret-names.ts';
 import { NOTES_TYPE, readNotes } from './sharded-notes.ts';
@@ -28,10 +28,10 @@ export async function verifySecrets(options: VerifySecretsOptions): Promise<Stor
   const names = new SecretNames(options.name);
   const secrets = new HostSecrets(client, namespace);
   const { signal } = new AbortController();
-  const patience = new Patience({ namespace, clock, random, signal, timeoutMs: TIMEOUT_MS });
+  const budget = new RetryBudget({ namespace, clock, random, signal, timeoutMs: TIMEOUT_MS });
   // By their type, which nobody can change: labels may be what is damaged.
-  const objects = await patience.read((request) => secrets.listOfType(OBJECT_TYPE, request));
-  const notes = await patience.read((request) => secrets.listOfType(NOTES_TYPE, request));
+  const objects = await budget.read((request) => secrets.listOfType(OBJECT_TYPE, request));
+  const notes = await budget.read((request) => secrets.listOfType(NOTES_TYPE, request));
   const ours = (all: readonly KubeObject[]): KubeObject[] =>
     all.filter(({ metadata }) => names.mayBeOurs(metadata.name, metadata.labels ?? {}));
   const found = ours(objects.secrets);

@@ -6,7 +6,7 @@ import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../type
 import { refusedByHost, unreadable } from './host-errors.ts';
 import type { HostSecrets } from './host-secrets.ts';
 import type { Mirror } from './mirror.ts';
-import type { Patience } from './patience.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import { persist } from './persist.ts';
 import type { Reader, Seen } from './reader.ts';
 import { encodeSecret, revisionOf, updatePatch } from './secret-codec.ts';
@@ -35,20 +35,20 @@ export class Writer {
     this.#options = options;
   }
 
-  async create(key: StoreKey, value: JsonObject, patience: Patience): Promise<StoredEntry> {
+  async create(key: StoreKey, value: JsonObject, budget: RetryBudget): Promise<StoredEntry> {
     const { names, secrets, ledger, reader, namespace } = this.#options;
     const writeId = this.#options.newWriteId();
     const secret = await encodeSecret(names, { key, value, writeId });
     const { name } = secret.metadata;
     const pending = ledger.open(name, { writeId });
     try {
-      return await persist(patience, namespace, {
+      return await persist(budget, namespace, {
         send: async (request) => written(key, value, await secrets.create(secret, request)),
-        settle: () => this.#whatBecameOf(key, { writeId, pending, patience }),
+        settle: () => this.#whatBecameOf(key, { writeId, pending, budget }),
         refusal: async (error) => {
           // A 404 speaks of the namespace: the host has nothing to create in.
           if (error.code === 404) throw refusedByHost(error, namespace);
-          const seen = await reader.see(key, patience);
+          const seen = await reader.see(key, budget);
           return seen.state === 'missing' ? undefined : taken(key, seen);
         },
       });
@@ -61,7 +61,7 @@ export class Writer {
     key: StoreKey,
     value: JsonObject,
     expectedRevision: number,
-    patience: Patience,
+    budget: RetryBudget,
   ): Promise<StoredEntry> {
     const { names, secrets, ledger, namespace } = this.#options;
     const writeId = this.#options.newWriteId();
@@ -70,31 +70,31 @@ export class Writer {
     const body = updatePatch(secret, expectedRevision);
     const pending = ledger.open(name, { writeId });
     try {
-      return await persist(patience, namespace, {
+      return await persist(budget, namespace, {
         send: async (request) => written(key, value, await secrets.patch(name, body, request)),
-        settle: () => this.#whatBecameOf(key, { writeId, pending, patience, expectedRevision }),
-        refusal: () => this.#mismatch(key, expectedRevision, patience),
+        settle: () => this.#whatBecameOf(key, { writeId, pending, budget, expectedRevision }),
+        refusal: () => this.#mismatch(key, expectedRevision, budget),
       });
     } finally {
       pending.close();
     }
   }
 
-  async delete(key: StoreKey, expectedRevision: number, patience: Patience): Promise<StoredEntry> {
+  async delete(key: StoreKey, expectedRevision: number, budget: RetryBudget): Promise<StoredEntry> {
     const { names, secrets, ledger, mirror, namespace } = this.#options;
     const name = names.object(key);
     const known = mirror.held(name)?.entry;
     const last =
-      known?.revision === expectedRevision ? known : await this.#expect(key, expectedRevision, patience);
+      known?.revision === expectedRevision ? known : await this.#expect(key, expectedRevision, budget);
     const pending = ledger.open(name, { deletedRevision: expectedRevision });
     try {
-      return await persist(patience, namespace, {
+      return await persist(budget, namespace, {
         send: async (request) => {
           await secrets.delete(name, expectedRevision, request);
-          return await this.#deletion(last, pending, patience);
+          return await this.#deletion(last, pending, budget);
         },
-        settle: () => this.#whatBecameOfDeletion(last, { pending, patience }),
-        refusal: () => this.#mismatch(key, expectedRevision, patience),
+        settle: () => this.#whatBecameOfDeletion(last, { pending, budget }),
+        refusal: () => this.#mismatch(key, expectedRevision, budget),
       });
     } finally {
       pending.close();
@@ -105,24 +105,24 @@ export class Writer {
    * The last state at the revision of its deletion; that is in the event, and nowhere else. When the event does not come in time, a
    * revision after it has to do.
    */
-  async #deletion(last: StoredEntry, pending: PendingWrite, patience: Patience): Promise<StoredEntry> {
+  async #deletion(last: StoredEntry, pending: PendingWrite, budget: RetryBudget): Promise<StoredEntry> {
     const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
-    await this.#until(isOver, patience, this.#options.eventWaitMs);
+    await this.#until(isOver, budget, this.#options.eventWaitMs);
     if (pending.seen !== undefined) return pending.seen;
     // It has happened: whatever goes wrong from here on must not say that it has not.
-    patience.doubt();
-    return { ...last, revision: await this.#options.reader.revision(patience) };
+    budget.markOutcomeUnknown();
+    return { ...last, revision: await this.#options.reader.revision(budget) };
   }
 
   /** A write whose answer was lost. */
   async #whatBecameOf(
     key: StoreKey,
-    write: { writeId: string; pending: PendingWrite; patience: Patience; expectedRevision?: number },
+    write: { writeId: string; pending: PendingWrite; budget: RetryBudget; expectedRevision?: number },
   ): Promise<StoredEntry | undefined> {
-    const { writeId, pending, patience, expectedRevision } = write;
+    const { writeId, pending, budget, expectedRevision } = write;
     const { reader } = this.#options;
     if (pending.seen !== undefined) return pending.seen;
-    const seen = await reader.see(key, patience);
+    const seen = await reader.see(key, budget);
     if (seen.state === 'entry') {
       const { entry } = seen;
       if (seen.writeId === writeId) return entry;
@@ -131,33 +131,33 @@ export class Writer {
     if (seen.state === 'missing' && expectedRevision === undefined) {
       // A create that left nothing behind, not even an event, has not happened.
       const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
-      await this.#until(isOver, patience, this.#options.eventWaitMs);
-      if (pending.seen === undefined && pending.isBlind) throw patience.exhausted(MISSED);
+      await this.#until(isOver, budget, this.#options.eventWaitMs);
+      if (pending.seen === undefined && pending.isBlind) throw budget.exhausted(MISSED);
       return pending.seen;
     }
     // Somebody has written since, perhaps over what this write made: the mirror sees every state go by.
-    return await this.#fromEvents(key, seen, { pending, patience, expectedRevision: expectedRevision ?? 0 });
+    return await this.#fromEvents(key, seen, { pending, budget, expectedRevision: expectedRevision ?? 0 });
   }
 
   /** A deletion whose answer was lost. */
   async #whatBecameOfDeletion(
     last: StoredEntry,
-    { pending, patience }: { pending: PendingWrite; patience: Patience },
+    { pending, budget }: { pending: PendingWrite; budget: RetryBudget },
   ): Promise<StoredEntry | undefined> {
     if (pending.seen !== undefined) return pending.seen;
-    const seen = await this.#options.reader.see(last.key, patience);
+    const seen = await this.#options.reader.see(last.key, budget);
     if (seen.state === 'entry' && seen.entry.revision === last.revision) return undefined;
-    return await this.#fromEvents(last.key, seen, { pending, patience, expectedRevision: last.revision });
+    return await this.#fromEvents(last.key, seen, { pending, budget, expectedRevision: last.revision });
   }
 
   /** Waits until the mirror has come to what was `seen`; then it knows whether this write was on the way there. */
   async #fromEvents(
     key: StoreKey,
     seen: Seen,
-    write: { pending: PendingWrite; patience: Patience; expectedRevision: number },
+    write: { pending: PendingWrite; budget: RetryBudget; expectedRevision: number },
   ): Promise<StoredEntry | undefined> {
     const { mirror, names } = this.#options;
-    const { pending, patience, expectedRevision } = write;
+    const { pending, budget, expectedRevision } = write;
     const name = names.object(key);
     const hasCaughtUp = (): boolean =>
       seen.state === 'entry'
@@ -165,16 +165,16 @@ export class Writer {
         : mirror.revision >= expectedRevision && mirror.held(name) === undefined;
     await this.#until(
       () => pending.seen !== undefined || pending.isBlind || hasCaughtUp(),
-      patience,
-      patience.leftMs,
+      budget,
+      budget.leftMs,
     );
     if (pending.seen !== undefined) return pending.seen;
     if (!pending.isBlind && hasCaughtUp()) return undefined;
-    throw patience.exhausted(MISSED);
+    throw budget.exhausted(MISSED);
   }
 
-  async #expect(key: StoreKey, expectedRevision: number, patience: Patience): Promise<StoredEntry> {
-    const seen = await this.#options.reader.see(key, patience);
+  async #expect(key: StoreKey, expectedRevision: number, budget: RetryBudget): Promise<StoredEntry> {
+    const seen = await this.#options.reader.see(key, budget);
     if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return seen.entry;
     throw mismatch(key, expectedRevision, seen);
   }
@@ -182,16 +182,16 @@ export class Writer {
   async #mismatch(
     key: StoreKey,
     expectedRevision: number,
-    patience: Patience,
+    budget: RetryBudget,
   ): Promise<StoreError | undefined> {
-    const seen = await this.#options.reader.see(key, patience);
+    const seen = await this.#options.reader.see(key, budget);
     if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return undefined;
     return mismatch(key, expectedRevision, seen);
   }
 
-  async #until(isMet: () => boolean, patience: Patience, timeoutMs: number): Promise<void> {
-    await this.#options.mirror.until(isMet, Math.min(patience.leftMs, timeoutMs));
-    patience.checkOpen();
+  async #until(isMet: () => boolean, budget: RetryBudget, timeoutMs: number): Promise<void> {
+    await this.#options.mirror.until(isMet, Math.min(budget.leftMs, timeoutMs));
+    budget.checkOpen();
   }
 }
 

@@ -46,7 +46,7 @@ export function openForWriting(file: string): WritableDatabase {
     keepPrivate(file);
     // SQLite would open a file that it cannot write, for reading.
     closeSync(openSync(file, 'r+'));
-    refuseForeignLog(file);
+    rejectForeignLog(file);
     database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
     migrate(database, file);
     configure(database, file);
@@ -149,7 +149,7 @@ const WRITE_AHEAD_MODE = 2;
  * crashed process left, and would not miss a log that is gone with all that was acknowledged since. Only for a process that does not have the
  * file open: looking at it drops the locks which the process has on it.
  */
-export function refuseForeignLog(file: string): void {
+export function rejectForeignLog(file: string): void {
   const log = `${file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size;
   if (size === undefined && existsSync(openMark(file)) && writeMode(file) === WRITE_AHEAD_MODE) {

@@ -1,6 +1,6 @@
 /** What anybody may read without a credential: what verifies tokens, and what a stock cluster tells everybody. */
 
-import { textAnswer, type Answer } from '../../apiserver/http/answer.ts';
+import { textResponse, type ApiResponse } from '../../apiserver/http/api-response.ts';
 import { MetaHandler, type ServerVersion } from '../../apiserver/request/meta-handler.ts';
 import type { DefinitionTable } from '../../apiserver/objects/resource-definition.ts';
 import { noSuchResource } from '../../apiserver/status.ts';
@@ -11,12 +11,12 @@ export interface OpenDocumentsOptions {
   readonly version: ServerVersion;
   readonly store: Store;
   /** By path. */
-  readonly documents: ReadonlyMap<string, () => Promise<Answer>>;
+  readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
 }
 
-type Document = () => Promise<Answer>;
+type Document = () => Promise<ApiResponse>;
 
-export function openDocuments({
+export function publicDocuments({
   table,
   version,
   store,
@@ -41,12 +41,12 @@ export function openDocuments({
 }
 
 /** Ready: the store can be read and written. */
-async function readiness(store: Store): Promise<Answer> {
+async function readiness(store: Store): Promise<ApiResponse> {
   try {
     await store.revision();
     await store.checkWritable();
-    return textAnswer(200, 'ok');
+    return textResponse(200, 'ok');
   } catch {
-    return textAnswer(503, 'the store cannot be used\n');
+    return textResponse(503, 'the store cannot be used\n');
   }
 }

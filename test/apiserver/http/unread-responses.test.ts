@@ -12,7 +12,7 @@ const MIB = 1024 * 1024;
 test('are refused beyond a bound, to the user who does not read; and served again when they are gone', async () => {
   await using machinery = await startMachinery({
     table: accessKeyTable(),
-    answersUnreadBytesMax: 40 * MIB,
+    unreadResponsesBytesMax: 40 * MIB,
     authenticate: ({ authorization }) => ({ name: authorization ?? '', uid: '', groups: [], extra: {} }),
   });
   const { client, server } = machinery;

@@ -4,9 +4,9 @@ import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { StoredEntry } from '../storage/types.ts';
-import { jsonAnswer, type Answer } from '../http/answer.ts';
+import { jsonResponse, type ApiResponse } from '../http/api-response.ts';
 import type { ObjectPage } from './list-objects.ts';
-import { metaVersion, type AnswerForm, type OfferedForm } from '../http/negotiate.ts';
+import { metaVersion, type ResponseForm, type OfferedForm } from '../http/negotiate.ts';
 import { overlaid, presented, type ObjectViews } from './object-view.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { includeObject, partialMetadata, tableOf, type TableOptions } from './table.ts';
@@ -14,7 +14,7 @@ import { includeObject, partialMetadata, tableOf, type TableOptions } from './ta
 /** What to show, and how. */
 export interface Presentation {
   readonly definition: ResourceDefinition;
-  readonly form: AnswerForm;
+  readonly form: ResponseForm;
   readonly query: URLSearchParams;
 }
 
@@ -32,7 +32,7 @@ export const LIST_FORMS: readonly OfferedForm[] = [
   { as: 'PartialObjectMetadataList', group: META, versions: VERSIONS },
 ];
 
-export class ObjectAnswers {
+export class ObjectResponses {
   readonly #views: ObjectViews;
   readonly #clock: Clock;
 
@@ -42,8 +42,8 @@ export class ObjectAnswers {
   }
 
   /** A stored object. */
-  entry(how: Presentation, entry: StoredEntry): Answer {
-    if (how.form.as === '') return jsonAnswer(200, this.#views.text(how.definition, entry), how.form);
+  entry(how: Presentation, entry: StoredEntry): ApiResponse {
+    if (how.form.as === '') return jsonResponse(200, this.#views.text(how.definition, entry), how.form);
     const object = this.#views.object(how.definition, entry);
     return this.#shown(how, 200, object);
   }
@@ -53,32 +53,32 @@ export class ObjectAnswers {
     how: Presentation,
     code: number,
     { object, resourceVersion }: { object: JsonObject; resourceVersion: string },
-  ): Answer {
+  ): ApiResponse {
     const value = overlaid(how.definition, object);
     return this.#shown(how, code, presented(how.definition, value, resourceVersion));
   }
 
-  #shown(how: Presentation, code: number, object: ReturnType<typeof presented>): Answer {
+  #shown(how: Presentation, code: number, object: ReturnType<typeof presented>): ApiResponse {
     switch (how.form.as) {
       case 'Table': {
         const options = this.#tableOptions(how, { resourceVersion: object.metadata.resourceVersion ?? '' });
-        return jsonAnswer(code, tableOf(how.definition, [object], options), how.form);
+        return jsonResponse(code, tableOf(how.definition, [object], options), how.form);
       }
       case 'PartialObjectMetadata':
-        return jsonAnswer(code, partialMetadata(object, metaVersion(how.form)), how.form);
+        return jsonResponse(code, partialMetadata(object, metaVersion(how.form)), how.form);
       default:
-        return jsonAnswer(code, JSON.stringify(object), how.form);
+        return jsonResponse(code, JSON.stringify(object), how.form);
     }
   }
 
-  list(how: Presentation, page: ObjectPage): Answer {
+  list(how: Presentation, page: ObjectPage): ApiResponse {
     const { definition, form } = how;
     const metadata: JsonObject = { resourceVersion: String(page.revision) };
     if (page.continueToken !== '') metadata['continue'] = page.continueToken;
     if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
     if (form.as === 'Table') {
       const objects = page.entries.map((entry) => this.#views.object(definition, entry));
-      return jsonAnswer(200, tableOf(definition, objects, this.#tableOptions(how, metadata)), form);
+      return jsonResponse(200, tableOf(definition, objects, this.#tableOptions(how, metadata)), form);
     }
     if (form.as === 'PartialObjectMetadataList') {
       const apiVersion = metaVersion(form);
@@ -86,11 +86,11 @@ export class ObjectAnswers {
         partialMetadata(this.#views.object(definition, entry), apiVersion),
       );
       const list = { kind: 'PartialObjectMetadataList', apiVersion, metadata, items };
-      return jsonAnswer(200, list, form);
+      return jsonResponse(200, list, form);
     }
     const head = { kind: `${definition.kind}List`, apiVersion: apiVersionOf(definition), metadata };
     const items = page.entries.map((entry) => this.#views.itemText(definition, entry)).join(',');
-    return jsonAnswer(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
+    return jsonResponse(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
   }
 
   #tableOptions({ query, form }: Presentation, metadata: JsonObject): TableOptions {

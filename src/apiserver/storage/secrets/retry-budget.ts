@@ -7,7 +7,7 @@ import { RetryDelay } from '../../../base/retry.ts';
 import { closed } from '../types.ts';
 import { refusedByHost, unanswered, verdictOf } from './host-errors.ts';
 
-export interface PatienceOptions {
+export interface RetryBudgetOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -21,13 +21,13 @@ const DELAYS = { baseMs: 50, maxMs: 2000 };
 /** An attempt with less time is not worth its doubt. */
 const ATTEMPT_MIN_MS = 500;
 
-export class Patience {
-  readonly #options: PatienceOptions;
+export class RetryBudget {
+  readonly #options: RetryBudgetOptions;
   readonly #endMs: number;
   readonly #delay: RetryDelay;
-  #isDoubtful = false;
+  #isOutcomeUnknown = false;
 
-  constructor(options: PatienceOptions) {
+  constructor(options: RetryBudgetOptions) {
     this.#options = options;
     this.#delay = new RetryDelay(options.random, DELAYS);
     this.#endMs = options.clock.monotonicMs() + options.timeoutMs;
@@ -43,13 +43,13 @@ export class Patience {
     return { signal, isRetried: false, timeoutMs: Math.min(this.leftMs, Math.ceil(timeoutMs / 2)) };
   }
 
-  get isDoubtful(): boolean {
-    return this.#isDoubtful;
+  get isOutcomeUnknown(): boolean {
+    return this.#isOutcomeUnknown;
   }
 
   /** From now on the write may have happened, or happen late: a request whose answer is lost may still be on its way. */
-  doubt(): void {
-    this.#isDoubtful = true;
+  markOutcomeUnknown(): void {
+    this.#isOutcomeUnknown = true;
   }
 
   /** Repeats a read until the host answers. Rejects with what the host answered, or with `StoreError` `unavailable` or `closed`. */
@@ -77,7 +77,10 @@ export class Patience {
   }
 
   exhausted(error: unknown): Error {
-    return unanswered(error, { namespace: this.#options.namespace, isDoubtful: this.#isDoubtful });
+    return unanswered(error, {
+      namespace: this.#options.namespace,
+      isOutcomeUnknown: this.#isOutcomeUnknown,
+    });
   }
 
   checkOpen(): void {

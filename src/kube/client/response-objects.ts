@@ -2,7 +2,7 @@
 
 import { apiVersionOf, type KubeObject, type NamespacedName, type Resource } from '../object.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import { MalformedAnswerError, type ObjectList } from '../types.ts';
+import { MalformedResponseError, type ObjectList } from '../types.ts';
 
 /** The object that a request was about. */
 export interface RequestedObject {
@@ -13,7 +13,7 @@ export interface RequestedObject {
 }
 
 /**
- * The requested object: of that kind, name and namespace, with uid and resourceVersion. Throws `MalformedAnswerError` for anything else, so
+ * The requested object: of that kind, name and namespace, with uid and resourceVersion. Throws `MalformedResponseError` for anything else, so
  * that the response of a misbehaving server or proxy never replaces what a cache holds.
  */
 export function asObject(value: JsonValue, { resource, key, isStored }: RequestedObject): KubeObject {
@@ -27,16 +27,16 @@ export function asObject(value: JsonValue, { resource, key, isStored }: Requeste
     is(metadata.namespace ?? '', key.namespace);
   if (!isIt) {
     const wanted = `${apiVersion} ${resource.kind} ${keyText(key)}`;
-    throw new MalformedAnswerError(`the response is not the object ${wanted}: ${excerptOf(value)}`);
+    throw new MalformedResponseError(`the response is not the object ${wanted}: ${excerptOf(value)}`);
   }
   if (isStored && !(isText(metadata.uid) && isText(metadata.resourceVersion))) {
     const message = `the response has no uid or no resourceVersion: ${excerptOf(value)}`;
-    throw new MalformedAnswerError(message);
+    throw new MalformedResponseError(message);
   }
   return value as unknown as KubeObject; // checked as far as anything relies on it; the rest is raw JSON
 }
 
-/** What answers a deletion: a `Status` of success, or the object that is deleted. Throws `MalformedAnswerError`. */
+/** What answers a deletion: a `Status` of success, or the object that is deleted. Throws `MalformedResponseError`. */
 export function checkDeletion(value: JsonValue, deleted: RequestedObject): void {
   const isSuccess = isJsonObject(value) && value['kind'] === 'Status' && value['status'] === 'Success';
   if (!isSuccess) asObject(value, deleted);
@@ -47,7 +47,7 @@ export function asList(value: JsonValue, resource: Resource): ObjectList {
   const metadata = isJsonObject(value) ? value['metadata'] : undefined;
   const items = isJsonObject(value) ? (value['items'] ?? []) : undefined;
   if (!isJsonObject(metadata) || !Array.isArray(items)) {
-    throw new MalformedAnswerError(`the response is not a list of ${resource.plural}: ${excerptOf(value)}`);
+    throw new MalformedResponseError(`the response is not a list of ${resource.plural}: ${excerptOf(value)}`);
   }
   const apiVersion = apiVersionOf(resource);
   const objects = items.map((item) => {
@@ -65,7 +65,7 @@ export function asList(value: JsonValue, resource: Resource): ObjectList {
 
 function asAnyObject(value: JsonValue): KubeObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
-    throw new MalformedAnswerError(`the response is not a Kubernetes object: ${excerptOf(value)}`);
+    throw new MalformedResponseError(`the response is not a Kubernetes object: ${excerptOf(value)}`);
   }
   return value as unknown as KubeObject; // it has metadata, and the rest is raw JSON
 }

@@ -4,15 +4,15 @@ import { stringify } from 'yaml';
 import type { StatusError } from '../../kube/status-error.ts';
 import type { JsonValue } from '../../base/json.ts';
 import { WARNING_BYTES_MAX } from '../limits.ts';
-import type { AnswerForm } from './negotiate.ts';
+import type { ResponseForm } from './negotiate.ts';
 
-export interface Answer {
+export interface ApiResponse {
   readonly code: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string;
 }
 
-export function jsonAnswer(code: number, body: JsonValue | string, form?: AnswerForm): Answer {
+export function jsonResponse(code: number, body: JsonValue | string, form?: ResponseForm): ApiResponse {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   if (form?.format === 'yaml') {
     return {
@@ -24,19 +24,19 @@ export function jsonAnswer(code: number, body: JsonValue | string, form?: Answer
   return { code, headers: { 'content-type': 'application/json' }, body: text };
 }
 
-export function textAnswer(code: number, body: string): Answer {
+export function textResponse(code: number, body: string): ApiResponse {
   return { code, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
 }
 
-export function statusAnswer(error: StatusError): Answer {
-  const answer = jsonAnswer(error.code, JSON.stringify(error.status));
+export function statusResponse(error: StatusError): ApiResponse {
+  const answer = jsonResponse(error.code, JSON.stringify(error.status));
   if (error.retryAfterMs === undefined) return answer;
   const retryAfter = String(Math.ceil(error.retryAfterMs / 1000));
   return { ...answer, headers: { ...answer.headers, 'retry-after': retryAfter } };
 }
 
 /** `Warning` headers, which kubectl prints. */
-export function withWarnings(answer: Answer, warnings: readonly string[]): Answer {
+export function withWarnings(answer: ApiResponse, warnings: readonly string[]): ApiResponse {
   if (warnings.length === 0) return answer;
   const lines: string[] = [];
   let bytes = 0;
