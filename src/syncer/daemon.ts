@@ -16,8 +16,8 @@ import { listMarked } from './references/marked-objects.ts';
 import { startLeadership } from './leadership.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
-import { LAST_SYNCED } from './translate/bookkeeping.ts';
-import { checkNamespaceMappings } from './translate/namespace-mapping-checks.ts';
+import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
+import { checkNamespaceMappings } from './translate/names/namespace-mapping-checks.ts';
 
 export interface DaemonOptions {
   readonly config: Config;

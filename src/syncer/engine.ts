@@ -9,7 +9,7 @@ import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan
 import type { ReferenceNotes } from './reconcile/reconciler.ts';
 import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/referrer.ts';
 import type { References, Referrers } from './references/references.ts';
-import { recordedKinds } from './translate/recorded-kinds.ts';
+import { recordedKinds } from './translate/merge/recorded-kinds.ts';
 
 export interface EngineMetrics extends KindEngineMetrics {
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;

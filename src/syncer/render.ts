@@ -3,9 +3,9 @@
 import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { hasSelector } from './kinds/kind.ts';
 import type { ObjectReference } from './patch/types.ts';
-import { LAST_SYNCED } from './translate/bookkeeping.ts';
+import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
 import { backTranslate } from './translate/forge.ts';
-import { ownershipOf, virtualOf } from './translate/ownership.ts';
+import { ownershipOf, virtualOf } from './translate/metadata/ownership.ts';
 import {
   createCopyForge,
   reverseObject,

@@ -12,7 +12,7 @@ import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { listMarked } from './references/marked-objects.ts';
-import { namedVirtual } from './translate/ownership.ts';
+import { namedVirtual } from './translate/metadata/ownership.ts';
 import type { NameTranslator } from './translate/types.ts';
 
 export interface SliceCheckOptions {

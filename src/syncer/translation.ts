@@ -7,8 +7,8 @@ import type { CompiledPatches } from './patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
 import type { PatchPipeline, ReferenceLookup } from './patch/types.ts';
 import type { Evaluator } from './sandbox/types.ts';
-import { createLabelTranslator } from './translate/labels.ts';
-import { createNameTranslator } from './translate/name-translator.ts';
+import { createLabelTranslator } from './translate/metadata/labels.ts';
+import { createNameTranslator } from './translate/names/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 import { kindPolicy } from './references/reference-kinds.ts';
 

@@ -2,8 +2,8 @@
 
 import type { ConfigChecks } from '../../config/types.ts';
 import { checkPatch, pathSegments } from '../../syncer/patch/check.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
-import { checkNamespaceMappings } from '../../syncer/translate/namespace-mapping-checks.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { checkNamespaceMappings } from '../../syncer/translate/names/namespace-mapping-checks.ts';
 
 export const CONFIG_CHECKS: ConfigChecks = {
   checkPatch,

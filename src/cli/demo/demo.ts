@@ -20,7 +20,7 @@ import {
 } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
-import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/bookkeeping.ts';
+import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
 import {

@@ -15,7 +15,7 @@ import { forgeHostImport, forgeVirtualImport, isImport } from '../../syncer/refe
 import { copiedFrom, observeReference, type KindView } from '../../syncer/references/kind-view.ts';
 import { referenceIdOf, type ReferencedKind } from '../../syncer/references/referenced-kind.ts';
 import { refusalOfContent, refusalRules, type RefusalRules } from '../../syncer/references/refusals.ts';
-import { kindIdOf, type KindId } from '../../syncer/translate/recorded-kinds.ts';
+import { kindIdOf, type KindId } from '../../syncer/translate/merge/recorded-kinds.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import type { Change, ObjectPlan } from './plan.ts';

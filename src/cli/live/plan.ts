@@ -24,7 +24,7 @@ import {
 } from '../../syncer/reconcile/decide.ts';
 import { needsWrite } from '../../syncer/reconcile/diff.ts';
 import { createObserver, hostIndexes, virtualIndexes } from '../../syncer/reconcile/observer.ts';
-import { namedVirtual } from '../../syncer/translate/ownership.ts';
+import { namedVirtual } from '../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import type { OfflineSync } from '../offline/offline-sync.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -20,7 +20,7 @@ import {
   type ReferencedKind,
 } from '../../syncer/references/referenced-kind.ts';
 import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { kindIdOf, recordedKinds } from '../../syncer/translate/recorded-kinds.ts';
+import { kindIdOf, recordedKinds } from '../../syncer/translate/merge/recorded-kinds.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { createTranslators } from '../../syncer/translation.ts';
 import type { Connection } from './connection.ts';

@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { keyOf } from '../../kube/object.ts';
-import { createNameTranslator } from '../../syncer/translate/name-translator.ts';
+import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../configuration/config-report.ts';

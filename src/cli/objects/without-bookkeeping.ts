@@ -1,8 +1,8 @@
 /** Objects as a user reads them: without what this program writes beside the data. */
 
 import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/bookkeeping.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
+import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
 
 /** A copy without the bookkeeping annotations and the marker labels. */
 export function withoutBookkeeping(object: KubeObject): KubeObject {

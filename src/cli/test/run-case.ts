@@ -11,11 +11,11 @@ import {
   type RenderOptions,
   type RenderWorld,
 } from '../../syncer/render.ts';
-import { EXCLUDED_ANNOTATIONS } from '../../syncer/translate/bookkeeping.ts';
+import { EXCLUDED_ANNOTATIONS } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { backTranslate } from '../../syncer/translate/forge.ts';
 import { withValueAt } from '../../syncer/translate/json-path.ts';
-import { stringMapOf } from '../../syncer/translate/labels.ts';
-import { virtualOf } from '../../syncer/translate/ownership.ts';
+import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
+import { virtualOf } from '../../syncer/translate/metadata/ownership.ts';
 import { inNamespace, type OfflineSync } from '../offline/offline-sync.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import { compareEntries, compareWhole, type EntryRules, type Mismatch } from './compare.ts';

@@ -9,7 +9,7 @@ import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
 import { compileExpression } from '../sandbox/front-end.ts';
 import type { Program } from '../sandbox/types.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
 /** What an entry does in one direction. */

@@ -3,7 +3,7 @@
 import type { Direction } from './types.ts';
 import { UntranslatableValue } from './untranslatable.ts';
 import type { JsonValue } from '../../base/json.ts';
-import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/selectors.ts';
+import { SelectorError, selectorToHost, selectorToVirtual } from '../translate/metadata/selectors.ts';
 import type { LabelTranslator } from '../translate/types.ts';
 
 /** The same selector for the other side. Throws {@link UntranslatableValue} for what is no selector. */

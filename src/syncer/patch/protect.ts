@@ -2,7 +2,7 @@
 
 import { withMember } from './copy.ts';
 import { IDENTITY_KEYS } from './walk.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/bookkeeping.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from '../translate/types.ts';
 

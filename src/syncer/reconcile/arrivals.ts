@@ -5,7 +5,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { ObjectKey } from '../../kube/object.ts';
-import type { Arrival } from '../translate/incoming.ts';
+import type { Arrival } from '../translate/merge/incoming.ts';
 
 /** How long another daemon, whose write may be under way, is waited for. */
 const UNCERTAIN_MS = 2000;

@@ -7,15 +7,15 @@ import { asJson, type KubeObject, type NamespacedName } from '../../kube/object.
 import type { JsonObject } from '../../base/json.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
 import type { ObjectReference, PatchedObject, PatchPipeline, TranslatedReference } from '../patch/types.ts';
-import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/bookkeeping.ts';
+import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../translate/metadata/bookkeeping.ts';
 import { backTranslate, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
-import { detectChanges, resolveChanges, settleChanges, type MergeInput } from '../translate/merge.ts';
-import type { Arrival } from '../translate/incoming.ts';
-import { hasIncoming, recordedRevision, withRevision } from '../translate/last-synced.ts';
+import { detectChanges, resolveChanges, settleChanges, type MergeInput } from '../translate/merge/merge.ts';
+import type { Arrival } from '../translate/merge/incoming.ts';
+import { hasIncoming, recordedRevision, withRevision } from '../translate/merge/last-synced.ts';
 import { memberEquals, memberOf } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import { mapPatch, needsWrite } from './diff.ts';
-import { kindsToRecord } from '../translate/recorded-kinds.ts';
+import { kindsToRecord } from '../translate/merge/recorded-kinds.ts';
 
 export interface CopyForgeOptions {
   readonly kind: SyncedKind;

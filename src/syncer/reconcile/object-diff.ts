@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import type { KubeObject } from '../../kube/object.ts';
 import { asJson } from '../../kube/object.ts';
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
+import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
 
 const LINES_MAX = 50;
 const VALUE_CHARS_MAX = 120;

@@ -15,8 +15,8 @@ import {
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ObjectReference, TranslatedReference } from '../patch/types.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
-import { recordedRevision } from '../translate/last-synced.ts';
+import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
+import { recordedRevision } from '../translate/merge/last-synced.ts';
 import type { Arrivals } from './arrivals.ts';
 import { needsWrite } from './diff.ts';
 import type { Writer } from './writer.ts';

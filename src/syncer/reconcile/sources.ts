@@ -3,7 +3,7 @@
 import type { CacheEvent, Lister } from '../../kube/types.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
 import type { SyncedKind } from '../kinds/kind.ts';
-import { namedVirtual } from '../translate/ownership.ts';
+import { namedVirtual } from '../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { BY_HOST_KEY } from './observer.ts';
 

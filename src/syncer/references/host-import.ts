@@ -3,7 +3,7 @@
 import { invariant } from '../../base/errors.ts';
 import { keyOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
 import { isAlreadyExists, isConflict } from '../../kube/status-error.ts';
-import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
 import { needsWrite } from '../reconcile/diff.ts';
 import type { ReconcileResult } from '../reconcile/reconciler.ts';
 import { leaveContested } from './contested.ts';

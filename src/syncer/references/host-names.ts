@@ -5,7 +5,7 @@ import type { NameTranslator } from '../translate/types.ts';
 import type { KindCaches } from './kind-caches.ts';
 import { sourceKeyOf } from './kind-view.ts';
 import { parseReferenceId, type ReferenceId } from './referenced-kind.ts';
-import { type KindId } from '../translate/recorded-kinds.ts';
+import { type KindId } from '../translate/merge/recorded-kinds.ts';
 
 export class HostNames {
   readonly #names: NameTranslator;

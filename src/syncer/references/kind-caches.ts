@@ -16,8 +16,8 @@
 import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
 import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
-import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/bookkeeping.ts';
-import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/metadata/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
 import { CONTROLLED_BY } from '../reconcile/decide.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
 import { SERVICE_ACCOUNT_NAME } from './refusals.ts';

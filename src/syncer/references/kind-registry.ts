@@ -10,7 +10,7 @@ import type { ReferenceEnvironment } from './environment.ts';
 import type { KindWorkplace } from './import-job.ts';
 import { KindCaches } from './kind-caches.ts';
 import { resolveKind, type ReferencedKind } from './referenced-kind.ts';
-import { type KindId } from '../translate/recorded-kinds.ts';
+import { type KindId } from '../translate/merge/recorded-kinds.ts';
 import type { KindParts } from './sweep.ts';
 
 export interface KindListener {

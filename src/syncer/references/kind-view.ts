@@ -1,8 +1,8 @@
 /** One referenced kind as both clusters show it, and the observation of one object in it. */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
-import { namedVirtual } from '../translate/ownership.ts';
+import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
+import { namedVirtual } from '../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../translate/types.ts';
 import { hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
 import { isImport } from './import-forge.ts';

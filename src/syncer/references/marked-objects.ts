@@ -2,7 +2,7 @@
 
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import type { ClusterClient } from '../../kube/types.ts';
-import { MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
 
 const PAGE_SIZE = 500;
 

@@ -2,15 +2,15 @@
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
-import { LAST_SYNCED } from '../translate/bookkeeping.ts';
-import { virtualByAnnotations } from '../translate/ownership.ts';
+import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
+import { virtualByAnnotations } from '../translate/metadata/ownership.ts';
 import { needsWrite } from '../reconcile/diff.ts';
 import type { KindPolicy } from './reference-kinds.ts';
 import { decideReference, hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
 import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import-forge.ts';
 import { copiedFrom, observeReference, type KindView } from './kind-view.ts';
 import { asReferencedKind, referenceIdOf, type ReferencedKind } from './referenced-kind.ts';
-import { kindIdOf } from '../translate/recorded-kinds.ts';
+import { kindIdOf } from '../translate/merge/recorded-kinds.ts';
 import { refusalOfContent, type RefusalRules } from './refusals.ts';
 
 export interface OfflineWorld {

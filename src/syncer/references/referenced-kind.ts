@@ -4,7 +4,7 @@ import type { Discovery } from '../../kube/discovery.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { apiVersionOf, keyOf, type NamespacedName, type Resource } from '../../kube/object.ts';
 import type { KindPolicy } from './reference-kinds.ts';
-import { kindIdOf, type KindId } from '../translate/recorded-kinds.ts';
+import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
 
 /** A referenced object, by its virtual name: `v1 Secret default/tls`. Key of the importer's work queue. */
 export type ReferenceId = string;

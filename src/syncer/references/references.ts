@@ -23,7 +23,7 @@ import { ReferenceIndex } from './reference-index.ts';
 import { ReferenceNotices, type Referrer } from './reference-notices.ts';
 import type { ReferrerId } from './referrer.ts';
 import { parseReferenceId, referenceIdOf, type ReferencedKind, type ReferenceId } from './referenced-kind.ts';
-import { kindIdOf, type KindId } from '../translate/recorded-kinds.ts';
+import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
 import { refusalRules, type RefusalRules } from './refusals.ts';
 import { createSweeper, type KindParts } from './sweep.ts';
 

@@ -6,8 +6,8 @@
 import type { Config } from '../../config/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
-import { OBJECT_NAME } from '../translate/bookkeeping.ts';
-import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/labels.ts';
+import { OBJECT_NAME } from '../translate/metadata/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
 import { holdsKubeconfig, holdsPlatformKey } from './secret-content.ts';
 
 export interface RefusalRules {

@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import type { PathTrie } from './path-trie.ts';
+import type { PathTrie } from './merge/path-trie.ts';
 import type { ContentRules } from './types.ts';
 
 /** For kinds of which only metadata and whole members cross. */

@@ -9,9 +9,9 @@ import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
 import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
 import { renderToHost } from '../../../src/syncer/render.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
-import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { ownershipOf } from '../../../src/syncer/translate/metadata/ownership.ts';
 import { isOverruled, loadCases, type WorkedCase } from '../../cases.ts';
 
 const ENGINE = /^(ep-(04|05|06|12|13|14|16|17)|eps-|event-|store-)/;

@@ -8,9 +8,9 @@ import {
   forgeVirtualImport,
   isImport,
 } from '../../../src/syncer/references/import-forge.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
-import { ownershipOf } from '../../../src/syncer/translate/ownership.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { ownershipOf } from '../../../src/syncer/translate/metadata/ownership.ts';
 import { needsWrite } from '../../../src/syncer/reconcile/diff.ts';
 import { GADGET_KIND } from './gadget-kind.ts';
 

@@ -7,8 +7,8 @@ import type { NamespaceMode } from '../../../src/config/types.ts';
 import { readGuestSource } from '../../../src/syncer/sandbox/guest-source.ts';
 import { createBase64 } from '../../../src/syncer/sandbox/guest/base64.ts';
 import { createSha256, createVirtualToHostDNS } from '../../../src/syncer/sandbox/guest/host-names.ts';
-import { virtualToHostDNS } from '../../../src/syncer/translate/dns.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
+import { virtualToHostDNS } from '../../../src/syncer/translate/names/dns.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
 import { LIMITS } from './room.ts';
 
 describe('sha256', () => {

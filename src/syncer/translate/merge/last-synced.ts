@@ -12,7 +12,7 @@
  */
 
 import { hash } from 'node:crypto';
-import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
 
 /** One key (annotation, label, path) at the last sync. Hashes; undefined: it was not there. At least one side was. */
 export interface SyncedEntry {

@@ -14,7 +14,7 @@
 
 import { arrivedEntry, entryWith, type Arrival } from './incoming.ts';
 import { shortHash, type SyncedEntry } from './last-synced.ts';
-import type { Flow } from './types.ts';
+import type { Flow } from '../types.ts';
 
 /** Everything known about one key. Undefined: not there. */
 export interface KeyState {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
-import { LAST_SYNCED } from '../../../src/syncer/translate/bookkeeping.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { LAST_SYNCED } from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
 import {
   decodeLastSynced,
   encodeLastSynced,
@@ -9,13 +9,13 @@ import {
   shortHash,
   type SyncedEntry,
   withRevision,
-} from '../../../src/syncer/translate/last-synced.ts';
-import { valueAt } from '../../../src/base/json.ts';
-import { withValueAt } from '../../../src/syncer/translate/json-path.ts';
-import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import type { JsonValue } from '../../../src/base/json.ts';
+} from '../../../../src/syncer/translate/merge/last-synced.ts';
+import { valueAt } from '../../../../src/base/json.ts';
+import { withValueAt } from '../../../../src/syncer/translate/json-path.ts';
+import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
+import type { JsonValue } from '../../../../src/base/json.ts';
 import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
-import { endpoints } from './setup.ts';
+import { endpoints } from '../setup.ts';
 
 const hashed = fc.string().map(shortHash);
 const entry: fc.Arbitrary<SyncedEntry> = fc

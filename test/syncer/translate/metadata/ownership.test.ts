@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ENDPOINTS, type KubeObject, type StringMap } from '../../../src/kube/object.ts';
+import { ENDPOINTS, type KubeObject, type StringMap } from '../../../../src/kube/object.ts';
 import {
   LAST_SYNCED,
   OBJECT_HOST_NAME,
@@ -8,10 +8,10 @@ import {
   OBJECT_NAME,
   OBJECT_NAMESPACE,
   OBJECT_UID,
-} from '../../../src/syncer/translate/bookkeeping.ts';
-import { namedVirtual, ownershipOf, virtualOf } from '../../../src/syncer/translate/ownership.ts';
-import { mergePair } from './merge-setup.ts';
-import { endpoints, LEGACY, mappings, translators } from './setup.ts';
+} from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
+import { namedVirtual, ownershipOf, virtualOf } from '../../../../src/syncer/translate/metadata/ownership.ts';
+import { mergePair } from '../merge/merge-setup.ts';
+import { endpoints, LEGACY, mappings, translators } from '../setup.ts';
 
 const { names } = translators();
 const MARKER = 'vcluster.loft.sh/managed-by';

@@ -11,8 +11,8 @@
  * that nothing has to be written. A crash in between, an edit on either side or a second daemon loses nothing (see `incoming.ts`).
  */
 
-import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../kube/object.ts';
-import { jsonEquals, ownValue, setOwn, type JsonObject } from '../../base/json.ts';
+import { asJson, type KubeObject, type ObjectMeta, type StringMap } from '../../../kube/object.ts';
+import { jsonEquals, ownValue, setOwn, type JsonObject } from '../../../base/json.ts';
 import {
   EXCLUDED_ANNOTATIONS,
   isBookkeepingAnnotation,
@@ -21,10 +21,10 @@ import {
   MANAGED_ANNOTATIONS,
   parseManagedAnnotations,
   printManagedAnnotations,
-} from './bookkeeping.ts';
-import { memberOf, NO_CONTENT, withMembers } from './content.ts';
-import { carryMetadata } from './forge.ts';
-import { labelsToHost, stringMapOf, virtualOnlyLabels } from './labels.ts';
+} from '../metadata/bookkeeping.ts';
+import { memberOf, NO_CONTENT, withMembers } from '../content.ts';
+import { carryMetadata } from '../forge.ts';
+import { labelsToHost, stringMapOf, virtualOnlyLabels } from '../metadata/labels.ts';
 import type { Arrival } from './incoming.ts';
 import { decodeLastSynced, encodeLastSynced, type LastSynced } from './last-synced.ts';
 import {
@@ -36,7 +36,7 @@ import {
   type PlannedKey,
 } from './merge-map.ts';
 import { planPaths, resolvePaths, settledPaths, type PathMerge, type PlannedPaths } from './merge-paths.ts';
-import type { ConcretePath, ContentRules, FlowRules, LabelTranslator } from './types.ts';
+import type { ConcretePath, ContentRules, FlowRules, LabelTranslator } from '../types.ts';
 
 export interface MergeInput {
   readonly virtual: KubeObject;

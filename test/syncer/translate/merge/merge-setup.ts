@@ -1,19 +1,19 @@
 /** One sync of a pair as the engine does it, in memory: translate, patch, merge. */
 
-import { ENDPOINTS, type GroupVersionKind, type KubeObject } from '../../../src/kube/object.ts';
-import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
-import { NO_CONTENT } from '../../../src/syncer/translate/content.ts';
-import { backTranslate, forgeHostObject } from '../../../src/syncer/translate/forge.ts';
+import { ENDPOINTS, type GroupVersionKind, type KubeObject } from '../../../../src/kube/object.ts';
+import { endpointsContent } from '../../../../src/syncer/kinds/endpoints.ts';
+import { NO_CONTENT } from '../../../../src/syncer/translate/content.ts';
+import { backTranslate, forgeHostObject } from '../../../../src/syncer/translate/forge.ts';
 import {
   detectChanges,
   plainFlows,
   resolveChanges,
   settleChanges,
   type MergedPair,
-} from '../../../src/syncer/translate/merge.ts';
-import type { Arrival } from '../../../src/syncer/translate/incoming.ts';
-import type { FlowRules } from '../../../src/syncer/translate/types.ts';
-import { translators, type TestTranslators } from './setup.ts';
+} from '../../../../src/syncer/translate/merge/merge.ts';
+import type { Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
+import type { FlowRules } from '../../../../src/syncer/translate/types.ts';
+import { translators, type TestTranslators } from '../setup.ts';
 
 /** Patches as functions on whole objects of the host's form. */
 export interface TestPatches extends FlowRules {

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keyOf } from '../../../src/kube/object.ts';
+import { keyOf } from '../../../../src/kube/object.ts';
 import {
   clusterScopedName,
   hostName,
   hostNameShort,
   safeConcat,
-} from '../../../src/syncer/translate/names.ts';
-import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mapping-checks.ts';
-import { virtualToHostDNS } from '../../../src/syncer/translate/dns.ts';
-import { LEGACY, mappings, SINGLE, translators } from './setup.ts';
+} from '../../../../src/syncer/translate/names/names.ts';
+import { checkNamespaceMappings } from '../../../../src/syncer/translate/names/namespace-mapping-checks.ts';
+import { virtualToHostDNS } from '../../../../src/syncer/translate/names/dns.ts';
+import { LEGACY, mappings, SINGLE, translators } from '../setup.ts';
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$/);
 const tricky = fc.oneof(label, fc.constantFrom('a-x-b', 'x', 'a-x-x-b', 'x-x', 'suffix', 'v-x-suffix'));

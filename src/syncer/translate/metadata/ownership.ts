@@ -6,8 +6,8 @@ import {
   type KubeObject,
   type NamespacedName,
   type StringMap,
-} from '../../kube/object.ts';
-import { ownValue } from '../../base/json.ts';
+} from '../../../kube/object.ts';
+import { ownValue } from '../../../base/json.ts';
 import {
   LAST_SYNCED,
   OBJECT_HOST_NAME,
@@ -18,7 +18,7 @@ import {
   OBJECT_UID,
 } from './bookkeeping.ts';
 import { MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
-import type { NameTranslator, Ownership } from './types.ts';
+import type { NameTranslator, Ownership } from '../types.ts';
 
 /** A host object's bookkeeping, as far as it goes. */
 interface Bookkeeping {

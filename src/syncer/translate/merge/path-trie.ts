@@ -1,6 +1,6 @@
 /** A set of concrete paths, asked by prefix. */
 
-import type { ConcretePath } from './types.ts';
+import type { ConcretePath } from '../types.ts';
 
 /** Paths that are not below another one of the list or of `others`, each once. */
 export function outermost(

@@ -1,11 +1,11 @@
 /** Which naming rule is in force for one virtual cluster, and every question about names that follows from it. */
 
 import { LRUCache } from 'lru-cache';
-import type { NamespaceMode } from '../../config/types.ts';
-import type { NamespacedName } from '../../kube/object.ts';
+import type { NamespaceMode } from '../../../config/types.ts';
+import type { NamespacedName } from '../../../kube/object.ts';
 import { clusterScopedName, hostName, hostNameShort, legacyHostNamespace, legacySuffix } from './names.ts';
 import { compileNamespaceMappings } from './namespace-mappings.ts';
-import type { NameTranslator } from './types.ts';
+import type { NameTranslator } from '../types.ts';
 
 export interface NameTranslatorOptions {
   readonly vcluster: string;

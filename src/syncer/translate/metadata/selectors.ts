@@ -1,8 +1,8 @@
 /** Label selectors both ways: plain maps, LabelSelector objects and selector strings. Only keys change. */
 
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import { parseSelector, printSelector } from './selector-string.ts';
-import type { LabelTranslator } from './types.ts';
+import type { LabelTranslator } from '../types.ts';
 
 /** Not a label selector; the message says why, in one line. */
 export class SelectorError extends Error {

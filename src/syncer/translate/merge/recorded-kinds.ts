@@ -1,7 +1,7 @@
 /** The kinds that the patches of an Endpoints name, as its host copy records them. */
 
-import type { KubeObject } from '../../kube/object.ts';
-import { LAST_SYNCED } from './bookkeeping.ts';
+import type { KubeObject } from '../../../kube/object.ts';
+import { LAST_SYNCED } from '../metadata/bookkeeping.ts';
 import { decodeLastSynced } from './last-synced.ts';
 
 /** `v1 Secret`, `example.com/v1 Gadget`. */

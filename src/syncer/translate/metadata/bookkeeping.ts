@@ -6,7 +6,7 @@ import {
   type KubeObject,
   type NamespacedName,
   type StringMap,
-} from '../../kube/object.ts';
+} from '../../../kube/object.ts';
 import { isMarkerLabel } from './labels.ts';
 
 export const OBJECT_NAME = 'vcluster.loft.sh/object-name';

@@ -13,13 +13,13 @@ import {
   type JsonObject,
   type JsonValue,
   valueAt,
-} from '../../base/json.ts';
-import { withValueAt } from './json-path.ts';
+} from '../../../base/json.ts';
+import { withValueAt } from '../json-path.ts';
 import { arrivedEntry, entryWith, type Arrival } from './incoming.ts';
 import { shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
 import { outermost, trieOf } from './path-trie.ts';
-import { equalsExcept } from './content.ts';
-import type { ConcretePath, ContentRules, ListElement } from './types.ts';
+import { equalsExcept } from '../content.ts';
+import type { ConcretePath, ContentRules, ListElement } from '../types.ts';
 
 /** Of the three documents only the members that `content` names count. */
 export interface PathMergeInput {

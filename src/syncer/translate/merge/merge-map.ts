@@ -1,11 +1,11 @@
 /** The three-way merge of a whole map of annotations or labels, key by key, in the host's key space. */
 
-import type { StringMap } from '../../kube/object.ts';
-import { ownValue, setOwn } from '../../base/json.ts';
+import type { StringMap } from '../../../kube/object.ts';
+import { ownValue, setOwn } from '../../../base/json.ts';
 import { isRemoval, type Arrival } from './incoming.ts';
 import { shortHash, type SyncedEntry, type SyncedSection } from './last-synced.ts';
 import { isUncertain, planKey, resolveKey, type KeyBase, type KeyPlan, type KeyState } from './merge-key.ts';
-import type { Flow } from './types.ts';
+import type { Flow } from '../types.ts';
 
 export interface MapMergeInput {
   /** Keys as the host has them, without those that never cross. */

@@ -2,21 +2,21 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
-import { jsonEquals, setOwn } from '../../../src/base/json.ts';
+import type { KubeObject, StringMap } from '../../../../src/kube/object.ts';
+import { jsonEquals, setOwn } from '../../../../src/base/json.ts';
 import {
   EXCLUDED_ANNOTATIONS,
   isBookkeepingAnnotation,
   isBookkeepingLabel,
   LAST_SYNCED,
   MANAGED_ANNOTATIONS,
-} from '../../../src/syncer/translate/bookkeeping.ts';
-import type { Arrival } from '../../../src/syncer/translate/incoming.ts';
-import { decodeLastSynced } from '../../../src/syncer/translate/last-synced.ts';
-import type { MergedPair } from '../../../src/syncer/translate/merge.ts';
-import type { Flow } from '../../../src/syncer/translate/types.ts';
+} from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
+import type { Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
+import { decodeLastSynced } from '../../../../src/syncer/translate/merge/last-synced.ts';
+import type { MergedPair } from '../../../../src/syncer/translate/merge/merge.ts';
+import type { Flow } from '../../../../src/syncer/translate/types.ts';
 import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
-import { endpoints, translators } from './setup.ts';
+import { endpoints, translators } from '../setup.ts';
 
 const LEADER = 'control-plane.alpha.kubernetes.io/leader';
 const REWRITTEN = 'vcluster.loft.sh/label-suffix-x-a4d451ec23';

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { NamespaceMode } from '../../../src/config/types.ts';
-import type { JsonObject } from '../../../src/base/json.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/name-translator.ts';
-import { checkNamespaceMappings } from '../../../src/syncer/translate/namespace-mapping-checks.ts';
-import { namedVirtual } from '../../../src/syncer/translate/ownership.ts';
-import type { NameTranslator } from '../../../src/syncer/translate/types.ts';
-import type { KubeObject, NamespacedName, ObjectMeta } from '../../../src/kube/object.ts';
-import { isOverruled, loadCases, textAt, type WorkedCase } from '../../cases.ts';
+import type { NamespaceMode } from '../../../../src/config/types.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { createLabelTranslator } from '../../../../src/syncer/translate/metadata/labels.ts';
+import { createNameTranslator } from '../../../../src/syncer/translate/names/name-translator.ts';
+import { checkNamespaceMappings } from '../../../../src/syncer/translate/names/namespace-mapping-checks.ts';
+import { namedVirtual } from '../../../../src/syncer/translate/metadata/ownership.ts';
+import type { NameTranslator } from '../../../../src/syncer/translate/types.ts';
+import type { KubeObject, NamespacedName, ObjectMeta } from '../../../../src/kube/object.ts';
+import { isOverruled, loadCases, textAt, type WorkedCase } from '../../../cases.ts';
 
 const SECRET = { group: '', version: 'v1', kind: 'Secret' };
 

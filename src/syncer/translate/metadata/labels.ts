@@ -1,11 +1,11 @@
 /** Label keys both ways: the few that would collide with the host's own use of them are rewritten, all others stay. */
 
 import { hash } from 'node:crypto';
-import type { NamespaceMode } from '../../config/types.ts';
-import type { StringMap } from '../../kube/object.ts';
-import { ownValue, setOwn } from '../../base/json.ts';
-import { safeConcat } from './names.ts';
-import type { LabelTranslator } from './types.ts';
+import type { NamespaceMode } from '../../../config/types.ts';
+import type { StringMap } from '../../../kube/object.ts';
+import { ownValue, setOwn } from '../../../base/json.ts';
+import { safeConcat } from '../names/names.ts';
+import type { LabelTranslator } from '../types.ts';
 
 export const MANAGED_BY_LABEL = 'vcluster.loft.sh/managed-by';
 export const NAMESPACE_LABEL = 'vcluster.loft.sh/namespace';

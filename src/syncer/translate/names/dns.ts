@@ -1,6 +1,6 @@
 /** DNS names of Services: what a name that works inside the virtual cluster is called on the host. */
 
-import type { NameTranslator } from './types.ts';
+import type { NameTranslator } from '../types.ts';
 
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
 const SERVICE_DNS = new RegExp(`^(${LABEL})\\.(${LABEL})\\.svc(\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`);
