@@ -20,5 +20,5 @@ async function start() {
   const { XDG_CACHE_HOME: cache, HOME: home } = process.env;
   const folder = cache || (home && `${home}/.cache`);
   if (folder) enableCompileCache(`${folder}/endpoint-syncer/compiled`);
-  await import('../src/cli/page/assets/main.js');
+  await import('../dist/main.js');
 }

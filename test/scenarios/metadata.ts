@@ -92,7 +92,7 @@ export function metadataScenarios(shared: SharedWorld): void {
       expect(annotationOf(virtual, 'c')).toBe('virtual');
     });
 
-    test('that are bookkeeping are put right on the host and never go back', async () => {
+    test('that are bookkeeping are corrected on the host and never go back', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { app: 'x' }, annotations: { note: 'x' } });
       await touchHost(key, {

@@ -112,7 +112,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
   describe('with a host namespace that is missing', () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, false) }));
 
-    test('an Event says so, and syncing goes on when somebody makes it', async () => {
+    test('an Event reports it, and syncing resumes when it is created', async () => {
       const { world } = shared();
       await world.virtualNamespace('team-a');
       await world.virtualNamespace('plain');

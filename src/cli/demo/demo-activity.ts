@@ -1,4 +1,4 @@
-/** The demo's view of the daemon: one line a sync for people, and how long each object's last sync took. */
+/** What the demo shows of the daemon: one line for each sync, and how long the last sync of each object took. */
 
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
@@ -26,7 +26,7 @@ export interface ActivityEntry {
   readonly problem: boolean;
 }
 
-/** A logger that shows syncs as lines for people, and everything that is wrong as it is. */
+/** Prints each sync as one line, and every problem with its reason. */
 export class ActivityLogger implements Logger, Activity {
   readonly #show: ((line: string) => void) | undefined;
   readonly #record: (entry: ActivityEntry) => void;

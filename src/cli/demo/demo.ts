@@ -207,7 +207,7 @@ async function keepChanging(
     try {
       await change(clients, round);
     } catch (error) {
-      // Somebody plays with the objects: that is what the demo is for.
+      // The user may change or delete these objects: that is what the demo is for.
       process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
     }
   }

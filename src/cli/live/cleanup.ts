@@ -11,11 +11,11 @@ import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { progressOn } from '../output/terminal.ts';
-import type { Connection } from './connection.ts';
-import { createdObjects, type CreatedObject } from './created-objects.ts';
+import type { Connection } from './world/connection.ts';
+import { createdObjects, type CreatedObject } from './world/created-objects.ts';
 import { readLease, type LeaseState } from './reports.ts';
-import { withConnection } from './session.ts';
-import { reaching, readSnapshot } from './snapshot.ts';
+import { withConnection } from './world/session.ts';
+import { reaching, readSnapshot } from './world/snapshot.ts';
 
 interface CleanupFlags {
   readonly yes?: boolean;
@@ -94,7 +94,7 @@ function listingOf(objects: readonly CreatedObject[], output: string): string {
   );
 }
 
-/** False where nobody can be asked, too: a script has to say --yes. */
+/** False without a terminal too: a script has to give --yes. */
 async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> {
   const count = (cluster: ClusterName): number => objects.filter((one) => one.cluster === cluster).length;
   const what = `${count('host')} objects in the host cluster and ${count('virtual')} in the virtual cluster`;

@@ -19,11 +19,11 @@ import { printObject } from '../objects/one-object.ts';
 import { describeFailure } from '../offline/patch-failure.ts';
 import { paintFor, type Paint } from '../output/terminal.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
-import type { Connection } from './connection.ts';
-import type { Change } from './plan.ts';
-import { planToRest } from './rest.ts';
-import { withConnection, type WorldPlan } from './session.ts';
-import { readSnapshot } from './snapshot.ts';
+import type { Connection } from './world/connection.ts';
+import type { Change } from './world/plan.ts';
+import { planUntilStable } from './world/converge.ts';
+import { withConnection, type WorldPlan } from './world/session.ts';
+import { readSnapshot } from './world/snapshot.ts';
 
 interface DiffFlags {
   readonly showBookkeeping?: boolean;
@@ -51,7 +51,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
   const snapshot = await readSnapshot(connection);
   await using sync = await openOfflineSync(snapshot.config);
-  const { plan, changes } = await planToRest(snapshot, sync);
+  const { plan, changes } = await planUntilStable(snapshot, sync);
   const isChosen = (key: ObjectKey): boolean => names.length === 0 || names.includes(key);
   const unknown = names.filter((name) => !plan.objects.some(({ key }) => key === name));
   for (const name of unknown) process.stderr.write(`error: Endpoints "${name}" exist on neither side\n`);
@@ -115,7 +115,7 @@ function fileNameOf({ cluster, resource, before, after }: Change): string {
   return `${cluster}/${version}.${resource.kind}.${namespace}.${name}`;
 }
 
-/** What an API server sets by itself is on one side only, and says nothing about the sync. */
+/** Members that an API server sets: they are on one side only and say nothing about the sync. */
 const SERVER_SET = ['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation'];
 
 function withoutServerSet(object: KubeObject): KubeObject {

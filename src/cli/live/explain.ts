@@ -11,15 +11,16 @@ import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
-import type { Connection } from './connection.ts';
-import { formatExplanation, type Explanation } from './explanation-text.ts';
-import { ImportPlanner } from './import-plan.ts';
+import type { Connection } from './world/connection.ts';
+import { formatExplanation, type Explanation } from './explanation/explanation-text.ts';
+import { ImportPlanner } from './world/import-plan.ts';
 import { readEvents, readLease } from './reports.ts';
-import { planSnapshot, withConnection, type WorldPlan } from './session.ts';
-import { reaching, readSnapshot, type Snapshot } from './snapshot.ts';
-import { stagesOf, writesOf, type Stages } from './stages.ts';
-import { findTarget, hostPlaceOf, type Target } from './target.ts';
-import { verdictOn, verdictOnImport, verdictOnOther } from './verdict.ts';
+import { planSnapshot, withConnection, type WorldPlan } from './world/session.ts';
+import { reaching, readSnapshot, type Snapshot } from './world/snapshot.ts';
+import { stagesOf, writesOf, type Stages } from './explanation/stages.ts';
+import { findTarget, hostPlaceOf, type Target } from './explanation/target.ts';
+import { statusOfImport, statusOfOther } from './explanation/import-status.ts';
+import { statusOf } from './explanation/object-status.ts';
 
 interface ExplainFlags {
   readonly host?: boolean;
@@ -75,7 +76,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
   process.stdout.write(
     flags.output === 'json' ? jsonText(asJsonObject(explanation)) : formatExplanation(explanation),
   );
-  return explanation.verdict.reason === 'ReferenceNotFound' ? 1 : 0;
+  return explanation.status.reason === 'ReferenceNotFound' ? 1 : 0;
 }
 
 /** Rights that the daemon needs and that the user of this command does not have. */
@@ -130,7 +131,7 @@ async function explanationOf(
   if (target.kind === 'other') {
     return {
       ...place,
-      verdict: verdictOnOther(target, snapshot.config.sync.endpoints.enabled),
+      status: statusOfOther(target, snapshot.config.sync.endpoints.enabled),
       stages: undefined,
       write: [],
       events: [],
@@ -140,7 +141,7 @@ async function explanationOf(
   if (target.kind === 'import') {
     return {
       ...place,
-      verdict: verdictOnImport(target.plan),
+      status: statusOfImport(target.plan),
       stages: undefined,
       write: writesOf(changes),
       events: [],
@@ -149,15 +150,15 @@ async function explanationOf(
   const { namespace = '', uid = '' } = target.plan.seen.virtual?.metadata ?? {};
   const events = uid === '' ? [] : ((await readEvents(clusters.virtual, namespace)).get(uid) ?? []);
   const { missingNamespaces } = snapshot;
-  const verdict = verdictOn(target.plan, { nowMs, events, missingNamespaces, lease, missingRights: missing });
-  return { ...place, verdict, stages, write: writesOf(changes), events };
+  const status = statusOf(target.plan, { nowMs, events, missingNamespaces, lease, missingRights: missing });
+  return { ...place, status, stages, write: writesOf(changes), events };
 }
 
 function asJsonObject({
   kind,
   virtual,
   host,
-  verdict,
+  status,
   stages,
   write,
   events,
@@ -168,7 +169,7 @@ function asJsonObject({
     kind,
     virtual: named(virtual),
     host: named(host),
-    ...verdict,
+    ...status,
     stages: (stages ?? { write }) as unknown as JsonValue, // interfaces of JSON members only
     events: events.map(({ type, reason, note, lastMs }) => ({
       type,

@@ -7,7 +7,7 @@ import { LEASES } from '../../kube/lease.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { leaseName } from '../../syncer/leadership.ts';
-import { listAll } from './snapshot.ts';
+import { listAll } from './world/snapshot.ts';
 
 const EVENTS: Resource = {
   group: 'events.k8s.io',

@@ -11,10 +11,11 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './world/connection.ts';
 import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
-import { readPlan, withConnection, type WorldPlan } from './session.ts';
-import { verdictOn, verdictOnImport, type Verdict } from './verdict.ts';
+import { readPlan, withConnection, type WorldPlan } from './world/session.ts';
+import { statusOfImport } from './explanation/import-status.ts';
+import { statusOf, type SyncStatus } from './explanation/object-status.ts';
 
 interface StatusFlags {
   readonly namespace?: string;
@@ -28,7 +29,7 @@ export interface StatusRow {
   readonly virtual: NamespacedName;
   /** Empty where the namespace is not mapped. */
   readonly host: NamespacedName;
-  readonly verdict: Verdict;
+  readonly status: SyncStatus;
   readonly labels: StringMap;
   /** RFC 3339; '' where it is not known. */
   readonly lastChange: string;
@@ -140,7 +141,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
       kind: plan.resource.kind,
       virtual: parseKey(plan.key),
       host: target ?? { namespace: '', name: '' },
-      verdict: verdictOn(plan, { ...reports, events, missingNamespaces, missingRights: [] }),
+      status: statusOf(plan, { ...reports, events, missingNamespaces, missingRights: [] }),
       labels: virtual?.metadata.labels ?? {},
       lastChange: lastChangeOf(virtual, host),
     };
@@ -152,7 +153,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
       kind: kind.virtual.kind,
       virtual,
       host: decision.name ?? seen.target ?? { namespace: '', name: '' },
-      verdict: verdictOnImport(plan),
+      status: statusOfImport(plan),
       labels: there?.metadata.labels ?? {},
       lastChange: lastChangeOf(there, seen.ours[0] ?? seen.source),
     };
@@ -170,8 +171,8 @@ function lastChangeOf(virtual: KubeObject | undefined, host: KubeObject | undefi
   return ours ?? times(virtual, false).toSorted().at(-1) ?? virtual?.metadata.creationTimestamp ?? '';
 }
 
-function listed({ kind, virtual, host, verdict, lastChange }: StatusRow, nowMs: number): ListedRow {
-  const { state, reason, sentence } = verdict;
+function listed({ kind, virtual, host, status, lastChange }: StatusRow, nowMs: number): ListedRow {
+  const { state, reason, sentence } = status;
   const json = {
     kind,
     virtual: { ...virtual },

@@ -9,7 +9,11 @@ import {
   type StringMap,
 } from '../../kube/object.ts';
 import { setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { EXCLUDED_ANNOTATIONS, identityAnnotations, isBookkeepingAnnotation } from './metadata/bookkeeping.ts';
+import {
+  EXCLUDED_ANNOTATIONS,
+  identityAnnotations,
+  isBookkeepingAnnotation,
+} from './metadata/bookkeeping.ts';
 import { labelsToHost, labelsToVirtual, markerLabels, stringMapOf } from './metadata/labels.ts';
 import { withMembers } from './content.ts';
 import type { ContentRules, LabelTranslator, NameTranslator } from './types.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatChange } from '../../../src/cli/live/diff.ts';
-import { planToRest } from '../../../src/cli/live/rest.ts';
+import { planUntilStable } from '../../../src/cli/live/world/converge.ts';
 import { openOfflineSync, type OfflineSync } from '../../../src/cli/offline/offline-sync.ts';
 import { paintFor } from '../../../src/cli/output/terminal.ts';
 import type { JsonValue } from '../../../src/base/json.ts';
@@ -143,12 +143,12 @@ function edited(clusters: MemoryClusters, { side, at, map, changes, isDeletion }
 }
 
 async function settled(clusters: MemoryClusters): Promise<MemoryClusters> {
-  const { changes } = await planToRest(snapshotOf(clusters, CONFIG), sync);
+  const { changes } = await planUntilStable(snapshotOf(clusters, CONFIG), sync);
   return applied(clusters, changes);
 }
 
 async function shown(clusters: MemoryClusters): Promise<string[]> {
-  const { plan, changes } = await planToRest(snapshotOf(clusters, CONFIG), sync);
+  const { plan, changes } = await planUntilStable(snapshotOf(clusters, CONFIG), sync);
   expect(plan.objects.flatMap(({ error }) => error ?? [])).toEqual([]);
   return changes.flatMap((change) => formatChange(change, true, paintFor({ isTTY: false })) ?? []);
 }

@@ -3,8 +3,8 @@
 import { parseConfig } from '../../../src/config/parse.ts';
 import type { Config } from '../../../src/config/types.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
-import type { Change } from '../../../src/cli/live/plan.ts';
-import type { KindSnapshot, Snapshot } from '../../../src/cli/live/snapshot.ts';
+import type { Change } from '../../../src/cli/live/world/plan.ts';
+import type { KindSnapshot, Snapshot } from '../../../src/cli/live/world/snapshot.ts';
 import { ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
 import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
 import { asReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';

@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { parsePath, printPath } from '../../../src/syncer/patch/path.ts';
 import type { ConcretePath } from '../../../src/syncer/translate/types.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../../src/syncer/translate/metadata/bookkeeping.ts';
+import {
+  isBookkeepingAnnotation,
+  isBookkeepingLabel,
+} from '../../../src/syncer/translate/metadata/bookkeeping.ts';
 import { compileWalker, type PathWalker } from '../../../src/syncer/patch/walk.ts';
 
 function walker(text: string): PathWalker {

@@ -8,9 +8,17 @@ import { isBookkeepingAnnotation, LAST_SYNCED } from '../../../src/syncer/transl
 import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { subsetsToHost } from '../kinds/setup.ts';
 import { forgeHostObject } from '../../../src/syncer/translate/forge.ts';
-import { labelsToHost, labelsToVirtual, markerLabels } from '../../../src/syncer/translate/metadata/labels.ts';
+import {
+  labelsToHost,
+  labelsToVirtual,
+  markerLabels,
+} from '../../../src/syncer/translate/metadata/labels.ts';
 import { encodeLastSynced, shortHash } from '../../../src/syncer/translate/merge/last-synced.ts';
-import { namedVirtual, ownershipOf, virtualByAnnotations } from '../../../src/syncer/translate/metadata/ownership.ts';
+import {
+  namedVirtual,
+  ownershipOf,
+  virtualByAnnotations,
+} from '../../../src/syncer/translate/metadata/ownership.ts';
 import { selectorToHost, selectorToVirtual } from '../../../src/syncer/translate/metadata/selectors.ts';
 import { isOverruled, loadCases, textAt, type WorkedCase } from '../../cases.ts';
 import { mergePair } from './merge/merge-setup.ts';

@@ -1,9 +1,9 @@
 /**
  * Entries of the sync record for values on their way from the host to the virtual side: which base they give, and how they are written.
  *
- * Two writes carry a change over: the record (base b, incoming i) with the host copy, then the virtual object. Whoever reads the record in
- * between, after a crash or as a second daemon, sees from the virtual value how far it came: i, in step; b, the patch is due; another
- * value, the virtual side changed too and wins. After that the virtual side may be changed back to b: `Arrival` tells the two apart.
+ * Two writes carry a change over: the record (base b, incoming i) with the host copy, then the virtual object. A daemon that reads the record in
+ * between, after a crash or as a second replica, sees from the virtual value how far the change came: i, in step; b, the patch is due;
+ * another value, the virtual side changed too and wins. After that the virtual side may be changed back to b: `Arrival` tells the two apart.
  */
 
 import type { SyncedEntry } from './last-synced.ts';

@@ -1,7 +1,12 @@
 /** One row for each state in which a value on its way from the host can be found. b: base, i: incoming, o: overtaken, x: another value. */
 
 import { describe, expect, test } from 'vitest';
-import { arrivedEntry, entryWith, isRemoval, type Arrival } from '../../../../src/syncer/translate/merge/incoming.ts';
+import {
+  arrivedEntry,
+  entryWith,
+  isRemoval,
+  type Arrival,
+} from '../../../../src/syncer/translate/merge/incoming.ts';
 import type { SyncedEntry } from '../../../../src/syncer/translate/merge/last-synced.ts';
 
 const pending: SyncedEntry = {

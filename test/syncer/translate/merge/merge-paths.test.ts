@@ -200,7 +200,7 @@ describe('where indices cannot be trusted', () => {
     expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
   });
 
-  test('a value that a patch made is put right', () => {
+  test('a value that a patch made is corrected', () => {
     const making = {
       ...patches,
       forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'made' }),

@@ -305,7 +305,7 @@ describe('without patches', () => {
     );
   });
 
-  test('bookkeeping is put right whatever somebody made of it', () => {
+  test('bookkeeping is corrected whatever another client made of it', () => {
     const key = fc.constantFrom(LAST_SYNCED, MANAGED_ANNOTATIONS);
     const damage = fc.array(fc.record({ map: fc.constant<'annotations'>('annotations'), key, value }), {
       maxLength: 3,

@@ -55,7 +55,7 @@ const made = patchK('both', (value) => value ?? 'made');
 describe('what a patch makes', () => {
   const virtual = endpoints({ annotations: { own: '1' } });
 
-  test('is on the host only; changed there, it is put right', () => {
+  test('is on the host only; changed there, it is corrected', () => {
     const host = touch(copyOf(virtual, made), { annotations: { k: 'changed' } });
     const merged = mergePair({ virtual, host, patches: made });
     expect(annotationOf(merged.host, 'k')).toBe('made');
@@ -88,14 +88,14 @@ describe('what a patch makes', () => {
   });
 });
 
-describe('what somebody adds on the host', () => {
+describe('what another client adds on the host', () => {
   test('flows back and is not listed as managed, in this step and the next', () => {
     const virtual = endpoints({ annotations: { own: '1' } });
     const host = touch(copyOf(virtual), { annotations: { added: '1' } });
     const merged = mergePair({ virtual, host });
     expect(merged.virtual.metadata.annotations).toEqual({ own: '1', added: '1' });
     expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('own');
-    // Decided anew after the virtual write, the host still as it was.
+    // Decided again after the virtual write, the host still as it was.
     const next = mergePair({ virtual: merged.virtual, host });
     expect(annotationOf(next.host, MANAGED_ANNOTATIONS)).toBe('own');
     expect(next.isVirtualChanged).toBe(false);
@@ -160,7 +160,7 @@ describe('what somebody adds on the host', () => {
 });
 
 describe('flows', () => {
-  test('a host change that the reverse makes nothing of is drift, put right at once', () => {
+  test('a host change that the reverse makes nothing of is drift, corrected at once', () => {
     const patches = patchK(
       'both',
       (value) => value && `f-${value}`,
@@ -172,7 +172,7 @@ describe('flows', () => {
     expect([annotationOf(merged.host, 'k'), merged.isVirtualChanged]).toEqual(['f-v', false]);
   });
 
-  test('toHost: a change is put right, a key of the host’s own stays and does not flow', () => {
+  test('toHost: a change is corrected, a key of the host’s own stays and does not flow', () => {
     const patches = patchK('toHost', (value) => value && `f-${value}`);
     const virtual = endpoints({ annotations: { k: 'v' } });
     const host = touch(copyOf(virtual, patches), { annotations: { k: 'x' } });
@@ -224,7 +224,7 @@ describe('without a record', () => {
     expect(merged.isVirtualChanged).toBe(false);
   });
 
-  test('what the virtual side removed goes, what somebody added flows back', () => {
+  test('what the virtual side removed goes, what another client added flows back', () => {
     const host = touch(lost, { labels: { own: '1' }, annotations: { added: '1' } });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
     expect(annotationOf(merged.host, 'b')).toBeUndefined();
@@ -326,7 +326,7 @@ describe('the rest of the host object', () => {
     expect(merge(forged()).metadata.managedFields).toBeUndefined();
   });
 
-  test('made anew, keeps nothing', () => {
+  test('created again, keeps nothing', () => {
     const virtual = endpoints({ uid: 'new' });
     const fresh = mergePair({ virtual, host: undefined }).host;
     expect(Object.keys(fresh.metadata).toSorted()).toEqual(['annotations', 'labels', 'name', 'namespace']);

@@ -1,13 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../../src/base/json.ts';
-import { labelsToHost, labelsToVirtual, stringMapOf } from '../../../../src/syncer/translate/metadata/labels.ts';
+import {
+  labelsToHost,
+  labelsToVirtual,
+  stringMapOf,
+} from '../../../../src/syncer/translate/metadata/labels.ts';
 import {
   parseSelector,
   printSelector,
   type SelectorRequirement,
 } from '../../../../src/syncer/translate/metadata/selector-string.ts';
-import { SelectorError, selectorToHost, selectorToVirtual } from '../../../../src/syncer/translate/metadata/selectors.ts';
+import {
+  SelectorError,
+  selectorToHost,
+  selectorToVirtual,
+} from '../../../../src/syncer/translate/metadata/selectors.ts';
 import { LEGACY, mappings, translators } from '../setup.ts';
 
 const { labels } = translators();

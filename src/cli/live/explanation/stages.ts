@@ -1,22 +1,25 @@
 /** The stages through which one object goes to the host, with what each of them did: what `explain` shows. */
 
-import { systemClock } from '../../base/clock.ts';
-import { PatchError } from '../../base/errors.ts';
-import { jsonEquals, type JsonValue } from '../../base/json.ts';
-import { asJson, keyOf, type KubeObject, type StringMap } from '../../kube/object.ts';
-import type { PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import { tracePatches, type TracedPatch } from '../../syncer/patch/trace.ts';
-import type { Direction } from '../../syncer/patch/types.ts';
-import { isOptedOut } from '../../syncer/reconcile/decide.ts';
-import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
-import { endpointsContent } from '../../syncer/kinds/endpoints.ts';
-import { memberOf } from '../../syncer/translate/content.ts';
-import { forgeHostObject } from '../../syncer/translate/forge.ts';
-import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
-import { createTranslators } from '../../syncer/translation.ts';
-import { describePatchError } from '../offline/patch-failure.ts';
-import type { Change, ObjectPlan } from './plan.ts';
-import type { Snapshot } from './snapshot.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { PatchError } from '../../../base/errors.ts';
+import { jsonEquals, type JsonValue } from '../../../base/json.ts';
+import { asJson, keyOf, type KubeObject, type StringMap } from '../../../kube/object.ts';
+import type { PipelineOptions } from '../../../syncer/patch/pipeline.ts';
+import { tracePatches, type TracedPatch } from '../../../syncer/patch/trace.ts';
+import type { Direction } from '../../../syncer/patch/types.ts';
+import { isOptedOut } from '../../../syncer/reconcile/decide.ts';
+import {
+  isBookkeepingAnnotation,
+  isBookkeepingLabel,
+} from '../../../syncer/translate/metadata/bookkeeping.ts';
+import { endpointsContent } from '../../../syncer/kinds/endpoints.ts';
+import { memberOf } from '../../../syncer/translate/content.ts';
+import { forgeHostObject } from '../../../syncer/translate/forge.ts';
+import { stringMapOf } from '../../../syncer/translate/metadata/labels.ts';
+import { createTranslators } from '../../../syncer/translation.ts';
+import { describePatchError } from '../../offline/patch-failure.ts';
+import type { Change, ObjectPlan } from '../world/plan.ts';
+import type { Snapshot } from '../world/snapshot.ts';
 
 export interface PatchStage {
   readonly direction: Direction;

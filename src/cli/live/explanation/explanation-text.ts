@@ -1,17 +1,17 @@
 /** An explanation as text: the sentence that answers "why", then the stages. */
 
-import type { JsonValue } from '../../base/json.ts';
-import type { ObjectKey } from '../../kube/object.ts';
-import { formatTable } from '../output/table.ts';
-import type { LeaseState, ReportedEvent } from './reports.ts';
+import type { JsonValue } from '../../../base/json.ts';
+import type { ObjectKey } from '../../../kube/object.ts';
+import { formatTable } from '../../output/table.ts';
+import type { LeaseState, ReportedEvent } from '../reports.ts';
 import type { MergeStage, PatchStage, Stages, WriteStage } from './stages.ts';
-import type { Verdict } from './verdict.ts';
+import type { SyncStatus } from './object-status.ts';
 
 export interface Explanation {
   readonly kind: string;
   readonly virtual: ObjectKey;
   readonly host: ObjectKey;
-  readonly verdict: Verdict;
+  readonly status: SyncStatus;
   /** Undefined for an object that is imported, or is no copy. */
   readonly stages: Stages | undefined;
   readonly write: readonly WriteStage[];
@@ -22,7 +22,7 @@ export interface Explanation {
 const EVENTS_MAX = 5;
 
 export function formatExplanation(explanation: Explanation): string {
-  const { verdict, stages, write, events, lease } = explanation;
+  const { status, stages, write, events, lease } = explanation;
   const rows: string[][] = [];
   const add = (stage: string, lines: readonly string[]): void => {
     for (const [at, line] of lines.entries()) rows.push([at === 0 ? stage : '', line]);
@@ -35,7 +35,7 @@ export function formatExplanation(explanation: Explanation): string {
     'events',
     events.slice(0, EVENTS_MAX).map(({ reason, note }) => `${reason}: ${note.split('\n')[0] ?? ''}`),
   );
-  return `${capital(verdict.sentence)}.\n\n${formatTable(rows)}`;
+  return `${capital(status.sentence)}.\n\n${formatTable(rows)}`;
 }
 
 function addStages(stages: Stages, add: (stage: string, lines: readonly string[]) => void): void {

@@ -1,13 +1,13 @@
 /** One command on both clusters: configuration, connection, snapshot, and what a sync would do with it. */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../base/clock.ts';
-import { loadConfig } from '../../config/load.ts';
-import type { Config } from '../../config/types.ts';
-import { reportProblems } from '../configuration/config-report.ts';
-import { loaderInput } from '../configuration/config-options.ts';
-import { openOfflineSync, type OfflineSync } from '../offline/offline-sync.ts';
-import { progressOn } from '../output/terminal.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { loadConfig } from '../../../config/load.ts';
+import type { Config } from '../../../config/types.ts';
+import { reportProblems } from '../../configuration/config-report.ts';
+import { loaderInput } from '../../configuration/config-options.ts';
+import { openOfflineSync, type OfflineSync } from '../../offline/offline-sync.ts';
+import { progressOn } from '../../output/terminal.ts';
 import { connect, type Connection } from './connection.ts';
 import { ImportPlanner, type ImportPlan } from './import-plan.ts';
 import { Planner, type ObjectPlan } from './plan.ts';

@@ -1,20 +1,19 @@
 /** One sentence for every way in which an object is, or is not, synced. */
 
+import { statusOfImport, statusOfOther } from '../../../../src/cli/live/explanation/import-status.ts';
 import { describe, expect, test } from 'vitest';
-import { openOfflineSync } from '../../../src/cli/offline/offline-sync.ts';
-import type { ReportedEvent } from '../../../src/cli/live/reports.ts';
-import { planToRest } from '../../../src/cli/live/rest.ts';
-import { planSnapshot } from '../../../src/cli/live/session.ts';
-import { findTarget } from '../../../src/cli/live/target.ts';
+import { openOfflineSync } from '../../../../src/cli/offline/offline-sync.ts';
+import type { ReportedEvent } from '../../../../src/cli/live/reports.ts';
+import { planUntilStable } from '../../../../src/cli/live/world/converge.ts';
+import { planSnapshot } from '../../../../src/cli/live/world/session.ts';
+import { findTarget } from '../../../../src/cli/live/explanation/target.ts';
 import {
-  verdictOn,
-  verdictOnImport,
-  verdictOnOther,
-  type Verdict,
-  type VerdictFacts,
-} from '../../../src/cli/live/verdict.ts';
-import type { KubeObject, StringMap } from '../../../src/kube/object.ts';
-import { applied, configOf, snapshotOf, stored, type MemoryClusters } from './memory-clusters.ts';
+  statusOf,
+  type SyncStatus,
+  type StatusFacts,
+} from '../../../../src/cli/live/explanation/object-status.ts';
+import type { KubeObject, StringMap } from '../../../../src/kube/object.ts';
+import { applied, configOf, snapshotOf, stored, type MemoryClusters } from '../memory-clusters.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const PATCHES = `
@@ -61,14 +60,14 @@ const event = (reason: string, note: string, type = 'Warning'): ReportedEvent =>
 
 interface Case extends Partial<MemoryClusters> {
   readonly config?: string;
-  readonly facts?: Partial<VerdictFacts>;
+  readonly facts?: Partial<StatusFacts>;
   /** The state after a sync, edited. */
   readonly after?: (clusters: MemoryClusters) => MemoryClusters;
   /** Default: shop/web. */
   readonly key?: string;
   readonly isHost?: boolean;
   readonly kind?: string;
-  readonly expected: readonly [state: Verdict['state'], reason: string, sentence: string | RegExp];
+  readonly expected: readonly [state: SyncStatus['state'], reason: string, sentence: string | RegExp];
 }
 
 const hostWeb = 'host/web-x-shop-x-vc';
@@ -432,7 +431,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-async function verdictOf({
+async function statusIn({
   config = configWith(),
   virtual = [],
   host = [],
@@ -441,20 +440,20 @@ async function verdictOf({
   key = 'shop/web',
   isHost = false,
   kind,
-}: Case): Promise<Verdict | undefined> {
+}: Case): Promise<SyncStatus | undefined> {
   const loaded = configOf(config);
   await using sync = await openOfflineSync(loaded);
   let clusters: MemoryClusters = { virtual, host };
   if (after !== undefined) {
-    const { changes } = await planToRest(snapshotOf(clusters, loaded), sync);
+    const { changes } = await planUntilStable(snapshotOf(clusters, loaded), sync);
     clusters = after(applied(clusters, changes));
   }
   const plan = await planSnapshot(snapshotOf(clusters, loaded), sync);
   const target = findTarget(plan, { key, isHost, kind });
   if (target === undefined) return undefined;
-  if (target.kind === 'import') return verdictOnImport(target.plan);
-  if (target.kind === 'other') return verdictOnOther(target, loaded.sync.endpoints.enabled);
-  return verdictOn(target.plan, {
+  if (target.kind === 'import') return statusOfImport(target.plan);
+  if (target.kind === 'other') return statusOfOther(target, loaded.sync.endpoints.enabled);
+  return statusOf(target.plan, {
     nowMs: NOW,
     events: [],
     missingNamespaces: new Set(),
@@ -467,15 +466,15 @@ async function verdictOf({
 describe('why', () => {
   test.each(Object.entries(CASES))('%s', async (_, testCase) => {
     const [state, reason, sentence] = testCase.expected;
-    const verdict = await verdictOf(testCase);
-    expect(verdict).toMatchObject({ state, reason });
-    const text = verdict?.sentence ?? '';
+    const status = await statusIn(testCase);
+    expect(status).toMatchObject({ state, reason });
+    const text = status?.sentence ?? '';
     // The end of a pending sentence depends on who leads.
     const isSaid = typeof sentence === 'string' ? text.startsWith(sentence) : sentence.test(text);
     expect({ text, isSaid }).toEqual({ text, isSaid: true });
   });
 
   test('what exists on neither side has no answer', async () => {
-    expect(await verdictOf({ expected: ['skipped', '', ''] })).toBeUndefined();
+    expect(await statusIn({ expected: ['skipped', '', ''] })).toBeUndefined();
   });
 });

@@ -9,24 +9,24 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
-} from '../../kube/object.ts';
-import type { ClusterName, Lister } from '../../kube/types.ts';
-import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
-import { hasSelector } from '../../syncer/kinds/kind.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
-import type { ReferenceLookup, TranslatedReference } from '../../syncer/patch/types.ts';
-import { createCopyForge, type CopyForge, type Pair } from '../../syncer/reconcile/copy-forge.ts';
+} from '../../../kube/object.ts';
+import type { ClusterName, Lister } from '../../../kube/types.ts';
+import { endpointsKind } from '../../../syncer/kinds/endpoints.ts';
+import { hasSelector } from '../../../syncer/kinds/kind.ts';
+import { createPatchPipeline, type PipelineOptions } from '../../../syncer/patch/pipeline.ts';
+import type { ReferenceLookup, TranslatedReference } from '../../../syncer/patch/types.ts';
+import { createCopyForge, type CopyForge, type Pair } from '../../../syncer/reconcile/copy-forge.ts';
 import {
   decide,
   type DecideOptions,
   type Decision,
   type Observation,
-} from '../../syncer/reconcile/decide.ts';
-import { needsWrite } from '../../syncer/reconcile/diff.ts';
-import { createObserver, hostIndexes, virtualIndexes } from '../../syncer/reconcile/observer.ts';
-import { namedVirtual } from '../../syncer/translate/metadata/ownership.ts';
-import { createTranslators } from '../../syncer/translation.ts';
-import type { OfflineSync } from '../offline/offline-sync.ts';
+} from '../../../syncer/reconcile/decide.ts';
+import { needsWrite } from '../../../syncer/reconcile/diff.ts';
+import { createObserver, hostIndexes, virtualIndexes } from '../../../syncer/reconcile/observer.ts';
+import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
+import { createTranslators } from '../../../syncer/translation.ts';
+import type { OfflineSync } from '../../offline/offline-sync.ts';
 import type { Snapshot } from './snapshot.ts';
 import { staticLister } from './static-lister.ts';
 

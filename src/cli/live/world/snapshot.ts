@@ -1,7 +1,7 @@
 /** Everything that a sync would look at, read once from both clusters. */
 
-import { TerminalError } from '../../base/errors.ts';
-import type { Config } from '../../config/types.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import type { Config } from '../../../config/types.ts';
 import {
   apiVersionOf,
   ENDPOINTS,
@@ -9,20 +9,20 @@ import {
   SERVICES,
   type KubeObject,
   type Resource,
-} from '../../kube/object.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
-import { TransportError, type ClusterClient, type ClusterName } from '../../kube/types.ts';
-import { partsOfKind } from '../../syncer/references/kind-registry.ts';
-import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
+} from '../../../kube/object.ts';
+import { isNotFound, StatusError } from '../../../kube/status-error.ts';
+import { TransportError, type ClusterClient, type ClusterName } from '../../../kube/types.ts';
+import { partsOfKind } from '../../../syncer/references/kind-registry.ts';
+import { kindPolicy } from '../../../syncer/references/reference-kinds.ts';
 import {
   resolveKind,
   resolveNamedKinds,
   type ReferencedKind,
-} from '../../syncer/references/referenced-kind.ts';
-import type { OwnerReference } from '../../syncer/translate/forge.ts';
-import { kindIdOf, recordedKinds } from '../../syncer/translate/merge/recorded-kinds.ts';
-import type { NameTranslator } from '../../syncer/translate/types.ts';
-import { createTranslators } from '../../syncer/translation.ts';
+} from '../../../syncer/references/referenced-kind.ts';
+import type { OwnerReference } from '../../../syncer/translate/forge.ts';
+import { kindIdOf, recordedKinds } from '../../../syncer/translate/merge/recorded-kinds.ts';
+import type { NameTranslator } from '../../../syncer/translate/types.ts';
+import { createTranslators } from '../../../syncer/translation.ts';
 import type { Connection } from './connection.ts';
 
 /** One kind in both clusters. */

@@ -1,13 +1,13 @@
 /** Both clusters of a configuration, for one command: connected, with the host namespace filled in. */
 
-import { systemClock } from '../../base/clock.ts';
-import { TerminalError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/logger.ts';
-import { systemRandom } from '../../base/random.ts';
-import type { Config } from '../../config/types.ts';
-import { connectClusters, type Clusters } from '../../syncer/clusters.ts';
-import { createMetrics } from '../../syncer/metrics/metrics.ts';
-import { packageVersion } from '../version.ts';
+import { systemClock } from '../../../base/clock.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import { silentLogger } from '../../../base/logger.ts';
+import { systemRandom } from '../../../base/random.ts';
+import type { Config } from '../../../config/types.ts';
+import { connectClusters, type Clusters } from '../../../syncer/clusters.ts';
+import { createMetrics } from '../../../syncer/metrics/metrics.ts';
+import { packageVersion } from '../../version.ts';
 
 export interface Connection extends AsyncDisposable {
   /** With the host namespace, where it is the context's own. */

@@ -9,10 +9,10 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
-} from '../../kube/object.ts';
-import type { ImportPlan } from './import-plan.ts';
-import type { ObjectPlan } from './plan.ts';
-import type { WorldPlan } from './session.ts';
+} from '../../../kube/object.ts';
+import type { ImportPlan } from '../world/import-plan.ts';
+import type { ObjectPlan } from '../world/plan.ts';
+import type { WorldPlan } from '../world/session.ts';
 
 interface Named {
   readonly resource: Resource;

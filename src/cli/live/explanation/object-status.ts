@@ -1,30 +1,28 @@
 /** Why an object is, or is not, in step on the host: one state, one reason, one sentence. Pure. */
 
-import { PatchError } from '../../base/errors.ts';
-import { keyOf } from '../../kube/object.ts';
+import { PatchError } from '../../../base/errors.ts';
+import { keyOf } from '../../../kube/object.ts';
 import {
   CONTROLLED_BY,
   isOptedOut,
   SKIP_BACKSYNC,
   type Decision,
   type IgnoreReason,
-} from '../../syncer/reconcile/decide.ts';
-import { describePatchError } from '../offline/patch-failure.ts';
-import type { ImportPlan } from './import-plan.ts';
-import type { ObjectPlan } from './plan.ts';
-import type { LeaseState, ReportedEvent } from './reports.ts';
-import type { Target } from './target.ts';
+} from '../../../syncer/reconcile/decide.ts';
+import { describePatchError } from '../../offline/patch-failure.ts';
+import type { ObjectPlan } from '../world/plan.ts';
+import type { LeaseState, ReportedEvent } from '../reports.ts';
 
 export type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'contested';
 
-export interface Verdict {
+export interface SyncStatus {
   readonly state: State;
   /** As in Events where there is one; '' for what is in step. */
   readonly reason: string;
   readonly sentence: string;
 }
 
-export interface VerdictFacts {
+export interface StatusFacts {
   readonly nowMs: number;
   /** Of the daemon about this object, the latest first. */
   readonly events: readonly ReportedEvent[];
@@ -38,7 +36,7 @@ export interface VerdictFacts {
 /** A report of the daemon older than this says nothing about now: delays end after five minutes, streaks after ten. */
 const RECENT_MS = 10 * 60_000;
 
-export function verdictOn(plan: ObjectPlan, facts: VerdictFacts): Verdict {
+export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
   const { decision, error } = plan;
   const what = `${plan.resource.kind} "${plan.key}"`;
   switch (decision.kind) {
@@ -48,7 +46,7 @@ export function verdictOn(plan: ObjectPlan, facts: VerdictFacts): Verdict {
       return {
         state: 'refused',
         reason: decision.reason,
-        sentence: `${what} is not synced: ${sentence(decision.note)}`,
+        sentence: `${what} is not synced: ${sentenceOf(decision.note)}`,
       };
     case 'delete':
       return pending(
@@ -92,7 +90,7 @@ function ignored({ seen, key }: ObjectPlan, reason: IgnoreReason, what: string):
 
 type WriteDecision = Extract<Decision, { kind: 'create' | 'update' | 'rewrite' | 'takeOver' }>;
 
-function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: VerdictFacts, what: string): Verdict {
+function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFacts, what: string): SyncStatus {
   const { target } = plan.seen;
   if (decision.kind === 'takeOver' && plan.changes.length === 0) {
     const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
@@ -100,7 +98,7 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: VerdictFac
   }
   if (plan.changes.length === 0) {
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
-    const note = quarantined === undefined ? '' : `; its last change waits: ${sentence(quarantined.note)}`;
+    const note = quarantined === undefined ? '' : `; its last change waits: ${sentenceOf(quarantined.note)}`;
     return { state: 'synced', reason: '', sentence: `${what} is synced to ${hostOf(plan)}${note}` };
   }
   if (facts.missingRights.length > 0) {
@@ -129,16 +127,16 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: VerdictFac
 function reported(
   plan: ObjectPlan,
   decision: Decision,
-  facts: VerdictFacts,
+  facts: StatusFacts,
   what: string,
-): Verdict | undefined {
+): SyncStatus | undefined {
   const isHostDue = plan.changes.some(({ cluster }) => cluster === 'host');
   const contested = recent(facts, 'Contested');
   if (contested !== undefined && isHostDue && decision.kind === 'update') {
     return {
       state: 'contested',
       reason: 'Contested',
-      sentence: `${what} is not in step: ${sentence(contested.note)}`,
+      sentence: `${what} is not in step: ${sentenceOf(contested.note)}`,
     };
   }
   const patch = recent(facts, 'PatchFailed');
@@ -146,7 +144,7 @@ function reported(
     return {
       state: 'failed',
       reason: 'PatchFailed',
-      sentence: `${what} is not in step: ${sentence(patch.note)}`,
+      sentence: `${what} is not in step: ${sentenceOf(patch.note)}`,
     };
   }
   const recreation = recent(facts, 'SyncError', /delet/);
@@ -166,11 +164,11 @@ function reported(
   return {
     state: 'failed',
     reason: refused.reason,
-    sentence: `${what} is not in step: ${sentence(refused.note)}`,
+    sentence: `${what} is not in step: ${sentenceOf(refused.note)}`,
   };
 }
 
-function failed(error: unknown, what: string, { events }: VerdictFacts): Verdict {
+function failed(error: unknown, what: string, { events }: StatusFacts): SyncStatus {
   if (error instanceof PatchError) {
     const isQuarantined = events.some(({ note }) => note.includes('quarantin'));
     const after = isQuarantined
@@ -183,7 +181,7 @@ function failed(error: unknown, what: string, { events }: VerdictFacts): Verdict
   return { state: 'failed', reason: 'SyncError', sentence: `${what} is not synced: ${message}` };
 }
 
-function pending({ lease }: VerdictFacts, reason: string, due: string): Verdict {
+function pending({ lease }: StatusFacts, reason: string, due: string): SyncStatus {
   if (lease === undefined)
     return { state: 'pending', reason, sentence: `${due}; if it stays so, no daemon is running` };
   if (lease.holder !== '')
@@ -221,7 +219,7 @@ function reasonOf(decision: WriteDecision): string {
 }
 
 function recent(
-  { events, nowMs }: VerdictFacts,
+  { events, nowMs }: StatusFacts,
   reason: string,
   note: RegExp = /(?:)/,
 ): ReportedEvent | undefined {
@@ -239,120 +237,8 @@ function hostKey({ namespace = '', name }: { namespace?: string; name: string })
 }
 
 /** Notes of Events are sentences; inside another one they have no full stop and no capital. */
-function sentence(note: string): string {
+export function sentenceOf(note: string): string {
   const [first = ''] = note.split('\n');
   const text = first.replace(/\.$/u, '');
   return /^[A-Z][a-z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
-}
-
-/** The same for an object that references name. */
-export function verdictOnImport({
-  kind,
-  virtual,
-  seen,
-  isReferenced,
-  decision,
-  changes,
-}: ImportPlan): Verdict {
-  const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
-  if (decision.problem !== undefined) {
-    const { reason, note } = decision.problem;
-    return { state: 'refused', reason, sentence: `${what} is not imported: ${sentence(note)}` };
-  }
-  if (changes.length > 0) {
-    const reason = changes.map((change) => change.reason).join(', ');
-    const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
-    return {
-      state: 'pending',
-      reason,
-      sentence: `${what} is not in step: its copy is about to be ${verb}: ${reason}`,
-    };
-  }
-  if (!isReferenced)
-    return {
-      state: 'skipped',
-      reason: 'not referenced',
-      sentence: `${what} is not imported: no Endpoints name it`,
-    };
-  switch (decision.action) {
-    case 'to-host':
-      return {
-        state: 'synced',
-        reason: '',
-        sentence: `${what} is imported into the host as "${seen.target === undefined ? '' : keyOf(seen.target)}"`,
-      };
-    case 'to-virtual': {
-      const { namespace = '', name = '' } = seen.source?.metadata ?? {};
-      return {
-        state: 'synced',
-        reason: '',
-        sentence: `${what} is imported from the host, where it is "${keyOf({ namespace, name })}"`,
-      };
-    }
-    case 'paused':
-      return {
-        state: 'skipped',
-        reason: 'controlled by another',
-        sentence: `${what} is not imported: ${CONTROLLED_BY} leaves it to another controller`,
-      };
-    case 'none':
-      return notImported(what, { seen, decision, kind });
-  }
-}
-
-function notImported(
-  what: string,
-  { seen, decision, kind }: Pick<ImportPlan, 'seen' | 'decision' | 'kind'>,
-): Verdict {
-  const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
-  if (seen.othersCopy !== undefined) {
-    return {
-      state: 'skipped',
-      reason: 'copied by another syncer',
-      sentence: `${what} is on the host as ${name}: another syncer keeps that copy`,
-    };
-  }
-  if (!kind.isImportable) {
-    const reason = 'never imported';
-    return {
-      state: 'skipped',
-      reason,
-      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references name ${name}`,
-    };
-  }
-  const key = 'syncing of this kind is not enabled under sync.toHost';
-  return {
-    state: 'skipped',
-    reason: 'not configured',
-    sentence: `${what} is not imported: ${key}; references name ${name}`,
-  };
-}
-
-/** The same for an object that exists and that no sync leads to. */
-export function verdictOnOther(
-  { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
-  isSyncEnabled: boolean,
-): Verdict {
-  const { namespace = '', name } = object.metadata;
-  const what = `${resource.kind} "${keyOf({ namespace, name })}"`;
-  if (!isSyncEnabled) {
-    return {
-      state: 'skipped',
-      reason: 'disabled',
-      sentence: `${what} is not synced: sync.toHost.endpoints.enabled is false`,
-    };
-  }
-  if (cluster === 'virtual') {
-    return {
-      state: 'skipped',
-      reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object names it`,
-    };
-  }
-  const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
-  return {
-    state: 'skipped',
-    reason: 'NotManaged',
-    sentence: `host ${what} is no copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
-  };
 }

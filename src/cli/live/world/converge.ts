@@ -1,7 +1,7 @@
-/** Everything that a sync would do until it comes to rest: one write may make room for another one. */
+/** Everything that a sync would write until nothing changes any more: a write may free a host name that another object needs. */
 
-import { objectKey, type KubeObject } from '../../kube/object.ts';
-import type { OfflineSync } from '../offline/offline-sync.ts';
+import { objectKey, type KubeObject } from '../../../kube/object.ts';
+import type { OfflineSync } from '../../offline/offline-sync.ts';
 import type { Change } from './plan.ts';
 import { planSnapshot, type WorldPlan } from './session.ts';
 import type { KindSnapshot, Snapshot } from './snapshot.ts';
@@ -9,14 +9,14 @@ import type { KindSnapshot, Snapshot } from './snapshot.ts';
 /** A host name that becomes free is taken by the object that waited for it; longer chains do not occur. */
 const ROUNDS_MAX = 4;
 
-export interface RestPlan {
+export interface StablePlan {
   /** What would be done now. */
   readonly plan: WorldPlan;
-  /** Of each object that changes, its state now and at rest, in the order in which a sync could do it. */
+  /** Of each object that changes, its state now and at the end, in the order in which a sync could do it. */
   readonly changes: readonly Change[];
 }
 
-export async function planToRest(snapshot: Snapshot, sync: OfflineSync): Promise<RestPlan> {
+export async function planUntilStable(snapshot: Snapshot, sync: OfflineSync): Promise<StablePlan> {
   const plan = await planSnapshot(snapshot, sync);
   const total = new Map<string, Change>();
   let changes = changesOf(plan);

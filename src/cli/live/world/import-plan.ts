@@ -1,23 +1,29 @@
 /** What a sync would do with the objects that references name: the importer's decisions and copies, from a snapshot. */
 
-import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import type { ReferenceLookup } from '../../syncer/patch/types.ts';
-import { SKIP_BACKSYNC } from '../../syncer/reconcile/decide.ts';
-import { needsWrite } from '../../syncer/reconcile/diff.ts';
+import {
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../../kube/object.ts';
+import type { ReferenceLookup } from '../../../syncer/patch/types.ts';
+import { SKIP_BACKSYNC } from '../../../syncer/reconcile/decide.ts';
+import { needsWrite } from '../../../syncer/reconcile/diff.ts';
 import {
   decideReference,
   hostKeyOf,
   surplusCopies,
   type ReferenceDecision,
   type ReferenceObservation,
-} from '../../syncer/references/decide-reference.ts';
-import { forgeHostImport, forgeVirtualImport, isImport } from '../../syncer/references/import-forge.ts';
-import { copiedFrom, observeReference, type KindView } from '../../syncer/references/kind-view.ts';
-import { referenceIdOf, type ReferencedKind } from '../../syncer/references/referenced-kind.ts';
-import { refusalOfContent, refusalRules, type RefusalRules } from '../../syncer/references/refusals.ts';
-import { kindIdOf, type KindId } from '../../syncer/translate/merge/recorded-kinds.ts';
-import type { NameTranslator } from '../../syncer/translate/types.ts';
-import { createTranslators } from '../../syncer/translation.ts';
+} from '../../../syncer/references/decide-reference.ts';
+import { forgeHostImport, forgeVirtualImport, isImport } from '../../../syncer/references/import-forge.ts';
+import { copiedFrom, observeReference, type KindView } from '../../../syncer/references/kind-view.ts';
+import { referenceIdOf, type ReferencedKind } from '../../../syncer/references/referenced-kind.ts';
+import { refusalOfContent, refusalRules, type RefusalRules } from '../../../syncer/references/refusals.ts';
+import { kindIdOf, type KindId } from '../../../syncer/translate/merge/recorded-kinds.ts';
+import type { NameTranslator } from '../../../syncer/translate/types.ts';
+import { createTranslators } from '../../../syncer/translation.ts';
 import type { Change, ObjectPlan } from './plan.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,0 +1,118 @@
+/** Why an object that references name, or that no sync leads to, is, or is not, on the other side: state, reason and sentence. Pure. */
+
+import { keyOf } from '../../../kube/object.ts';
+import { CONTROLLED_BY } from '../../../syncer/reconcile/decide.ts';
+import type { ImportPlan } from '../world/import-plan.ts';
+import type { Target } from './target.ts';
+import { sentenceOf, type SyncStatus } from './object-status.ts';
+
+export function statusOfImport({
+  kind,
+  virtual,
+  seen,
+  isReferenced,
+  decision,
+  changes,
+}: ImportPlan): SyncStatus {
+  const what = `${kind.virtual.kind} "${keyOf(virtual)}"`;
+  if (decision.problem !== undefined) {
+    const { reason, note } = decision.problem;
+    return { state: 'refused', reason, sentence: `${what} is not imported: ${sentenceOf(note)}` };
+  }
+  if (changes.length > 0) {
+    const reason = changes.map((change) => change.reason).join(', ');
+    const verb = changes.every(({ after }) => after === undefined) ? 'deleted' : 'written';
+    return {
+      state: 'pending',
+      reason,
+      sentence: `${what} is not in step: its copy is about to be ${verb}: ${reason}`,
+    };
+  }
+  if (!isReferenced)
+    return {
+      state: 'skipped',
+      reason: 'not referenced',
+      sentence: `${what} is not imported: no Endpoints name it`,
+    };
+  switch (decision.action) {
+    case 'to-host':
+      return {
+        state: 'synced',
+        reason: '',
+        sentence: `${what} is imported into the host as "${seen.target === undefined ? '' : keyOf(seen.target)}"`,
+      };
+    case 'to-virtual': {
+      const { namespace = '', name = '' } = seen.source?.metadata ?? {};
+      return {
+        state: 'synced',
+        reason: '',
+        sentence: `${what} is imported from the host, where it is "${keyOf({ namespace, name })}"`,
+      };
+    }
+    case 'paused':
+      return {
+        state: 'skipped',
+        reason: 'controlled by another',
+        sentence: `${what} is not imported: ${CONTROLLED_BY} leaves it to another controller`,
+      };
+    case 'none':
+      return notImported(what, { seen, decision, kind });
+  }
+}
+
+function notImported(
+  what: string,
+  { seen, decision, kind }: Pick<ImportPlan, 'seen' | 'decision' | 'kind'>,
+): SyncStatus {
+  const name = decision.name === undefined ? '' : `"${keyOf(decision.name)}"`;
+  if (seen.othersCopy !== undefined) {
+    return {
+      state: 'skipped',
+      reason: 'copied by another syncer',
+      sentence: `${what} is on the host as ${name}: another syncer keeps that copy`,
+    };
+  }
+  if (!kind.isImportable) {
+    const reason = 'never imported';
+    return {
+      state: 'skipped',
+      reason,
+      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references name ${name}`,
+    };
+  }
+  const key = 'syncing of this kind is not enabled under sync.toHost';
+  return {
+    state: 'skipped',
+    reason: 'not configured',
+    sentence: `${what} is not imported: ${key}; references name ${name}`,
+  };
+}
+
+/** Of an object that exists and that no sync leads to. */
+export function statusOfOther(
+  { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
+  isSyncEnabled: boolean,
+): SyncStatus {
+  const { namespace = '', name } = object.metadata;
+  const what = `${resource.kind} "${keyOf({ namespace, name })}"`;
+  if (!isSyncEnabled) {
+    return {
+      state: 'skipped',
+      reason: 'disabled',
+      sentence: `${what} is not synced: sync.toHost.endpoints.enabled is false`,
+    };
+  }
+  if (cluster === 'virtual') {
+    return {
+      state: 'skipped',
+      reason: 'not referenced',
+      sentence: `${what} is not imported: no synced object names it`,
+    };
+  }
+  const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;
+  return {
+    state: 'skipped',
+    reason: 'NotManaged',
+    sentence: `host ${what} is no copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
+  };
+}

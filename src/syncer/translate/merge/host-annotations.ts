@@ -1,0 +1,79 @@
+/** The annotations of the host copy after a merge, with the record of what both sides were. */
+
+import type { StringMap } from '../../../kube/object.ts';
+import { ownValue } from '../../../base/json.ts';
+import {
+  EXCLUDED_ANNOTATIONS,
+  isBookkeepingAnnotation,
+  LAST_SYNCED,
+  MANAGED_ANNOTATIONS,
+  printManagedAnnotations,
+} from '../metadata/bookkeeping.ts';
+import { stringMapOf } from '../metadata/labels.ts';
+import { encodeLastSynced, type LastSynced } from './last-synced.ts';
+import { withRemovals, type MapMerge } from './merge-map.ts';
+import { pick, type MergeInput } from './merge-plan.ts';
+
+/** All annotations of one object together may hold this many bytes, keys and values. */
+const ANNOTATION_BYTES_MAX = 256 * 1024;
+
+/** The pair, and the record as it was. */
+export interface RecordedBefore {
+  readonly input: MergeInput;
+  readonly record: LastSynced | undefined;
+}
+
+export interface NewRecord {
+  readonly record: LastSynced;
+  readonly isVirtualChanged: boolean;
+}
+
+/** Excluded keys stay where they are; bookkeeping comes from the translation, whatever is on the host. */
+export function hostAnnotations(
+  { input, record: before }: RecordedBefore,
+  merge: MapMerge,
+  { record, isVirtualChanged }: NewRecord,
+): StringMap {
+  const excluded = input.excludedAnnotations ?? EXCLUDED_ANNOTATIONS;
+  const actual = stringMapOf(input.host?.metadata.annotations);
+  const desired = stringMapOf(input.desired.metadata.annotations);
+  const annotations: StringMap = {
+    ...pick(actual, (key) => excluded.has(key)),
+    ...merge.host,
+    ...pick(desired, isBookkeepingAnnotation),
+  };
+  const managed = printManagedAnnotations(merge.managed);
+  if (managed === undefined) delete annotations[MANAGED_ANNOTATIONS];
+  else annotations[MANAGED_ANNOTATIONS] = managed;
+  delete annotations[LAST_SYNCED];
+  const text = fittingRecord(record, annotations);
+  if (text === undefined) return annotations;
+  const isSame =
+    before !== undefined && isSameRecord(record, before, ownValue(actual, LAST_SYNCED) as string | undefined); // a map of strings
+  annotations[LAST_SYNCED] = isSame && !isVirtualChanged ? (actual[LAST_SYNCED] ?? text) : text;
+  return annotations;
+}
+
+/** Only the version of the virtual object differs, or entries that say nothing any more: not worth a write. */
+function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
+  const record = {
+    ...now,
+    revision: before.revision,
+    annotations: withRemovals(now.annotations, before.annotations),
+    labels: withRemovals(now.labels, before.labels),
+    paths: withRemovals(now.paths, before.paths),
+  };
+  return encodeLastSynced(record) === text;
+}
+
+/** Where the annotations are too large for the whole record, it is written without paths, or not at all; the object is synced all the same. */
+function fittingRecord(record: LastSynced, annotations: StringMap): string | undefined {
+  let bytesLeft = ANNOTATION_BYTES_MAX - LAST_SYNCED.length;
+  for (const [key, value] of Object.entries(annotations)) {
+    bytesLeft -= Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  const whole = encodeLastSynced(record);
+  if (whole.length <= bytesLeft) return whole;
+  const withoutPaths = encodeLastSynced({ ...record, paths: new Map() });
+  return withoutPaths.length <= bytesLeft ? withoutPaths : undefined;
+}
