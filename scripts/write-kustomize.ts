@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { CHART, helm } from '../test/e2e/helm.ts';
+import { CHART, helm } from '../test/e2e/deploy/helm.ts';
 import { KUSTOMIZE_NAMESPACE, kustomizeFiles } from './kustomize.ts';
 
 const TARGET = join(import.meta.dirname, '..', 'deploy', 'kustomize');

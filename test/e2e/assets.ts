@@ -1,4 +1,4 @@
-/** Where the Kubernetes programs are: `KUBEBUILDER_ASSETS`, or built once from Go modules into a cache outside the checkout. */
+/** The folder of the Kubernetes programs: `KUBEBUILDER_ASSETS`, or one into which they are built once from Go modules, outside the checkout. */
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

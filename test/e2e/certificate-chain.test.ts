@@ -1,4 +1,4 @@
-/** The self-signed certificates, seen by another implementation of TLS than the one that made them. */
+/** OpenSSL, another TLS implementation than the one that generates them, verifies the self-signed certificates. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -12,8 +12,8 @@ test('openssl verifies the chain', async () => {
   try {
     await selfSigned(dataDir, servingNames('127.0.0.1'), Date.now());
     const verify = ['verify', '-x509_strict', '-purpose', 'sslserver', '-CAfile', join(dataDir, 'ca.crt')];
-    const said = execFileSync('openssl', [...verify, join(dataDir, 'tls.crt')], { encoding: 'utf8' });
-    expect(said).toContain('OK');
+    const output = execFileSync('openssl', [...verify, join(dataDir, 'tls.crt')], { encoding: 'utf8' });
+    expect(output).toContain('OK');
   } finally {
     await rm(dataDir, { recursive: true });
   }

@@ -1,4 +1,4 @@
-/** The rules by which patched Endpoints are refused are those of a real kube-apiserver: nothing more, nothing less. */
+/** The validation rules for patched Endpoints accept and reject exactly what a real kube-apiserver does. */
 
 import { readFileSync } from 'node:fs';
 import { Agent, fetch } from 'undici';
@@ -14,7 +14,7 @@ beforeAll(() => {
 
 afterAll(() => agent.close());
 
-/** The status code of a creation that is not kept. */
+/** Status code of a create request with dryRun=All. */
 async function create(object: JsonObject): Promise<number> {
   const { url, token } = inject('clusters').virtual;
   const response = await fetch(`${url}/api/v1/namespaces/default/endpoints?dryRun=All`, {
@@ -27,24 +27,24 @@ async function create(object: JsonObject): Promise<number> {
   return response.status;
 }
 
-// Another name or kind is fine for a new object, only not for a patch.
+// A new object may have another name or kind; the result of a patch may not.
 const IDENTITY = ['apiVersion', 'kind', 'name', 'namespace'];
 const invalid = REFUSED.filter(([path]) => !IDENTITY.includes(String(path.at(-1))) || path.length > 2);
 
 describe('a kube-apiserver', () => {
-  test.each(invalid)('refuses %j = %j', async (path, value) => {
+  test.each(invalid)('rejects %j = %j', async (path, value) => {
     expect([400, 422]).toContain(await create(changed(path, value)));
   });
 
-  test.each(TAKEN)('takes %j = %j', async (path, value) => {
+  test.each(TAKEN)('accepts %j = %j', async (path, value) => {
     expect(await create(changed(path, value))).toBe(201);
   });
 
-  test('takes and refuses the same addresses', async () => {
+  test('accepts and rejects the same addresses', async () => {
     const ip = ['subsets', 1, 'addresses', 0, 'ip'];
-    const taken: string[] = [];
+    const accepted: string[] = [];
     const all = [...GOOD_IPS, ...BAD_IPS.map(([bad]) => bad)];
-    for (const one of all) if ((await create(changed(ip, one))) === 201) taken.push(one);
-    expect(taken).toEqual(GOOD_IPS);
+    for (const address of all) if ((await create(changed(ip, address))) === 201) accepted.push(address);
+    expect(accepted).toEqual(GOOD_IPS);
   });
 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Helm into a folder (first argument). Needs Go >= 1.26 and the Go module proxy. What is already built for this version is kept.
+# Builds Helm into a folder (first argument). Needs Go >= 1.26 and the Go module proxy. Does nothing if this version is built already.
 set -euo pipefail
 out=$(mkdir -p "${1:?folder}" && cd "$1" && pwd)
 cd "$(dirname "$0")"

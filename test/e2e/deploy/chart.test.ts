@@ -1,4 +1,4 @@
-/** The Helm chart: rendered as the golden files say, with the rights that `rbac` prints, and installed on a real kube-apiserver. */
+/** The Helm chart: renders the golden files, grants the rights that `rbac` prints, and is installed on a real kube-apiserver. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { PolicyRule } from '../../src/cli/rbac/rbac-rules.ts';
-import { eventually } from '../scenarios/eventually.ts';
-import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../scripts/kustomize.ts';
+import type { PolicyRule } from '../../../src/cli/rbac/rbac-rules.ts';
+import { eventually } from '../../scenarios/eventually.ts';
+import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';
 import { CHART, helm } from './helm.ts';
-import { AccountGround } from './service-account.ts';
+import { ClusterHarness } from './cluster-harness.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
 const VALUES = join(ROOT, 'test', 'charts', 'values');
 const GOLDEN = join(ROOT, 'test', 'charts', 'golden');
 const SETS = readdirSync(VALUES).map((name) => name.replace('.yaml', ''));
@@ -58,7 +58,7 @@ async function rbac(config: string): Promise<readonly RenderedObject[]> {
   return (JSON.parse(stdout) as { items: RenderedObject[] }).items; // what the command documents
 }
 
-/** `role get secrets/a`, in a fixed order: what is granted, however the rules are written. */
+/** Sorted lines such as `Role get secrets./a`, which do not depend on how the rules are grouped. */
 function granted(objects: readonly RenderedObject[]): string[] {
   const lines = objects.flatMap(({ kind, rules = [] }) =>
     rules.flatMap(({ apiGroups, resources, resourceNames = ['*'], verbs }) =>
@@ -107,14 +107,14 @@ test('deploy/kustomize is what the chart renders (node scripts/write-kustomize.t
 });
 
 describe('on a real kube-apiserver', () => {
-  let ground: AccountGround;
+  let harness: ClusterHarness;
   let release: readonly string[] = [];
 
   beforeAll(async () => {
-    ground = await AccountGround.start(['team-a']);
-    const { host, virtual } = ground.clusters;
+    harness = await ClusterHarness.start(['team-a']);
+    const { host, virtual } = harness.clusters;
     const kubeconfig = readFileSync(virtual.kubeconfigPath, 'utf8');
-    await ground.kubectl(
+    await harness.kubectl(
       'host',
       '-n',
       'team-a',
@@ -136,12 +136,12 @@ describe('on a real kube-apiserver', () => {
   }, 120_000);
 
   afterAll(async () => {
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   /** Starts the daemon with the ConfigMap and the ServiceAccount of the release. */
   async function start(whenReady?: () => Promise<unknown>) {
-    const config = await ground.kubectl(
+    const config = await harness.kubectl(
       'host',
       '-n',
       'team-a',
@@ -151,13 +151,13 @@ describe('on a real kube-apiserver', () => {
       '-o',
       'jsonpath={.data.config\\.yaml}',
     );
-    const kubeconfig = join(ground.folder, 'host.kubeconfig');
-    writeFileSync(kubeconfig, await ground.kubeconfigOf('host', 'team-a', 'syncer-endpoint-syncer'));
-    return ground.startOutcome(config, ['--host-kubeconfig', kubeconfig], whenReady);
+    const kubeconfig = join(harness.folder, 'host.kubeconfig');
+    writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team-a', 'syncer-endpoint-syncer'));
+    return harness.startOutcome(config, ['--host-kubeconfig', kubeconfig], whenReady);
   }
 
   const copyUid = () =>
-    ground.kubectl(
+    harness.kubectl(
       'host',
       '-n',
       'team-a',
@@ -169,7 +169,7 @@ describe('on a real kube-apiserver', () => {
     );
 
   test.each(SETS.filter((name) => name !== 'replicas'))('%s is accepted', async (name) => {
-    const printed = await ground.apply(
+    const printed = await harness.apply(
       'host',
       await render('--values', join(VALUES, `${name}.yaml`)),
       '--dry-run=server',
@@ -179,8 +179,8 @@ describe('on a real kube-apiserver', () => {
 
   test.each(['deployment', 'sidecar'])('the overlay %s of deploy/kustomize is accepted', async (overlay) => {
     const folder = join(ROOT, 'deploy', 'kustomize', 'overlays', overlay);
-    const text = await ground.kubectl('host', 'kustomize', folder);
-    expect(await ground.apply('host', text, '--dry-run=server')).toContain(
+    const text = await harness.kubectl('host', 'kustomize', folder);
+    expect(await harness.apply('host', text, '--dry-run=server')).toContain(
       'configmap/endpoint-syncer serverside',
     );
     const config = configOf(objectsIn(text));
@@ -189,7 +189,7 @@ describe('on a real kube-apiserver', () => {
 
   test('install, upgrade and uninstall: the daemon is ready, copies stay', { timeout: 120_000 }, async () => {
     await helm(home, 'install', ...release);
-    await ground.apply(
+    await harness.apply(
       'virtual',
       JSON.stringify({
         apiVersion: 'v1',
@@ -221,23 +221,23 @@ describe('on a real kube-apiserver', () => {
       '--namespace',
       'team-a',
       '--kubeconfig',
-      ground.clusters.host.kubeconfigPath,
+      harness.clusters.host.kubeconfigPath,
     );
     expect(await copyUid()).toBe(uid);
     await expect(
-      ground.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer'),
+      harness.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer'),
     ).rejects.toThrow('NotFound');
   });
 
-  test('with any one rule less, the start names it', { timeout: 120_000 }, async () => {
+  test('without any one rule, the start fails and names it', { timeout: 120_000 }, async () => {
     await helm(home, 'install', ...release);
     const role = JSON.parse(
-      await ground.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer', '-o', 'json'),
+      await harness.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer', '-o', 'json'),
     ) as RenderedObject; // asked for as JSON
     for (const rule of role.rules ?? []) {
       const rules = role.rules?.filter((other) => other !== rule);
       const patch = JSON.stringify({ rules });
-      await ground.kubectl(
+      await harness.kubectl(
         'host',
         '-n',
         'team-a',

@@ -1,14 +1,14 @@
-/** What `rbac` prints is what `run` needs on a real kube-apiserver: with it the start is ready, with any one rule less it names that rule. */
+/** `run` on a real kube-apiserver is ready with the rights that `rbac` prints; without any one rule it exits with 1 and names that rule. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PolicyRule } from '../../src/cli/rbac/rbac-rules.ts';
-import { AccountGround } from './service-account.ts';
+import type { PolicyRule } from '../../../src/cli/rbac/rbac-rules.ts';
+import { ClusterHarness } from './cluster-harness.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
 const run = promisify(execFile);
 
 interface RoleDocument {
@@ -41,11 +41,11 @@ const CONFIG = {
 };
 
 describe('the rights that rbac prints', () => {
-  let ground: AccountGround;
+  let harness: ClusterHarness;
   let config = '';
 
   async function printed(cluster: 'host' | 'virtual'): Promise<readonly RoleDocument[]> {
-    const file = join(ground.folder, 'rbac.yaml');
+    const file = join(harness.folder, 'rbac.yaml');
     writeFileSync(file, config);
     const args = ['rbac', '--config', file, '--cluster', cluster, '-o', 'json'];
     const { stdout } = await run(process.execPath, [join(ROOT, 'src', 'main.ts'), ...args]);
@@ -53,23 +53,23 @@ describe('the rights that rbac prints', () => {
   }
 
   async function apply(cluster: 'host' | 'virtual', items: readonly RoleDocument[]): Promise<void> {
-    await ground.apply(cluster, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    await harness.apply(cluster, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   }
 
   beforeAll(async () => {
-    ground = await AccountGround.start(['team']);
-    const kubeconfig = join(ground.folder, 'host.kubeconfig');
+    harness = await ClusterHarness.start(['team']);
+    const kubeconfig = join(harness.folder, 'host.kubeconfig');
     config = JSON.stringify({
       ...CONFIG,
       endpointSyncer: { ...CONFIG.endpointSyncer, host: { kubeconfig, namespace: 'team' } },
     });
-    await ground
+    await harness
       .kubectl('virtual', 'get', 'namespace', 'kube-system')
-      .catch(() => ground.kubectl('virtual', 'create', 'namespace', 'kube-system'));
+      .catch(() => harness.kubectl('virtual', 'create', 'namespace', 'kube-system'));
     for (const cluster of ['host', 'virtual'] as const) await apply(cluster, await printed(cluster));
-    writeFileSync(kubeconfig, await ground.kubeconfigOf('host', 'team', 'endpoint-syncer'));
-    const virtual = await ground.kubeconfigOf('virtual', 'kube-system', 'endpoint-syncer');
-    await ground.kubectl(
+    writeFileSync(kubeconfig, await harness.kubeconfigOf('host', 'team', 'endpoint-syncer'));
+    const virtual = await harness.kubeconfigOf('virtual', 'kube-system', 'endpoint-syncer');
+    await harness.kubectl(
       'host',
       '-n',
       'team',
@@ -82,11 +82,11 @@ describe('the rights that rbac prints', () => {
   }, 120_000);
 
   afterAll(async () => {
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('are enough', async () => {
-    expect(await ground.startOutcome(config)).toMatchObject({ exitCode: 'ready' });
+    expect(await harness.startOutcome(config)).toMatchObject({ exitCode: 'ready' });
   });
 
   test.each(['host', 'virtual'] as const)(
@@ -99,7 +99,7 @@ describe('the rights that rbac prints', () => {
       for (const rule of role?.rules ?? []) {
         const without = { ...role, rules: role?.rules?.filter((other) => other !== rule) };
         await apply(cluster, [without as RoleDocument]); // of the same shape
-        const { exitCode, stderr } = await ground.startOutcome(config);
+        const { exitCode, stderr } = await harness.startOutcome(config);
         const resource = rule.resources[0] ?? '';
         const isNamed = stderr.includes(resource) && stderr.includes(rule.verbs[0] ?? '');
         outcomes.push({ rule: `${rule.apiGroups[0]}/${resource}`, exitCode, isNamed });

@@ -1,4 +1,4 @@
-/** Helm: `HELM`, or built once from its Go module into a cache outside the checkout. */
+/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module into a cache outside the checkout. */
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -6,11 +6,11 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const FOLDER = join(import.meta.dirname, 'helm');
-export const CHART = join(import.meta.dirname, '..', '..', 'charts', 'endpoint-syncer');
+const FOLDER = join(import.meta.dirname, '..', 'helm');
+export const CHART = join(import.meta.dirname, '..', '..', '..', 'charts', 'endpoint-syncer');
 const run = promisify(execFile);
 
-/** Runs Helm with its own state below `home`, and returns what it prints. */
+/** Runs Helm with its state below `home` and returns its standard output. */
 export async function helm(home: string, ...args: readonly string[]): Promise<string> {
   const env = { PATH: process.env['PATH'], HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home };
   const { stdout } = await run(await helmProgram(), args, { env, maxBuffer: 16 * 1024 * 1024 });

@@ -1,26 +1,26 @@
-/** The program as a ServiceAccount of real clusters: kubeconfigs with its token, and what `run` does with a configuration. */
+/** Runs the program as a ServiceAccount of real clusters: kubeconfigs with its token, and the outcome of `run` with a configuration. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Daemon } from '../scenarios/daemon.ts';
-import { freePorts } from '../scenarios/free-ports.ts';
-import { eventually } from '../scenarios/eventually.ts';
-import { startRealClusters, type RealCluster, type RealClusters } from './clusters.ts';
-import { Guardian } from './guardian.ts';
+import { Daemon } from '../../scenarios/daemon.ts';
+import { freePorts } from '../../scenarios/free-ports.ts';
+import { eventually } from '../../scenarios/eventually.ts';
+import { startRealClusters, type RealCluster, type RealClusters } from '../clusters.ts';
+import { Guardian } from '../guardian.ts';
 
 const run = promisify(execFile);
 
-/** What one start came to: ready, or an exit code and what was printed. */
+/** Outcome of one start: ready, or an exit code and what was printed. */
 export interface StartOutcome {
   readonly exitCode: number | 'ready';
   readonly stderr: string;
 }
 
-/** A pair of clusters of its own, so that only what the test applies is granted. */
-export class AccountGround implements AsyncDisposable {
+/** A separate pair of clusters, so that only what the test applies is granted. */
+export class ClusterHarness implements AsyncDisposable {
   readonly clusters: RealClusters;
   readonly folder: string;
   readonly #guardian: Guardian;
@@ -31,10 +31,10 @@ export class AccountGround implements AsyncDisposable {
     this.#guardian = new Guardian([this.folder]);
   }
 
-  static async start(namespaces: readonly string[]): Promise<AccountGround> {
-    const ground = new AccountGround(await startRealClusters({ controllers: false }));
-    for (const namespace of namespaces) await ground.kubectl('host', 'create', 'namespace', namespace);
-    return ground;
+  static async start(namespaces: readonly string[]): Promise<ClusterHarness> {
+    const harness = new ClusterHarness(await startRealClusters({ controllers: false }));
+    for (const namespace of namespaces) await harness.kubectl('host', 'create', 'namespace', namespace);
+    return harness;
   }
 
   async kubectl(cluster: 'host' | 'virtual', ...args: readonly string[]): Promise<string> {
@@ -56,7 +56,7 @@ export class AccountGround implements AsyncDisposable {
     return kubeconfigWith(this.clusters[cluster], token.trim());
   }
 
-  /** Starts `run`, and ends it again when it is ready and `whenReady` has resolved. */
+  /** Starts `run`, and stops it when it is ready and `whenReady` has resolved. */
   async startOutcome(
     config: string,
     args: readonly string[] = [],
