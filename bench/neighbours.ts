@@ -40,12 +40,12 @@ async function measure(what: string, expression: string, hostile: Row['hostile']
   const tenants = new Tenants(room, room.define(expression));
   try {
     await Promise.all([OTHER, NEIGHBOUR].map((object) => tenants.sync(object, () => 'first')));
-    const alone = await tenants.probe(OTHER, PROBE_MS);
+    const alone = await tenants.probe(OTHER, after(PROBE_MS));
     tenants.attack({ isUpdated: hostile === 'updated' });
     const created = tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine');
     const [others, neighbours, newObjectMs] = await Promise.all([
-      tenants.probe(OTHER, PROBE_MS),
-      tenants.probe(NEIGHBOUR, PROBE_MS),
+      tenants.probe(OTHER, after(PROBE_MS)),
+      tenants.probe(NEIGHBOUR, after(PROBE_MS)),
       created,
     ]);
     return {
@@ -63,6 +63,11 @@ async function measure(what: string, expression: string, hostile: Row['hostile']
     tenants.isOver = true;
     await room[Symbol.asyncDispose]();
   }
+}
+
+function after(ms: number): () => boolean {
+  const endMs = performance.now() + ms;
+  return () => performance.now() >= endMs;
 }
 
 function describe(row: Row): string {

@@ -1,14 +1,12 @@
 /** One namespace full of objects that an expression has to be stopped on, and what the objects of others notice of it. */
 
-import { availableParallelism, loadavg } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LIMITS, Room } from '../syncer/sandbox/room.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 
-/** Finding out that a process no longer answers, ending it, and starting another one. */
-const KILL_MS = 600;
-const SAME_NAMESPACE_MS = 10_000;
-const PROBE_MS = 4000;
+const UPDATES = 20;
+/** Two seconds on a quiet machine. When every object waited for the hostile ones, two updates took 45 s. Latencies: `npm run bench -- neighbours`. */
+const DONE_MS_MAX = 20_000;
 
 const rooms: Room[] = [];
 afterEach(async () => {
@@ -23,24 +21,19 @@ describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => 
     const other = { namespace: 'other', name: 'web' };
     const neighbour = { namespace: 'hostile', name: 'web' };
     await Promise.all([other, neighbour].map((object) => tenants.sync(object, () => 'first')));
-    const before = Math.max(...(await tenants.probe(other, 500)));
     tenants.attack({ isUpdated: how !== 'created once' });
-    const created = tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine');
-    const [others, neighbours, newest] = await Promise.all([
-      tenants.probe(other, PROBE_MS),
-      tenants.probe(neighbour, PROBE_MS),
-      created,
+    const startedMs = performance.now();
+    const isEnough = (latencies: readonly number[]): boolean => latencies.length >= UPDATES;
+    await Promise.all([
+      tenants.probe(other, isEnough),
+      tenants.probe(neighbour, isEnough),
+      tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine'),
     ]);
     tenants.isOver = true;
-    expect(Math.max(...others)).toBeLessThan((2 * before + KILL_MS) * patience());
-    expect(Math.max(...neighbours)).toBeLessThan(SAME_NAMESPACE_MS * patience());
-    expect(newest).toBeLessThan(SAME_NAMESPACE_MS * patience());
-    // It kept being served, not only once at the end.
-    expect(others.length).toBeGreaterThan(PROBE_MS / 100 / patience());
+    expect(performance.now() - startedMs).toBeLessThan(DONE_MS_MAX);
+    // The updates did not wait until the expression had been stopped on each hostile object.
+    const stops = room.log.filter(({ message }) => message === 'an expression was stopped').length;
+    expect(stops).toBeGreaterThan(0);
+    expect(stops).toBeLessThan(HOSTILE / 2);
   });
 });
-
-/** How much longer things take on a machine that others use too. */
-function patience(): number {
-  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
-}

@@ -35,11 +35,13 @@ export class Tenants {
     return performance.now() - startedMs;
   }
 
-  /** The latency of updates that follow each other, milliseconds. */
-  async probe(object: ObjectIdentity, forMs: number): Promise<number[]> {
+  /** The latencies of updates that follow each other, milliseconds. */
+  async probe(
+    object: ObjectIdentity,
+    isEnough: (latencies: readonly number[]) => boolean,
+  ): Promise<number[]> {
     const latencies: number[] = [];
-    const endMs = performance.now() + forMs;
-    while (performance.now() < endMs) {
+    while (!isEnough(latencies)) {
       latencies.push(await this.sync(object, () => `update ${this.#serial++}`));
       await sleep(20);
     }
