@@ -9,11 +9,12 @@ import { startHealthServer, type CheckResult, type Checks } from '../base/health
 import type { Logger } from '../base/logger.ts';
 import { ENDPOINTS } from '../kube/object.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
-import { connectClusters } from './clusters.ts';
+import { connectClusters, type Clusters } from './clusters.ts';
 import { startCompanion, type Companion, type StartCompanion } from './companion.ts';
 import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOptions } from './generation.ts';
 import { listMarked } from './references/marked-objects.ts';
 import { startLeadership } from './leadership.ts';
+import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
@@ -96,6 +97,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     clients,
     leadership,
     recorder,
+    createSandbox,
     companion,
     connection,
   };
@@ -108,7 +110,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 }
 
 /** What lives as long as the daemon. */
-interface DaemonParts extends DaemonOptions, Omit<GenerationOptions, 'references' | 'config'> {
+interface DaemonParts extends DaemonOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
+  readonly clusters: Clusters;
   readonly companion: Companion;
   readonly connection: Connection;
 }

@@ -13,7 +13,7 @@ import type { Leadership } from './leadership.ts';
 import { compileKinds, syncedKinds } from './kinds/synced-kinds.ts';
 import type { Program } from './sandbox/types.ts';
 import { measuredPipeline } from './patch/measured-pipeline.ts';
-import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
+import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
 import type { ReferenceMetrics } from './references/environment.ts';
 import type { ReferencedKind } from './references/referenced-kind.ts';
@@ -29,11 +29,12 @@ export interface GenerationOptions {
   readonly config: Config;
   /** What the patches name. */
   readonly references: readonly ReferencedKind[];
-  readonly clusters: Clusters;
+  readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
   /** Through these everything is written: they refuse while another replica leads. */
   readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
   readonly leadership: Leadership;
   readonly recorder: EventRecorder;
+  readonly createSandbox: typeof createSandbox;
   readonly dryRun: DryRun | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -133,12 +134,12 @@ export const IDLE_GENERATION: Generation = {
 
 /** No expression, no child process. */
 async function sandboxFor(
-  { config, clock, logger, metrics }: GenerationOptions,
+  { config, clock, logger, metrics, createSandbox: create }: GenerationOptions,
   programs: readonly Program[],
 ): Promise<Sandbox | undefined> {
   if (programs.length === 0) return undefined;
   const vcluster = { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
-  return createSandbox({
+  return create({
     programs,
     vcluster,
     namespaces: config.sync.namespaces,
