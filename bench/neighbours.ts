@@ -1,7 +1,7 @@
 /** What one tenant's hostile objects cost the others: latency and throughput of their patches, without and with them. */
 
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts';
-import { LIMITS, Room } from '../test/syncer/sandbox/room.ts';
+import { LIMITS, Room } from '../test/syncer/sandbox/test-sandbox.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 

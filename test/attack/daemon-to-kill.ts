@@ -2,7 +2,7 @@
 
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { compileExpression } from '../../src/syncer/sandbox/front-end.ts';
+import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { createSandbox } from '../../src/syncer/sandbox/sandbox.ts';
 
 const expressions = ['value + 1', '[].indexOf.call({ length: 2 ** 53 - 1 }, value)'];

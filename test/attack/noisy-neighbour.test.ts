@@ -1,7 +1,7 @@
 /** One namespace full of objects that an expression has to be stopped on, and what the objects of others notice of it. */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { LIMITS, Room } from '../syncer/sandbox/room.ts';
+import { LIMITS, Room } from '../syncer/sandbox/test-sandbox.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 
 const UPDATES = 20;

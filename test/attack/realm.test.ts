@@ -1,10 +1,10 @@
 /** What an expression can reach at all: everything that is left of the language, found by walking it from inside. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compileUnchecked } from '../../src/syncer/sandbox/front-end.ts';
-import { GLOBAL_NAMES } from '../../src/syncer/sandbox/forbidden.ts';
+import { compileUnchecked } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/forbidden.ts';
 import { ALLOWED, ALLOWED_HIDDEN } from '../../src/syncer/sandbox/guest/allow-list.ts';
-import { Room, type Outcome } from '../syncer/sandbox/room.ts';
+import { Room, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 
 let room: Room;
 beforeAll(async () => {

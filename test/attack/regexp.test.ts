@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Program } from '../../src/syncer/sandbox/types.ts';
-import { LIMITS, Room, outcomeOf } from '../syncer/sandbox/room.ts';
+import { LIMITS, Room, outcomeOf } from '../syncer/sandbox/test-sandbox.ts';
 
 let room: Room;
 beforeAll(async () => {

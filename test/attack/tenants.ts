@@ -1,7 +1,7 @@
 /** Tenants that share one sandbox: one creates objects on which an expression has to be stopped, the others go on updating theirs. */
 
 import type { ObjectIdentity, Program } from '../../src/syncer/sandbox/types.ts';
-import type { Room } from '../syncer/sandbox/room.ts';
+import type { Room } from '../syncer/sandbox/test-sandbox.ts';
 
 export const HOSTILE = 100;
 export const HOSTILE_EXPRESSIONS = {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { LIMITS, MIB, outcomeOf, Room, said } from '../syncer/sandbox/room.ts';
+import { LIMITS, MIB, outcomeOf, Room, said } from '../syncer/sandbox/test-sandbox.ts';
 
 const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
 const rooms: Room[] = [];

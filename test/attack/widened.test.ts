@@ -1,8 +1,11 @@
 /** What is allowed of the language although it could be a way out: each with the attacks that it might open. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compileExpression, compileUnchecked } from '../../src/syncer/sandbox/front-end.ts';
-import { LIMITS, Room, said } from '../syncer/sandbox/room.ts';
+import {
+  compileExpression,
+  compileUnchecked,
+} from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { LIMITS, Room, said } from '../syncer/sandbox/test-sandbox.ts';
 
 let room: Room;
 beforeAll(async () => {

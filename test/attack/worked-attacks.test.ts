@@ -12,8 +12,8 @@ import {
   compileExpression,
   compileUnchecked,
   type CompileOutcome,
-} from '../../src/syncer/sandbox/front-end.ts';
-import { LIMITS, Room, type Outcome } from '../syncer/sandbox/room.ts';
+} from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { LIMITS, Room, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 
 interface Expectation {
   readonly value?: JsonValue;

@@ -1,7 +1,7 @@
 /** Joins what the configuration checks to the rooms that know: patches and names. */
 
 import type { ConfigChecks } from '../../config/types.ts';
-import { checkPatch, pathSegments } from '../../syncer/patch/check.ts';
+import { checkPatch, pathSegments } from '../../syncer/patch/checks/check-patch.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { checkNamespaceMappings } from '../../syncer/translate/names/namespace-mapping-checks.ts';
 

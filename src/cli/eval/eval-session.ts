@@ -4,7 +4,7 @@ import { silentLogger } from '../../base/logger.ts';
 import { systemClock } from '../../base/clock.ts';
 import { canonicalJson, isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { PatchErrorKind } from '../../base/errors.ts';
-import { compileExpression } from '../../syncer/sandbox/front-end.ts';
+import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { EvaluateResponse, ObjectContext, VclusterContext } from '../../syncer/sandbox/types.ts';
 

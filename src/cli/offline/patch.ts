@@ -12,7 +12,7 @@ import { createLogger } from '../../base/logger.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
-import { validateObject } from '../../syncer/patch/validate-endpoints.ts';
+import { validateObject } from '../../syncer/patch/validation/validate-endpoints.ts';
 import { plainText } from '../../syncer/sandbox/frame.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { kindPolicy } from '../../syncer/references/reference-kinds.ts';

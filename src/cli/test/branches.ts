@@ -1,7 +1,7 @@
 /** Which branches of an expression run: the expression is rewritten so that its value is a list with a 1 for each branch that was taken. */
 
-import { parseExpression } from '../../syncer/sandbox/parse.ts';
-import { isNode, type SyntaxNode } from '../../syncer/sandbox/syntax-tree.ts';
+import { parseExpression } from '../../syncer/sandbox/front-end/parse.ts';
+import { isNode, type SyntaxNode } from '../../syncer/sandbox/front-end/syntax-tree.ts';
 
 export interface Branch {
   /** 1-based place in the expression. */

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../base/json.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction, PatchContext } from '../../syncer/patch/types.ts';
-import { compileExpression } from '../../syncer/sandbox/front-end.ts';
+import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,

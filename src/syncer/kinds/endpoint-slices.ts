@@ -15,7 +15,7 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
-import { validateEndpointSlice } from '../patch/validate-endpoint-slice.ts';
+import { validateEndpointSlice } from '../patch/validation/validate-endpoint-slice.ts';
 import { addressesOf, addressText } from './endpoints.ts';
 import { serviceGate, type GateReason, type SyncedKind } from './kind.ts';
 

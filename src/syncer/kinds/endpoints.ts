@@ -2,7 +2,7 @@
 
 import { ENDPOINTS, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { validateEndpoints } from '../patch/validate-endpoints.ts';
+import { validateEndpoints } from '../patch/validation/validate-endpoints.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';

@@ -1,13 +1,13 @@
 /** Patches as configured, compiled: paths to walkers, expressions to programs, and which entries may run side by side. */
 
-import { parsePath, type Segment } from './path.ts';
-import { isProtected } from './protect.ts';
-import { compileReference, type CompiledReference } from './reference.ts';
-import { compileWalker, IDENTITY_KEYS, type PathWalker } from './walk.ts';
+import { parsePath, type Segment } from './paths/path-syntax.ts';
+import { isProtected } from './paths/protect.ts';
+import { compileReference, type CompiledReference } from './modes/reference.ts';
+import { compileWalker, IDENTITY_KEYS, type PathWalker } from './paths/walk.ts';
 import type { Direction } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';
 import { PatchError } from '../../base/errors.ts';
-import { compileExpression } from '../sandbox/front-end.ts';
+import { compileExpression } from '../sandbox/front-end/compile-expression.ts';
 import type { Program } from '../sandbox/types.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../translate/metadata/bookkeeping.ts';
 import type { ConcretePath } from '../translate/types.ts';

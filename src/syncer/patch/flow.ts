@@ -1,7 +1,7 @@
 /** Which way each place of an object flows because of the patches on it. */
 
 import { covers, type CompiledPatch } from './compile.ts';
-import { printPath } from './path.ts';
+import { printPath } from './paths/path-syntax.ts';
 import type { PatchPipeline } from './types.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ConcretePath, Flow } from '../translate/types.ts';

@@ -2,12 +2,12 @@
 
 import { covers, type CompiledPatch } from './compile.ts';
 import { expressionFrame } from './frame.ts';
-import { translateLabels } from './labels-patch.ts';
-import { printPath } from './path.ts';
-import { restoreProtected } from './protect.ts';
-import { ReferenceTranslation, type ReferenceRules } from './reference.ts';
+import { translateLabels } from './modes/labels-patch.ts';
+import { printPath } from './paths/path-syntax.ts';
+import { restoreProtected } from './paths/protect.ts';
+import { ReferenceTranslation, type ReferenceRules } from './modes/reference.ts';
 import type { Direction, PatchContext, PatchedObject } from './types.ts';
-import { UntranslatableValue } from './untranslatable.ts';
+import { UntranslatableValue } from './modes/untranslatable.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';

@@ -3,16 +3,22 @@
 import type { NamespaceMode, SandboxLimits } from '../../config/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { everyError, everyRemembered, everyValue, quarantineError, rememberedOf } from './answer.ts';
-import type { Job } from './group.ts';
-import { readGuestSource } from './guest-source.ts';
-import { lookUp } from './lookup.ts';
-import { Memo, type Remembered } from './memo.ts';
-import { NOTHING } from './projection.ts';
+import {
+  everyError,
+  everyRemembered,
+  everyValue,
+  quarantineError,
+  rememberedOf,
+} from './results/responses.ts';
+import type { Job } from './batches/group.ts';
+import { readGuestSource } from './process/guest-source.ts';
+import { lookUp } from './results/lookup.ts';
+import { Memo, type Remembered } from './results/memo.ts';
+import { NOTHING } from './results/projection.ts';
 import { ProgramEntry } from './program-entry.ts';
-import { INPUT_DEPTH_MAX } from './result.ts';
-import { Scheduler } from './scheduler.ts';
-import { SlowLane } from './slow-lane.ts';
+import { INPUT_DEPTH_MAX } from './results/result.ts';
+import { Scheduler } from './batches/scheduler.ts';
+import { SlowLane } from './quarantine/throttled-queue.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
-import { refusalRows } from '../../../src/syncer/sandbox/refusals.ts';
-import { Room } from '../sandbox/room.ts';
+import { refusalRows } from '../../../src/syncer/sandbox/front-end/refusals.ts';
+import { Room } from '../sandbox/test-sandbox.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../../docs/patches.md'), 'utf8');
 

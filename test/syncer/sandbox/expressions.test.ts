@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { loadCases, textAt } from '../../cases.ts';
-import { LIMITS, outcomeOf, Room, said, type Outcome } from './room.ts';
+import { LIMITS, outcomeOf, Room, said, type Outcome } from './test-sandbox.ts';
 
 const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));
 

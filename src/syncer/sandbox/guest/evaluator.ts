@@ -4,7 +4,7 @@
  * this one.
  */
 
-import type { ColumnFrame, ContextRun, GroupFrame, LeafColumns } from '../protocol.ts';
+import type { ColumnFrame, ContextRun, GroupFrame, LeafColumns } from '../process/protocol.ts';
 import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts';
 import { ResultColumn, SMALL_CHARS, type ColumnTools } from './result-column.ts';
 import type { ErrorPlaces } from './thrown.ts';

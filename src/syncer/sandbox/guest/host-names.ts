@@ -3,7 +3,7 @@
  * compares it with the daemon's own. Runs inside the isolate: no imports that are more than types.
  */
 
-import type { NamingFrame } from '../protocol.ts';
+import type { NamingFrame } from '../process/protocol.ts';
 
 const NAME_BYTES_MAX = 63;
 const KEPT_BYTES = 52;

@@ -5,7 +5,7 @@
  */
 
 import type * as IsolatedVm from 'isolated-vm';
-import type { ProgramFrame, SetupFrame } from '../protocol.ts';
+import type { ProgramFrame, SetupFrame } from '../process/protocol.ts';
 import type { Realm } from './realm.ts';
 
 type Port<K extends keyof Realm> = IsolatedVm.Reference<Realm[K]>;

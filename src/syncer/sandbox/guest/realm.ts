@@ -3,7 +3,7 @@
  * here is visible to an expression. Runs inside the isolate, behind the files that it imports.
  */
 
-import type { RealmSettings } from '../protocol.ts';
+import type { RealmSettings } from '../process/protocol.ts';
 import { createBase64 } from './base64.ts';
 import { BatchEvaluator, freezeDeep, type ProgramParts } from './evaluator.ts';
 import { addMethods, byCodePoint, createDate } from './dates.ts';

@@ -3,7 +3,7 @@
  * no imports that are more than types and the files in front of this one.
  */
 
-import type { ColumnFrame, ErrorFrame } from '../protocol.ts';
+import type { ColumnFrame, ErrorFrame } from '../process/protocol.ts';
 import { ResultProblem, type PlainJson, type PlainJsonCopier } from './plain-json.ts';
 import { describeThrown, type ErrorPlaces } from './thrown.ts';
 

@@ -3,7 +3,7 @@
  * the isolate: no imports that are more than types.
  */
 
-import type { ErrorFrame } from '../protocol.ts';
+import type { ErrorFrame } from '../process/protocol.ts';
 import type { ErrorPlace } from './error-places.ts';
 
 const MESSAGE_CHARS_MAX = 300;

@@ -1,0 +1,285 @@
+/** The path of a patch: text to segments, with errors that point at a character, and segments back to vCluster's text form. */
+
+import type { ConcretePath } from '../../translate/types.ts';
+
+/** One step of a path. A key that is a plain number is also an index: printed paths hold indices as plain segments. */
+export type Segment =
+  | { readonly kind: 'key'; readonly key: string; readonly index: number | undefined }
+  | { readonly kind: 'index'; readonly index: number }
+  | { readonly kind: 'wildcard' };
+
+export interface PathProblem {
+  readonly message: string;
+  /** 0-based character in the text as it was given. */
+  readonly offset: number;
+}
+
+export type ParsedPath =
+  | { readonly ok: true; readonly segments: readonly Segment[] }
+  | { readonly ok: false; readonly problem: PathProblem };
+
+/** Limits that no real path comes near. */
+const LENGTH_MAX = 4096;
+const SEGMENTS_MAX = 64;
+/** Keys that lead to prototypes in JavaScript; no segment may name them and no wildcard matches them. */
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+export function isForbiddenKey(key: string): boolean {
+  return FORBIDDEN_KEYS.has(key);
+}
+
+/**
+ * Parses `name`, `"any key"`, `["any key"]`, `['any key']`, `[0]`, `[*]` and `.*`, joined by dots; a leading `.` or `$.` is allowed,
+ * blanks around it are not part of it, and a trailing dot is tolerated as vCluster does. No segment at all is the whole object.
+ */
+export function parsePath(text: string): ParsedPath {
+  try {
+    return { ok: true, segments: new PathParser(text).parse() };
+  } catch (error) {
+    if (error instanceof PathSyntaxError) return { ok: false, problem: error.problem };
+    throw error;
+  }
+}
+
+/** vCluster's form, which parses back to the same place: `subsets.0.addresses.1.ip`, `metadata.annotations."example.com/key"`. */
+export function printPath(path: ConcretePath): string {
+  let text = '';
+  for (const step of path) text = joinStep(text, step);
+  return text;
+}
+
+/** Appends one step to a printed path. */
+export function joinStep(prefix: string, step: string | number): string {
+  const printed = typeof step === 'number' ? String(step) : printKey(step);
+  return prefix === '' ? printed : `${prefix}.${printed}`;
+}
+
+/** `"` and `\` are escaped inside quotes; a key that needs no quotes is printed as it is. */
+function printKey(key: string): string {
+  if (PLAIN.test(key)) return key;
+  return plainNameProblem(key) === undefined ? key : `"${key.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The usual keys, recognised fast. */
+const PLAIN = /^[A-Za-z0-9_/][A-Za-z0-9_/-]*$/;
+const INDEX = /^(?:0|[1-9]\d{0,9})$/;
+
+class PathSyntaxError extends Error {
+  readonly problem: PathProblem;
+
+  constructor(message: string, offset: number) {
+    super(message);
+    this.problem = { message, offset };
+  }
+}
+
+/** Why a name cannot stand in a path without quotes; undefined when it can. */
+function plainNameProblem(name: string): string | undefined {
+  if (name === '') return 'an empty name needs quotes: ""';
+  if (name.startsWith('?')) return `filters such as ${show(name)} are not supported`;
+  if (name.startsWith('(')) return `scripts such as ${show(name)} are not supported`;
+  if (name.trim() !== name) return 'a name with blanks at its edge needs quotes';
+  if (/[.[\]]/.test(name)) return 'a name that holds ".", "[" or "]" needs quotes';
+  if (name.includes('"') || name.startsWith("'"))
+    return 'a name that holds a quote needs quotes around all of it';
+  if (name.startsWith('@'))
+    return `type selectors such as ${show(name)} are not supported; quote it if it is a key`;
+  if (name.endsWith('()'))
+    return `functions such as ${show(name)} are not supported; quote it if it is a key`;
+  if (name.includes(','))
+    return `unions such as ${show(name)} are not supported; quote it if the comma is part of the key`;
+  if (name.includes('*')) return `a wildcard stands alone; quote ${show(name)} if the * is part of the key`;
+  if (/^-?\d*:-?\d*(?::-?\d*)?$/.test(name)) return `slices such as ${show(name)} are not supported`;
+  if (/^-\d+$/.test(name))
+    return `negative indices such as ${show(name)} are not supported; quote it if it is a key`;
+  if (/[\^~]$/.test(name))
+    return `the operator at the end of ${show(name)} is not supported; quote it if it is part of the key`;
+  if (name === '$') return '"$" may only stand at the start';
+  return undefined;
+}
+
+/** A part of the user's path for a message: bounded. */
+function show(part: string): string {
+  return JSON.stringify(part.length > 40 ? `${part.slice(0, 40)}…` : part);
+}
+
+function keySegment(key: string, isQuoted: boolean): Segment {
+  return { kind: 'key', key, index: !isQuoted && INDEX.test(key) ? Number(key) : undefined };
+}
+
+class PathParser {
+  readonly #text: string;
+  readonly #end: number;
+  readonly #segments: Segment[] = [];
+  #at: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#at = text.length - text.trimStart().length;
+    this.#end = Math.max(this.#at, text.trimEnd().length);
+  }
+
+  parse(): readonly Segment[] {
+    if (this.#text.length > LENGTH_MAX)
+      this.#fail(`a path may have at most ${LENGTH_MAX} characters`, LENGTH_MAX);
+    this.#skipRoot();
+    while (this.#at < this.#end) {
+      if (this.#segments.length === SEGMENTS_MAX)
+        this.#fail(`a path may have at most ${SEGMENTS_MAX} segments`);
+      this.#segment();
+      this.#separator();
+    }
+    return this.#segments;
+  }
+
+  /** `$`, `$.` and `.` before the first segment; `$ref` is a name. */
+  #skipRoot(): void {
+    if (this.#peek() === '$' && ['', '.', '['].includes(this.#peek(1))) this.#at++;
+    if (this.#peek() === '.') this.#dot();
+  }
+
+  /** After a segment: a dot, a bracket, or the end. */
+  #separator(): void {
+    const next = this.#peek();
+    if (next === '' || next === '[') return;
+    if (next === '.') this.#dot();
+    else if (next === ']') this.#fail('unexpected "]": no bracket is open');
+    else this.#fail(`expected "." or "[" before ${show(this.#rest())}`);
+  }
+
+  #dot(): void {
+    if (this.#peek(1) === '.') this.#fail('recursive descent ".." is not supported');
+    this.#at++;
+  }
+
+  #segment(): void {
+    switch (this.#peek()) {
+      case '[':
+        this.#bracket();
+        return;
+      case '"': {
+        const start = this.#at;
+        this.#push(keySegment(this.#quoted(), true), start);
+        return;
+      }
+      default:
+        this.#name();
+    }
+  }
+
+  #name(): void {
+    const start = this.#at;
+    // A filter or script may hold dots and brackets: the message is to name all of it.
+    const isCode = this.#peek() === '(' || this.#text.startsWith('?(', start);
+    while (this.#at < this.#end && (isCode || !'.[]'.includes(this.#peek()))) this.#at++;
+    const name = this.#text.slice(start, this.#at);
+    if (name === '' && this.#peek() === ']') this.#fail('unexpected "]": no bracket is open');
+    if (name === '*') {
+      this.#push({ kind: 'wildcard' }, start);
+      return;
+    }
+    const problem = plainNameProblem(name);
+    if (problem !== undefined) this.#fail(problem, start);
+    this.#push(keySegment(name, false), start);
+  }
+
+  #bracket(): void {
+    const open = this.#at;
+    this.#at++;
+    this.#blanks();
+    const start = this.#at;
+    const first = this.#peek();
+    const segment = first === '"' || first === "'" ? keySegment(this.#quoted(), true) : this.#bare(open);
+    this.#blanks();
+    if (this.#peek() === '') this.#fail('unclosed bracket: "]" is missing', open);
+    if (this.#peek() === ',') this.#fail('unions of several keys or indices are not supported', start);
+    if (this.#peek() !== ']') this.#fail(`expected "]" before ${show(this.#rest())}`);
+    this.#at++;
+    this.#push(segment, start);
+  }
+
+  /** What stands in a bracket without quotes: an index or a wildcard, or something to explain. */
+  #bare(open: number): Segment {
+    const start = this.#at;
+    const text = this.#untilClosing(open).trim();
+    if (text === '')
+      this.#fail('unexpected empty segment: a bracket needs an index, * or a quoted key', start);
+    const problem = bareProblem(text);
+    if (problem !== undefined) this.#fail(problem, start);
+    return text === '*' ? { kind: 'wildcard' } : { kind: 'index', index: Number(text) };
+  }
+
+  /** Up to the bracket's own end, so that a filter with brackets of its own is named as a whole. */
+  #untilClosing(open: number): string {
+    const start = this.#at;
+    let depth = 1;
+    for (; this.#at < this.#end; this.#at++) {
+      if (this.#peek() === '[') depth++;
+      if (this.#peek() === ']' && --depth === 0) return this.#text.slice(start, this.#at);
+    }
+    const nested = this.#text.indexOf('[', start);
+    if (nested >= 0) this.#fail('unexpected bracket in bracket', nested);
+    return this.#fail('unclosed bracket: "]" is missing', open);
+  }
+
+  /** A quoted key; a backslash takes the next quote or backslash as it is. */
+  #quoted(): string {
+    const start = this.#at;
+    const quote = this.#peek();
+    let key = '';
+    for (this.#at++; this.#at < this.#end; this.#at++) {
+      const character = this.#peek();
+      if (character === quote) {
+        this.#at++;
+        return key;
+      }
+      const next = this.#peek(1);
+      if (character === '\\' && (next === quote || next === '\\')) {
+        key += next;
+        this.#at++;
+      } else {
+        key += character;
+      }
+    }
+    return this.#fail(`unclosed quote: ${quote} is missing`, start);
+  }
+
+  #push(segment: Segment, offset: number): void {
+    if (segment.kind === 'key' && isForbiddenKey(segment.key)) {
+      this.#fail(`${show(segment.key)} cannot be a segment`, offset);
+    }
+    this.#segments.push(segment);
+  }
+
+  #blanks(): void {
+    while (this.#at < this.#end && this.#peek().trim() === '') this.#at++;
+  }
+
+  /** The character at the cursor, or beyond it; `''` at the end. */
+  #peek(beyond = 0): string {
+    const at = this.#at + beyond;
+    return at < this.#end ? (this.#text[at] ?? '') : '';
+  }
+
+  #rest(): string {
+    return this.#text.slice(this.#at, this.#end);
+  }
+
+  #fail(message: string, offset = this.#at): never {
+    throw new PathSyntaxError(message, offset);
+  }
+}
+
+/** Why this cannot stand in a bracket without quotes; undefined for an index and `*`. */
+function bareProblem(text: string): string | undefined {
+  if (text === '*') return undefined;
+  if (INDEX.test(text)) return undefined;
+  if (text.startsWith('?')) return `filters such as ${show(`[${text}]`)} are not supported`;
+  if (text.startsWith('(')) return `scripts such as ${show(`[${text}]`)} are not supported`;
+  if (/^-?\d*\s*:/.test(text)) return `slices such as ${show(`[${text}]`)} are not supported`;
+  if (/^-\d+$/.test(text)) return `negative indices such as ${show(`[${text}]`)} are not supported`;
+  if (text.includes('[')) return `unexpected bracket in bracket: ${show(`[${text}]`)}`;
+  if (text.includes(',')) return `unions such as ${show(`[${text}]`)} are not supported`;
+  if (/^\d+$/.test(text)) return `${show(text)} is not an index: no leading zeros, at most ten digits`;
+  return `a key in brackets needs quotes: ["${text.length > 40 ? '…' : text.replaceAll('"', '\\"')}"]`;
+}

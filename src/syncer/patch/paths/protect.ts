@@ -1,0 +1,79 @@
+/** What no patch may change: an object's identity, and the bookkeeping that says whose copy it is. */
+
+import { withMember } from './copy.ts';
+import { IDENTITY_KEYS } from './walk.ts';
+import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../translate/metadata/bookkeeping.ts';
+import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import type { ConcretePath } from '../../translate/types.ts';
+
+/** A place that no patch may target and no wildcard matches. */
+export function isProtected(path: ConcretePath): boolean {
+  const [root, field, key] = path;
+  if (root !== 'metadata' || typeof field !== 'string') return false;
+  if (path.length === 2) return IDENTITY_KEYS.includes(field);
+  if (path.length !== 3 || typeof key !== 'string') return false;
+  if (field === 'annotations') return isBookkeepingAnnotation(key);
+  return field === 'labels' && isBookkeepingLabel(key);
+}
+
+export type Restored =
+  | { readonly ok: true; readonly object: JsonObject }
+  | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
+
+/**
+ * Puts back what a patch on something above it dropped. Bookkeeping always gets its old value, since an expression over all annotations
+ * cannot know which ones are ours; a changed name, namespace or uid is a mistake that must be seen.
+ */
+export function restoreProtected(
+  before: JsonObject,
+  after: JsonObject,
+  onIdentityChange: 'fail' | 'restore',
+): Restored {
+  const old = ownValue(before, 'metadata');
+  const now = ownValue(after, 'metadata');
+  if (old === now) return { ok: true, object: after };
+  if (now !== undefined && !isJsonObject(now)) {
+    return { ok: false, path: ['metadata'], message: 'metadata must stay an object' };
+  }
+  const oldMeta = isJsonObject(old) ? old : {};
+  let metadata = now ?? {};
+  for (const key of IDENTITY_KEYS) {
+    const [was, is] = [ownValue(oldMeta, key), ownValue(metadata, key)];
+    if (was === is) continue;
+    if (is !== undefined && onIdentityChange === 'fail') {
+      return { ok: false, path: ['metadata', key], message: `a patch may not change metadata.${key}` };
+    }
+    metadata = withMember(metadata, key, was);
+  }
+  metadata = restoreKeys(oldMeta, metadata, 'annotations', isBookkeepingAnnotation);
+  metadata = restoreKeys(oldMeta, metadata, 'labels', isBookkeepingLabel);
+  const isUnchanged = metadata === now || (now === undefined && Object.keys(metadata).length === 0);
+  return { ok: true, object: isUnchanged ? after : withMember(after, 'metadata', metadata) };
+}
+
+function restoreKeys(
+  before: JsonObject,
+  after: JsonObject,
+  field: 'annotations' | 'labels',
+  isBookkeeping: (key: string) => boolean,
+): JsonObject {
+  const [old, now] = [ownValue(before, field), ownValue(after, field)];
+  if (old === now) return after;
+  const [oldMap, nowMap] = [mapOf(old), mapOf(now)];
+  if (now !== undefined && nowMap === undefined) return after; // not a map any more: the validation says so
+  const differing = [...Object.keys(oldMap ?? {}), ...Object.keys(nowMap ?? {})]
+    .filter(isBookkeeping)
+    .filter((key) => oldMap?.[key] !== nowMap?.[key]);
+  if (differing.length === 0) return after;
+  const map: JsonObject = { ...nowMap };
+  for (const key of differing) {
+    const value = oldMap?.[key];
+    if (value === undefined) delete map[key];
+    else setOwn(map, key, value);
+  }
+  return withMember(after, field, map);
+}
+
+function mapOf(value: JsonValue | undefined): JsonObject | undefined {
+  return isJsonObject(value) ? value : undefined;
+}

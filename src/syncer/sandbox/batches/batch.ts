@@ -1,0 +1,162 @@
+/**
+ * Work on its way through the child: requests grouped by program into columns, answers back into requests. A batch knows how far it is
+ * done, so that what is left of it can be sent again.
+ */
+
+import { readAnswer, type AnswerColumn } from '../results/answer-text.ts';
+import { Group, type Job } from './group.ts';
+import type { ProgramEntry } from '../program-entry.ts';
+import type { GroupFrame } from '../process/protocol.ts';
+import type { EvaluateError } from '../types.ts';
+
+/** Gives up on a job that has not been in a batch, or not been sent. */
+export function failJob(job: Job, error: EvaluateError): void {
+  const values = job.values.map(() => undefined);
+  job.complete(values, new Map(values.map((_, index) => [index, error])));
+}
+
+/** Where a batch stands. */
+export interface Position {
+  readonly job: Job;
+  /** Index of the match in the job. */
+  readonly match: number;
+  /** The job began with this batch, or with the part of it that was sent last. */
+  readonly isFirstJob: boolean;
+}
+
+export class Batch {
+  readonly #groups: Group[] = [];
+  #groupAt = 0;
+  /** Where the part that was sent last begins. */
+  #sentGroup = 0;
+  #sentMatch = 0;
+  matches = 0;
+  #isCareful = false;
+  /** It has been stopped for memory that may have been used before it, and begins now on a new process. */
+  isRetriedFresh = false;
+  /** How often it was sent again because the child got no processor time. */
+  starvations = 0;
+  /** What follows of its answer is not to be used. */
+  isSpoiled = false;
+
+  add(job: Job): void {
+    let group = this.#groups.find(({ entry }) => entry === job.entry);
+    if (group === undefined) {
+      group = new Group(job.entry);
+      this.#groups.push(group);
+    }
+    group.add(job);
+    this.matches += job.values.length;
+  }
+
+  /** One call per match: whatever happens, it is known to whom. Costs nothing extra for a single match. */
+  get isCareful(): boolean {
+    return this.#isCareful || this.matchesLeft === 1;
+  }
+
+  set isCareful(isCareful: boolean) {
+    this.#isCareful = isCareful;
+  }
+
+  get jobs(): readonly Job[] {
+    return this.#groups.flatMap(({ jobs }) => jobs);
+  }
+
+  get entries(): readonly ProgramEntry[] {
+    return this.#groups.map(({ entry }) => entry);
+  }
+
+  get isFinished(): boolean {
+    return this.#groupAt >= this.#groups.length;
+  }
+
+  get matchesLeft(): number {
+    let left = 0;
+    for (let i = this.#groupAt; i < this.#groups.length; i++) left += this.#groups[i]?.matchesLeft ?? 0;
+    return left;
+  }
+
+  /** What is left of it, as text. Throws a RangeError when a value is too deep or everything too long to be written down. */
+  encode(): string {
+    this.#sentGroup = this.#groupAt;
+    this.#sentMatch = this.#groups[this.#groupAt]?.done.length ?? 0;
+    this.isSpoiled = false;
+    const frames: GroupFrame[] = [];
+    for (let i = this.#groupAt; i < this.#groups.length; i++) {
+      const group = this.#groups[i];
+      if (group !== undefined) frames.push(group.frame());
+    }
+    return JSON.stringify(frames);
+  }
+
+  /**
+   * Takes the next results. `foreign`: this cannot be an answer to what was sent. `spoiled`: a result broke the list that it is in;
+   * what is left has to be sent again.
+   */
+  receive(text: string): 'taken' | 'spoiled' | 'foreign' {
+    const columns = readAnswer(text);
+    if (columns === undefined) return 'foreign';
+    for (const column of columns) {
+      const group = this.#groups[this.#groupAt];
+      if (group === undefined) return 'foreign';
+      const outcome = this.#receiveColumn(group, column);
+      if (outcome !== 'taken') return outcome;
+    }
+    return 'taken';
+  }
+
+  /** The match that comes next, undefined when all are done. */
+  position(): Position | undefined {
+    const group = this.#groups[this.#groupAt];
+    if (group === undefined) return undefined;
+    const at = group.jobAt(group.done.length);
+    const [job, start = 0] = [group.jobs[at], group.starts[at]];
+    if (job === undefined) return undefined;
+    const isFirstJob = this.#groupAt === this.#sentGroup && at === group.jobAt(this.#sentMatch);
+    return { job, match: group.done.length - start, isFirstJob };
+  }
+
+  /** Gives up on the next match and all that follow it in its job. */
+  failNext(error: EvaluateError): void {
+    const group = this.#groups[this.#groupAt];
+    const position = this.position();
+    if (group === undefined || position === undefined) return;
+    group.failNext(position.job.values.length - position.match, error);
+    this.#advance(group);
+  }
+
+  /** Takes out the jobs that have not begun and that `isWanted` picks. */
+  extract(isWanted: (job: Job) => boolean): Job[] {
+    const extracted: Job[] = [];
+    for (let i = this.#groups.length - 1; i >= this.#groupAt; i--) {
+      const group = this.#groups[i];
+      if (group === undefined) continue;
+      extracted.push(...group.extract(isWanted));
+      if (group.matchesLeft > 0) continue;
+      this.#groups.splice(i, 1);
+      if (group.jobs.length > 0) group.complete();
+    }
+    return extracted;
+  }
+
+  /** Gives up on everything that is left. */
+  failAll(error: EvaluateError): void {
+    while (!this.isFinished) this.failNext(error);
+  }
+
+  #receiveColumn(group: Group, column: AnswerColumn): 'taken' | 'spoiled' | 'foreign' {
+    if (column.values === undefined) {
+      group.entry.needsPlainAnswer = true;
+      return 'spoiled';
+    }
+    if (!group.take(column.values, column.undefinedAt, column.errors)) return 'foreign';
+    this.#advance(group);
+    return 'taken';
+  }
+
+  #advance(group: Group): void {
+    if (group.matchesLeft > 0) return;
+    this.#groupAt++;
+    group.complete();
+  }
+}

@@ -1,0 +1,156 @@
+/** Tree to source: what runs is written anew from what was checked, so comments, odd spaces and parser tricks do not get through. */
+
+import { parse } from 'acorn';
+import { GENERATOR, generate, type Generator, type State } from 'astring';
+import { isStatement, returnCompletion } from './completion.ts';
+import type { ParsedExpression } from './parse.ts';
+import type { ContextMember } from './reads.ts';
+import type { Mapping } from '../types.ts';
+import { childrenOf, identifierName, isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
+
+export interface GeneratedSource {
+  /**
+   * A function expression of `(vcluster)` that returns the program, a function of
+   * `(value, valueExists, path, hostObject, virtualObject, context)`.
+   */
+  readonly source: string;
+  readonly mappings: readonly Mapping[];
+}
+
+type EstreeNode = Parameters<Generator['Identifier']>[0];
+
+/** `undefined` when the text that came out does not read back as the same tree. */
+export function generateSource(
+  { statements, result, visits }: ParsedExpression,
+  members: ReadonlyMap<SyntaxNode, ContextMember> | undefined,
+): GeneratedSource | undefined {
+  const body = [...statements, result];
+  const name = freshNames(visits);
+  const rename = (node: SyntaxNode): SyntaxNode => {
+    const member = members?.get(node);
+    if (member === undefined) return node;
+    const { start, end, loc } = node;
+    return { type: 'Identifier', name: name(member), start, end, ...(loc ? { loc } : {}) };
+  };
+  const replaced = body.map((node) => mapTree(node, rename));
+  const last = replaced.pop();
+  if (last === undefined) return undefined;
+  const ending = isStatement(last)
+    ? returnCompletion(last, name('result'))
+    : [{ type: 'ReturnStatement', argument: last, start: 0, end: 0 }];
+  const head =
+    `(function (${name('vcluster')}) {\n"use strict";\nreturn function (value, valueExists, ${name('path')}, ` +
+    `${name('hostObject')}, ${name('virtualObject')}, context) {\n`;
+  const printed = print([...replaced, ...ending], head.split('\n').length - 1);
+  const source = `${head}${printed.text}\n};\n})`;
+  return readsBack(source, [...replaced, ...ending]) ? { source, mappings: printed.mappings } : undefined;
+}
+
+/** Names for the members of `context` that nothing in the expression can mean by accident. */
+function freshNames(visits: readonly Visit[]): (member: ContextMember | 'result') => string {
+  const taken = new Set<string>();
+  for (const { node } of visits) taken.add(identifierName(node) ?? '');
+  let suffix = '';
+  while ([...taken].some((name) => name.startsWith('context_') && name.endsWith(suffix))) suffix += '_';
+  return (member) => `context_${member}${suffix}`;
+}
+
+function mapTree(node: SyntaxNode, change: (node: SyntaxNode) => SyntaxNode): SyntaxNode {
+  const changed = change(node);
+  if (changed !== node) return changed;
+  const copy: Record<string, unknown> = { ...node };
+  for (const [role, member] of Object.entries(node)) {
+    if (isNode(member)) copy[role] = mapTree(member, change);
+    else if (Array.isArray(member)) {
+      copy[role] = member.map((element: unknown) => (isNode(element) ? mapTree(element, change) : element));
+    }
+  }
+  const mapped = { ...node, ...copy };
+  const { expression } = copy;
+  // `context?.path` has become a name, and what is left of the chain may have no `?.` any more.
+  const isPlain = node.type === 'ChainExpression' && isNode(expression) && !isOptionalChain(expression);
+  return isPlain ? expression : mapped;
+}
+
+function isOptionalChain(start: SyntaxNode): boolean {
+  for (let at: unknown = start; isNode(at);) {
+    if (at['optional'] === true) return true;
+    if (at.type === 'MemberExpression') at = at['object'];
+    else if (at.type === 'CallExpression') at = at['callee'];
+    else return false;
+  }
+  return false;
+}
+
+function print(
+  body: readonly unknown[],
+  linesBefore: number,
+): { text: string; mappings: readonly Mapping[] } {
+  const mappings: Mapping[] = [];
+  const sourceMap = {
+    file: '',
+    addMapping(mapping: {
+      original?: { line: number; column: number } | null;
+      generated: { line: number; column: number };
+    }): void {
+      const { original, generated } = mapping;
+      if (!original) return;
+      const last = mappings.at(-1);
+      const line = generated.line + linesBefore;
+      if (last !== undefined && last[0] === line && last[1] === generated.column + 1) return;
+      mappings.push([line, generated.column + 1, original.line, original.column + 1]);
+    },
+  };
+  const program = { type: 'Program', body, sourceType: 'script' } as unknown as EstreeNode; // acorn's nodes are ESTree's
+  // The types ask for a whole SourceMapGenerator; only `addMapping` and `file` are used.
+  const options = { generator: PRINTER, indent: ' ', sourceMap: sourceMap as never };
+  return { text: generate(program, options).trimEnd(), mappings };
+}
+
+/** Astring drops the parentheses of `(a?.b).c`, which mean something. */
+const PRINTER = {
+  ...GENERATOR,
+  ChainExpression(node: { expression: EstreeNode }, state: State): void {
+    state.write('(');
+    const printer = PRINTER as unknown as Record<string, (node: EstreeNode, state: State) => void>;
+    printer[node.expression.type]?.call(PRINTER, node.expression, state);
+    state.write(')');
+  },
+} as unknown as Generator; // one printer of many is replaced
+
+function readsBack(source: string, body: readonly SyntaxNode[]): boolean {
+  const program = parseOrUndefined(source);
+  if (program === undefined) return false;
+  const bodies = [...visit([program])].filter(({ node }) => node.type === 'FunctionExpression');
+  const inner = bodies[1]?.node['body'];
+  const statements = isNode(inner) ? childrenOf(inner).map((child) => child.node) : [];
+  return statements.length === body.length && statements.every((node, i) => sameTree(node, body[i]));
+}
+
+function parseOrUndefined(source: string): SyntaxNode | undefined {
+  try {
+    const program: unknown = parse(source, { ecmaVersion: 2025, sourceType: 'module' });
+    return isNode(program) ? program : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const POSITION_MEMBERS: ReadonlySet<string> = new Set(['start', 'end', 'loc', 'range', 'raw', 'directive']);
+
+function sameTree(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((element, i) => sameTree(element, b[i]));
+  }
+  if (!isNode(a) || !isNode(b)) return isSameLeaf(a, b);
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)].filter((key) => !POSITION_MEMBERS.has(key)));
+  return [...keys].every((key) => sameTree(a[key], b[key]));
+}
+
+function isSameLeaf(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b) || (a ?? undefined) === (b ?? undefined)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  // Regular expressions and cooked template text.
+  return JSON.stringify(a) === JSON.stringify(b);
+}

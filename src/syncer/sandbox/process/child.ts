@@ -1,0 +1,157 @@
+/** One sandbox process: started without environment, network or files, spoken to in lines, killed without asking. */
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import type { GuestSource } from './guest-source.ts';
+import { processorMs, residentBytes } from './process-usage.ts';
+
+export interface ChildEvents {
+  /** The child can take work. */
+  ready(): void;
+  /** One frame from the child. */
+  frame(text: string): void;
+  /** It has ended, by whatever. Called once, last. */
+  ended(how: string): void;
+}
+
+/** The child's own heap; the isolate's comes on top. Text of a batch is held a few times over. */
+const HEAP_MIB = 128;
+/** A longer answer than the realm ever gives at once: whoever sends it is not ours any more. */
+const FRAME_BYTES_MAX = 32 * 1024 * 1024;
+const STDERR_CHARS_MAX = 2000;
+
+export class SandboxChild {
+  readonly pid: number;
+  /** Resident bytes when it became ready. */
+  baselineBytes = 0;
+  isReady = false;
+  /** Matches that it has evaluated. */
+  completed = 0;
+  /** Programs that it knows. */
+  readonly programs = new Set<number>();
+  readonly #process: ChildProcess;
+  readonly #input: Writable;
+  readonly #events: ChildEvents;
+  #parts: Buffer[] = [];
+  #partsBytes = 0;
+  #putOff = '';
+  #stderr = '';
+  #hasEnded = false;
+  #processorMs: number | undefined;
+
+  constructor(source: GuestSource, events: ChildEvents) {
+    this.#events = events;
+    const child = spawn(process.execPath, [...flags(source), '-e', source.main], {
+      cwd: '/',
+      env: {},
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      windowsHide: true,
+    });
+    this.#process = child;
+    this.pid = child.pid ?? 0;
+    const [input, output, errors, lifeline] = child.stdio as unknown as [
+      Writable,
+      Readable,
+      Readable,
+      Duplex,
+    ];
+    this.#input = input;
+    // Never read: the child's write into it must not end. See the guest.
+    lifeline.pause();
+    for (const stream of [input, output, errors, lifeline]) stream.on('error', ignore);
+    output.on('data', (chunk: Buffer) => this.#receive(chunk));
+    errors.on('data', (chunk: Buffer) => {
+      if (this.#stderr.length < STDERR_CHARS_MAX) this.#stderr += chunk.toString();
+    });
+    child.on('error', (error) => this.#end(error.message));
+    child.on('exit', (code, signal) => this.#end(signal ?? `exit code ${code ?? 'unknown'}`));
+    this.send(`S${JSON.stringify(source.setup)}`);
+  }
+
+  /** Goes out with what was put off before, in one piece: every piece wakes the child up. */
+  send(frame: string): void {
+    this.#input.write(`${this.#putOff}${frame}\n`);
+    this.#putOff = '';
+  }
+
+  /** For a frame that has time until the next one. */
+  sendLater(frame: string): void {
+    this.#putOff += `${frame}\n`;
+  }
+
+  /** Ends it at once, whatever it does; `ended` follows. */
+  kill(): void {
+    this.processorMs();
+    this.#process.kill('SIGKILL');
+  }
+
+  residentBytes(): number | undefined {
+    return residentBytes(this.pid);
+  }
+
+  /** Processor time used so far; the last known value once the process has ended. */
+  processorMs(): number | undefined {
+    this.#processorMs = processorMs(this.pid) ?? this.#processorMs;
+    return this.#processorMs;
+  }
+
+  /** What it wrote to its standard error, bounded; V8 says there why it gave up. */
+  get lastWords(): string {
+    return this.#stderr;
+  }
+
+  #receive(chunk: Buffer): void {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end !== -1 && !this.#hasEnded; end = chunk.indexOf(10, from)) {
+      const last = chunk.subarray(from, end);
+      from = end + 1;
+      const line = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last]);
+      this.#parts = [];
+      this.#partsBytes = 0;
+      this.#dispatch(line.toString());
+    }
+    if (from >= chunk.length) return;
+    this.#parts.push(from === 0 ? chunk : chunk.subarray(from));
+    this.#partsBytes += chunk.length - from;
+    if (this.#partsBytes > FRAME_BYTES_MAX) this.kill();
+  }
+
+  #dispatch(frame: string): void {
+    if (frame !== 'H') {
+      this.#events.frame(frame);
+      return;
+    }
+    this.isReady = true;
+    this.baselineBytes = this.residentBytes() ?? 0;
+    this.#events.ready();
+  }
+
+  #end(how: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#events.ended(how);
+  }
+}
+
+function ignore(): void {
+  // A broken pipe is the end of the child, which `close` reports.
+}
+
+function flags(source: GuestSource): string[] {
+  return [
+    // Isolates do not work with the snapshot that Node starts from.
+    '--no-node-snapshot',
+    '--permission',
+    '--allow-addons',
+    `--allow-fs-read=${source.addon}`,
+    '--no-warnings',
+    // V8 does not let the realm delete it: so it has a name that nobody can guess.
+    `--expose-gc-as=${source.setup.collectorName}`,
+    '--disable-proto=delete',
+    '--enable-experimental-regexp-engine-on-excessive-backtracks',
+    `--regexp-backtracks-before-fallback=${source.regexpBacktracksMax}`,
+    // Strings live for one batch: room for more only makes the process grow.
+    '--max-semi-space-size=2',
+    `--max-old-space-size=${HEAP_MIB}`,
+  ];
+}

@@ -1,0 +1,118 @@
+/**
+ * What runs in the child, as plain text. The child is given source and not a file, because a Node process that strips types itself is
+ * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { sourceExtension } from '../../../base/source-extension.ts';
+import type { NamespaceMode, SandboxLimits } from '../../../config/types.ts';
+import type { NamingFrame, SetupFrame } from './protocol.ts';
+import { PROCESSOR_SHARE, STARVED_FACTOR } from './processor-share.ts';
+import { stripTypes } from './strip-types.ts';
+import type { VclusterContext } from '../types.ts';
+
+export interface GuestSource {
+  /** Source of the child's program. */
+  readonly main: string;
+  /** The one file that the child may read. */
+  readonly addon: string;
+  /**
+   * Backtracks of one match before V8 runs the regular expression in its breadth-first engine, whose time is linear in the text.
+   * Regular expressions with the flags i, u or v, back-references or large counted repetitions stay in the backtracking engine.
+   */
+  readonly regexpBacktracksMax: number;
+  readonly setup: SetupFrame;
+}
+
+/** In the order in which they need each other. */
+const REALM_FILES = [
+  'allow-list',
+  'harden',
+  'plain-json',
+  'error-places',
+  'thrown',
+  'result-column',
+  'evaluator',
+  'base64',
+  'dates',
+  'host-names',
+  'realm',
+];
+const MIB = 1024 * 1024;
+const HEAP_MIB_MIN = 16;
+const SHARE_MS_MAX = 20;
+/** A millisecond or less. */
+const REGEXP_BACKTRACKS_MAX = 50_000;
+
+export function readGuestSource(
+  vcluster: VclusterContext,
+  namespaces: NamespaceMode,
+  limits: SandboxLimits,
+): GuestSource {
+  const addon = addonPath();
+  const { name, namespace, config } = vcluster;
+  // V8 has room for some thirty characters.
+  const collectorName = `gc${randomBytes(12).toString('hex')}`;
+  const [main = '', ...realm] = readScripts(['main', ...REALM_FILES]);
+  return {
+    main,
+    addon,
+    regexpBacktracksMax: REGEXP_BACKTRACKS_MAX,
+    setup: {
+      addon,
+      collectorName,
+      realm: realmSource(realm),
+      settings: {
+        collectorName,
+        shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
+        vcluster: { name, namespace, config },
+        names: namingFrame(vcluster, namespaces),
+      },
+      // The rest of what the process may take is for text on its way in and out.
+      heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
+      expressionTimeoutMs: limits.expressionTimeoutMs,
+      processorShare: PROCESSOR_SHARE,
+      starvedFactor: STARVED_FACTOR,
+      batchTimeoutMs: limits.batchTimeoutMs,
+    },
+  };
+}
+
+/** A script whose value is `installRealm`. */
+function realmSource(files: readonly string[]): string {
+  return `(() => {\n"use strict";\n${files.join('\n')}\nreturn installRealm;\n})()`;
+}
+
+/** Files of the guest without types, imports and `export`: the files are one script. */
+function readScripts(files: readonly string[]): string[] {
+  const extension = sourceExtension(import.meta.url);
+  const texts = files.map((file) =>
+    readFileSync(new URL(`../guest/${file}.${extension}`, import.meta.url), 'utf8'),
+  );
+  const plain = extension === 'ts' ? stripTypes(texts) : texts;
+  return plain.map((text) => text.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, ''));
+}
+
+/** Finds the prebuilt addon for this Node as isolated-vm itself does. */
+function addonPath(): string {
+  const here = createRequire(import.meta.url);
+  const folder = dirname(here.resolve('isolated-vm/package.json'));
+  const find = createRequire(`${folder}/package.json`)('node-gyp-build') as { path(folder: string): string };
+  return find.path(folder);
+}
+
+function namingFrame({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingFrame {
+  const isMapped = mode.kind === 'mappings';
+  const entries = isMapped ? Object.entries(mode.byName) : [];
+  const resolve = (text: string): string => text.replaceAll('${name}', () => name);
+  return {
+    vcluster: name,
+    hostNamespace: namespace,
+    mode: mode.kind,
+    byName: Object.fromEntries(entries.map(([virtual, host]) => [resolve(virtual), resolve(host)])),
+    mappingsOnly: isMapped && mode.mappingsOnly,
+  };
+}

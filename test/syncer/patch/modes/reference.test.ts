@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest';
+import type { ReferenceConfig } from '../../../../src/config/types.ts';
+import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
+import type { Direction, PatchContext, PatchedObject } from '../../../../src/syncer/patch/types.ts';
+import { hostName, hostNameShort } from '../../../../src/syncer/translate/names/names.ts';
+import { build, context, type BuildOptions } from '../build.ts';
+
+const SECRET: ReferenceConfig = { apiVersion: 'v1', kind: 'Secret' };
+const PARTS: ReferenceConfig = {
+  ...SECRET,
+  namePath: 'name',
+  namespacePath: 'namespace',
+  kindPath: 'kind',
+  apiVersionPath: 'apiVersion',
+};
+const MAPPINGS = {
+  mode: { kind: 'mappings', byName: { team: 'host-team', default: 'host-default' }, mappingsOnly: true },
+} as const;
+
+interface Job extends BuildOptions {
+  readonly reference?: ReferenceConfig;
+  readonly path?: string;
+  readonly direction?: Direction;
+  readonly context?: Partial<PatchContext>;
+}
+
+async function translate(ref: JsonValue, job: Job = {}): Promise<PatchedObject> {
+  const { pipeline } = build([{ path: job.path ?? 'ref', reference: job.reference ?? SECRET }], job);
+  return pipeline.apply(job.direction ?? 'toHost', { ref }, context(job.context));
+}
+
+async function toHost(ref: JsonValue, job: Job = {}): Promise<JsonValue | undefined> {
+  return (await translate(ref, job)).object['ref'];
+}
+
+async function toVirtual(ref: JsonValue, job: Job = {}): Promise<JsonValue | undefined> {
+  return (await translate(ref, { ...job, direction: 'toVirtual' })).object['ref'];
+}
+
+describe('virtual to host', () => {
+  test('a name', async () => {
+    expect(await toHost('abc')).toBe(hostNameShort('abc', 'default', 'vc'));
+    expect(await toHost('abc', { naming: 'long' })).toBe('abc-x-default-x-vc');
+    expect(await toHost('abc', MAPPINGS)).toBe('abc');
+    expect(await toHost('')).toBe('');
+  });
+
+  test('an object with parts', async () => {
+    expect(await toHost({ name: 'abc', namespace: 'team', extra: 1 }, { reference: PARTS })).toEqual({
+      name: hostNameShort('abc', 'team', 'vc'),
+      namespace: 'ns',
+      extra: 1,
+    });
+    expect(await toHost({ name: 'abc' }, { reference: PARTS })).toEqual({
+      name: hostNameShort('abc', 'default', 'vc'),
+    });
+    expect(await toHost({ name: 'abc', namespace: '' }, { reference: PARTS })).toEqual({
+      name: hostNameShort('abc', 'default', 'vc'),
+      namespace: '',
+    });
+    expect(await toHost({ other: 1 }, { reference: PARTS })).toEqual({ other: 1 });
+    const nested: ReferenceConfig = { ...SECRET, namePath: 'to["the.name"][0]' };
+    expect(await toHost({ to: { 'the.name': ['abc'] } }, { reference: nested, naming: 'long' })).toEqual({
+      to: { 'the.name': ['abc-x-default-x-vc'] },
+    });
+  });
+
+  test('multi-namespace: the name stays, a namespace is translated', async () => {
+    const reference = PARTS;
+    expect(await toHost({ name: 'abc', namespace: 'team' }, { ...MAPPINGS, reference })).toEqual({
+      name: 'abc',
+      namespace: 'host-team',
+    });
+    expect(await toHost({ name: 'abc' }, { ...MAPPINGS, reference })).toEqual({ name: 'abc' });
+    await expect(
+      toHost({ name: 'abc', namespace: 'elsewhere' }, { ...MAPPINGS, reference }),
+    ).rejects.toMatchObject({
+      name: 'PatchError',
+      path: 'ref',
+      message: expect.stringMatching(/elsewhere\/abc is in a namespace that no mapping covers/) as unknown,
+    });
+  });
+
+  test('the host knows it by another name', async () => {
+    const known = { namespace: 'ns', name: 'made-by-somebody' };
+    const references = {
+      lookup: (one: { name: string; namespace: string }, direction: Direction) =>
+        direction === 'toHost' && one.name === 'abc' && one.namespace === 'default' ? known : undefined,
+    };
+    expect(await toHost('abc', { references })).toBe('made-by-somebody');
+    expect(await toHost('other', { references })).toBe(hostNameShort('other', 'default', 'vc'));
+  });
+
+  test.each<[string, JsonValue, ReferenceConfig, RegExp]>([
+    ['a number', 5, SECRET, /this is the number 5; set namePath/],
+    ['null', null, SECRET, /this is null/],
+    ['an object without namePath', { name: 'a' }, SECRET, /this is an object; set namePath/],
+    ['text with namePath', 'abc', PARTS, /with namePath is an object, this is the string "abc"/],
+    ['a list', [], PARTS, /this is a list/],
+    ['a name that is no text', { name: 5 }, PARTS, /namePath leads to the number 5/],
+    ['a namespace that is no text', { name: 'a', namespace: {} }, PARTS, /namespacePath leads to an object/],
+    ['a kind that is no text', { name: 'a', kind: true }, PARTS, /kindPath leads to the boolean true/],
+  ])('%s is an error', async (_, value, reference, message) => {
+    await expect(toHost(value, { reference })).rejects.toMatchObject({
+      name: 'PatchError',
+      kind: 'runtime',
+      path: 'ref',
+      message: expect.stringMatching(message) as unknown,
+    });
+  });
+
+  test('every reference is reported, with the names it had', async () => {
+    const { references } = await translate(
+      [{ name: 'a' }, { name: 'b', namespace: 'team', kind: 'ConfigMap' }, { none: 1 }],
+      { path: 'ref[*]', reference: PARTS },
+    );
+    expect(references).toMatchObject([
+      { patchIndex: 0, path: 'ref.0', apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'a' },
+      { patchIndex: 0, path: 'ref.1', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'b' },
+    ]);
+  });
+
+  test('a kind that the value leads to must be allowed, the configured one is', async () => {
+    const job: Job = {
+      path: 'ref[*]',
+      reference: PARTS,
+      references: { isKindAllowed: (_, kind) => kind === 'ConfigMap' },
+    };
+    const value = [
+      { name: 'a' },
+      { name: 'b', kind: 'ConfigMap' },
+      { name: 'c', kind: 'Role', apiVersion: 'rbac/v1' },
+    ];
+    const { object, references, notAllowed } = await translate(value, job);
+    expect(object['ref']).toMatchObject([
+      {},
+      { kind: 'ConfigMap' },
+      { name: 'c', kind: 'Role', apiVersion: 'rbac/v1' },
+    ]);
+    expect(references.map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(notAllowed).toMatchObject([{ path: 'ref.2', apiVersion: 'rbac/v1', kind: 'Role', name: 'c' }]);
+  });
+});
+
+describe('host to virtual', () => {
+  test('a generated name is found by what the virtual object has at this place', async () => {
+    const host = hostNameShort('abc', 'default', 'vc');
+    expect(await toVirtual(host, { context: { virtualObject: { ref: 'abc' } } })).toBe('abc');
+    expect(await toVirtual(host, { context: { virtualObject: { ref: 'changed' } } })).toBe(host);
+    expect(await toVirtual(host, { context: { virtualObject: { ref: 5 } } })).toBe(host);
+    expect(await toVirtual(host)).toBe(host);
+  });
+
+  test('a lookup comes first; what it names must fit into the value', async () => {
+    const references = { lookup: () => ({ namespace: 'team', name: 'theirs' }) };
+    const host = { name: 'v123', namespace: 'ns' };
+    expect(await toVirtual(host, { references, reference: PARTS })).toEqual({
+      name: 'theirs',
+      namespace: 'team',
+    });
+    expect(await toVirtual('v123', { references })).toBe('v123');
+    expect(await toVirtual('v123', { references, context: { objectNamespace: 'team' } })).toBe('theirs');
+  });
+
+  test('a long name is taken apart, where that has one answer', async () => {
+    expect(await toVirtual(hostName('abc', 'default', 'vc'), { naming: 'long' })).toBe('abc');
+    expect(await toVirtual(hostName('abc', 'team', 'vc'), { naming: 'long' })).toBe('abc-x-team-x-vc');
+    expect(await toVirtual({ name: 'abc-x-team-x-vc', namespace: 'ns' }, { reference: PARTS })).toEqual({
+      name: 'abc',
+      namespace: 'team',
+    });
+  });
+
+  test('a name of the host itself stays', async () => {
+    expect(await toVirtual('shared-secret')).toBe('shared-secret');
+    expect(await toVirtual({ name: 'x', namespace: 'kube-system' }, { reference: PARTS })).toEqual({
+      name: 'x',
+      namespace: 'kube-system',
+    });
+  });
+
+  test('multi-namespace: the namespace goes back', async () => {
+    expect(
+      await toVirtual({ name: 'abc', namespace: 'host-team' }, { ...MAPPINGS, reference: PARTS }),
+    ).toEqual({
+      name: 'abc',
+      namespace: 'team',
+    });
+    expect(await toVirtual('abc', MAPPINGS)).toBe('abc');
+  });
+
+  test('there and back is where it started', async () => {
+    for (const job of [{}, { naming: 'long' } as const, MAPPINGS]) {
+      const value = { name: 'abc', namespace: 'team' };
+      const host = (await toHost(value, { ...job, reference: PARTS })) ?? null;
+      const virtualObject: JsonObject = { ref: value };
+      expect(await toVirtual(host, { ...job, reference: PARTS, context: { virtualObject } })).toEqual(value);
+    }
+  });
+});
+
+describe('Pod references that the built-in translation has rewritten', () => {
+  const subsets = [
+    {
+      addresses: [
+        { ip: '10.0.0.1', targetRef: { kind: 'Pod', name: 'p-x-default-x-vc', namespace: 'ns' } },
+        { ip: '10.0.0.2', targetRef: { kind: 'Node', name: 'n' } },
+      ],
+      notReadyAddresses: [{ targetRef: { kind: 'Pod', name: 'q-x-default-x-vc' } }],
+    },
+  ];
+  const node = hostNameShort('n', 'default', 'vc');
+  const untouched = [subsets[0]?.addresses[0]?.targetRef.name, 'q-x-default-x-vc'];
+
+  test.each<[string, ReferenceConfig]>([
+    ['subsets[*].*[*].targetRef', { apiVersion: 'v1', kind: 'Pod', namePath: 'name', kindPath: 'kind' }],
+    [
+      'subsets[*].*[*]',
+      { apiVersion: 'v1', kind: 'Pod', namePath: 'targetRef.name', kindPath: 'targetRef.kind' },
+    ],
+    ['subsets[*].*[*].targetRef.name', { apiVersion: 'v1', kind: 'Pod' }],
+  ])('%s', async (path, reference) => {
+    const { pipeline } = build([{ path, reference }], { references: { skipPodTargetRefs: true } });
+    const { object, references } = await pipeline.apply('toHost', { subsets }, context());
+    const [subset] = object['subsets'] as typeof subsets;
+    const names = [subset?.addresses[0]?.targetRef.name, subset?.notReadyAddresses[0]?.targetRef.name];
+    expect(names).toEqual(untouched);
+    expect(subset?.addresses[1]?.targetRef.name).toBe(node);
+    expect(references.map(({ name }) => name)).toEqual(['n']);
+    const anyObject = await build([{ path, reference }]).pipeline.apply('toHost', { subsets }, context());
+    expect(anyObject.references).toHaveLength(3);
+  });
+});
+
+describe('namespacePath alone', () => {
+  const reference = { ...SECRET, namespacePath: 'ns' };
+
+  test('rewrites the namespace and names no object', async () => {
+    const mapped = await translate({ ns: 'team', name: 'abc' }, { ...MAPPINGS, reference });
+    expect(mapped.object['ref']).toEqual({ ns: 'host-team', name: 'abc' });
+    expect(mapped.references).toEqual([]);
+    expect(await toHost({ ns: 'team' }, { reference })).toEqual({ ns: 'ns' });
+    expect(await toHost({ other: 1 }, { reference })).toEqual({ other: 1 });
+  });
+
+  test('a namespace that no mapping covers is an error', async () => {
+    await expect(toHost({ ns: 'elsewhere' }, { ...MAPPINGS, reference })).rejects.toThrow(
+      /no mapping covers the namespace elsewhere/,
+    );
+    await expect(toHost('team', { ...MAPPINGS, reference })).rejects.toThrow(
+      /with namespacePath is an object/,
+    );
+  });
+
+  test('back, where the virtual namespace is known', async () => {
+    expect(await toVirtual({ ns: 'host-team' }, { ...MAPPINGS, reference })).toEqual({ ns: 'team' });
+    const virtualObject = { ref: { ns: 'team' } };
+    expect(await toVirtual({ ns: 'ns' }, { reference, context: { virtualObject } })).toEqual({ ns: 'team' });
+    expect(await toVirtual({ ns: 'ns' }, { reference })).toEqual({ ns: 'ns' });
+  });
+});

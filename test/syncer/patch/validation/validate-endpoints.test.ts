@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
+import { endpointIpProblem } from '../../../../src/syncer/patch/validation/endpoint-ip.ts';
+import { printPath } from '../../../../src/syncer/patch/paths/path-syntax.ts';
+import { validateEndpoints } from '../../../../src/syncer/patch/validation/validate-endpoints.ts';
+import { BAD_IPS, changed, GOOD_IPS, REFUSED, TAKEN, VALID } from './endpoint-rules.ts';
+
+function problem(after: JsonObject, before: JsonObject = VALID): string | undefined {
+  const found = validateEndpoints(before, after);
+  return found && `${printPath(found.path)}: ${found.message}`;
+}
+
+describe('what a patch may not make of an Endpoints', () => {
+  test.each(REFUSED)('%j = %j', (path, value, message) => {
+    expect(problem(changed(path, value))).toMatch(message);
+  });
+
+  test.each(TAKEN)('but %j = %j is fine', (path, value) => {
+    expect(problem(changed(path, value))).toBeUndefined();
+  });
+
+  test('a new element is checked in all its parts', () => {
+    const address: JsonObject = { hostname: 'x' };
+    expect(problem(changed(['subsets', 0, 'addresses'], [address]))).toMatch(/addresses.0.ip: is required/);
+    expect(problem(changed(['subsets', 2], { addresses: [{ ip: 'x' }] }))).toMatch(
+      /subsets.2.addresses.0.ip: must be/,
+    );
+    expect(problem(changed(['subsets', 1, 'ports', 1], { port: 81 }))).toMatch(/ports.0.name: is required/);
+  });
+});
+
+describe('what the object had before is not refused', () => {
+  test.each(REFUSED.filter(([path]) => path.length > 2))('%j = %j', (path, value) => {
+    const before = changed(path, value);
+    expect(problem(before, before)).toBeUndefined();
+    const beside = changed(['subsets', 0, 'notReadyAddresses', 0, 'hostname'], 'new', before);
+    expect(problem(beside, before)).toBeUndefined();
+  });
+
+  test('elements that moved are not new', () => {
+    const bad = { ip: 'not-an-ip' };
+    const before = changed(['subsets', 0, 'addresses'], [{ ip: '10.0.0.1' }, bad]);
+    const [subset, ...others] = before['subsets'] as { addresses: JsonValue[] }[];
+    const withAddresses = (addresses: JsonValue[]): JsonObject => ({
+      ...before,
+      subsets: [{ ...subset, addresses }, ...others] as JsonValue,
+    });
+    const kept = subset?.addresses.slice(1) ?? [];
+    expect(problem(withAddresses(kept), before)).toBeUndefined();
+    expect(problem(withAddresses([bad]), before)).toBeUndefined();
+    const worse = problem(withAddresses([{ ip: 'x' }]), before);
+    expect(worse).toMatch(/addresses.0.ip/);
+  });
+
+  test('a name that is none, as it was', () => {
+    const object: JsonObject = { metadata: { name: [] } };
+    expect(problem(cloneJson(object), object)).toBeUndefined();
+  });
+
+  test('any object against itself', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, subsets) => {
+        const object = { metadata, subsets } as JsonObject;
+        expect(problem(object, object)).toBeUndefined();
+        expect(problem(cloneJson(object), object)).toBeUndefined();
+      }),
+    );
+  });
+
+  test('it never throws', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (metadata, before, after) => {
+        const found = validateEndpoints(
+          { metadata, subsets: before } as JsonObject,
+          { metadata, subsets: after } as JsonObject,
+        );
+        expect(found === undefined || found.message !== '').toBe(true);
+      }),
+    );
+  });
+});
+
+describe('addresses', () => {
+  test.each(GOOD_IPS)('%s is fine', (ip) => {
+    expect(endpointIpProblem(ip)).toBeUndefined();
+  });
+
+  test.each(BAD_IPS)('%s is refused', (ip, message) => {
+    expect(endpointIpProblem(ip)).toMatch(message);
+  });
+});

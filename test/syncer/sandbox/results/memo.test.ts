@@ -1,0 +1,143 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { JsonValue } from '../../../../src/base/json.ts';
+import { Memo, REMEMBERED_NULL, REMEMBERED_UNDEFINED } from '../../../../src/syncer/sandbox/results/memo.ts';
+import { NOTHING } from '../../../../src/syncer/sandbox/results/projection.ts';
+import { LIMITS, MIB, outcomeOf, Room } from '../test-sandbox.ts';
+
+const VALUE = { value: true, path: false, hostObject: [], virtualObject: [] };
+const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
+
+describe('keys', () => {
+  test('are the same for equal inputs only', () => {
+    const memos = [VALUE, { ...VALUE, path: true }, { ...VALUE, hostObject: [['a']] }].map((reads) =>
+      new Memo(MIB).open(reads),
+    );
+    const inputs = fc.record({ value: fc.option(json, { nil: undefined }), path: fc.string(), leaf: json });
+    fc.assert(
+      fc.property(inputs, inputs, fc.nat(2), (a, b, which) => {
+        const memo = memos[which];
+        const keys = [a, b].map(({ value, path, leaf }) =>
+          memo?.keyOf(memo.requestKey({ ...NOTHING, leaves: [leaf] }), value, path),
+        );
+        const read = ({ value, path, leaf }: typeof a): string =>
+          JSON.stringify([[value === undefined, value], which === 1 ? path : 0, which === 2 ? leaf : 0]);
+        expect(keys[0] === keys[1]).toBe(read(a) === read(b));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ['\0j{"a":1}', { a: 1 }],
+    ['\0s', '\0'],
+    ['1', 1],
+    ['null', null],
+  ])('of %j and %j differ', (a, b) => {
+    const memo = new Memo(MIB).open(VALUE);
+    expect(memo.keyOf('', a, '')).not.toBe(memo.keyOf('', b, ''));
+  });
+});
+
+describe('the budget', () => {
+  test('holds over all programs, and the one that takes most gives', () => {
+    const memo = new Memo(20_000);
+    const [greedy, modest] = [memo.open(VALUE), memo.open(VALUE)];
+    modest.set('kept', 'x');
+    for (let i = 0; i < 1000; i++) {
+      greedy.set(`key${i}`, 'x'.repeat(i % 50));
+      expect(memo.bytes).toBeLessThanOrEqual(20_000);
+    }
+    expect(modest.get('kept')).toBe('x');
+    expect(greedy.get('key999')).toBeDefined();
+    expect(greedy.get('key0')).toBeUndefined();
+  });
+
+  test('comes back when a program goes', () => {
+    const memo = new Memo(MIB);
+    const program = memo.open(VALUE);
+    program.set('a', REMEMBERED_NULL);
+    program.set('b', REMEMBERED_UNDEFINED);
+    expect(memo.bytes).toBeGreaterThan(0);
+    memo.close(program);
+    expect(memo.bytes).toBe(0);
+  });
+});
+
+describe('a sandbox that remembers', () => {
+  const limits = { ...LIMITS, memoBytes: MIB };
+
+  test('answers at once the second time, with the same values and errors', async () => {
+    const seen: [hits: number, misses: number][] = [];
+    const metrics = {
+      memo: (hits: number, misses: number) => void seen.push([hits, misses]),
+      batched() {},
+      sandboxKilled() {},
+    };
+    await using room = await Room.open({ limits, metrics });
+    const program = room.define(
+      'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? null : [value]',
+    );
+    const first = await room.ask(program, [1, 2, 3, 4, 'a', { b: 1 }]);
+    const request = {
+      program: program.id,
+      object: { namespace: 'ns', name: 'web' },
+      context: { hostObject: null, virtualObject: null },
+      paths: undefined,
+    };
+    const again = room.sandbox.evaluate({ ...request, values: [1, 2, 3, 4, 'a', { b: 1 }] }, () => undefined);
+    expect(again).toEqual(first);
+    const partly = await room.ask(program, [5, 4, 6]);
+    expect(partly.values).toEqual([[5], [4], [6]]);
+    expect(seen).toEqual([
+      [0, 6],
+      [6, 0],
+      [1, 2],
+    ]);
+  });
+
+  test('knows what the result depends on', async () => {
+    await using room = await Room.open({ limits });
+    const program = room.define('context.virtualObject.metadata.name + context.path + value');
+    const ask = async (name: string, path: string, value: string): Promise<unknown> => {
+      const virtualObject = { metadata: { name, other: Math.random() } };
+      return outcomeOf(await room.ask(program, [value], { virtualObject, paths: [path] }), 0);
+    };
+    for (const name of ['a', 'aa']) {
+      for (const path of ['a', 'aa']) {
+        for (const value of ['a', 'aa']) {
+          expect(await ask(name, path, value)).toEqual({ value: name + path + value });
+          expect(await ask(name, path, value)).toEqual({ value: name + path + value });
+        }
+      }
+    }
+  });
+
+  test('remembers neither timeouts nor kills', async () => {
+    await using room = await Room.open({ limits: { ...limits, expressionTimeoutMs: 30 } });
+    const program = room.define('value === "slow" ? (() => { for (;;) {} })() : value');
+    const object = { namespace: 'ns', name: 'web' };
+    expect(outcomeOf(await room.ask(program, ['slow'], { object }), 0)).toMatchObject({ error: 'timeout' });
+    // It waits now; that it was not remembered shows in the message.
+    expect(JSON.stringify(outcomeOf(await room.ask(program, ['slow'], { object }), 0))).toContain(
+      'quarantined',
+    );
+  });
+
+  test('evaluates once what reads nothing, whatever the budget', async () => {
+    let batches = 0;
+    const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {} };
+    await using room = await Room.open({ metrics });
+    const program = room.define('context.vcluster.name + "-" + [1, 2].join()');
+    for (let i = 0; i < 3; i++)
+      expect((await room.ask(program, [1, 2])).values).toEqual(['vc-1,2', 'vc-1,2']);
+    expect(batches).toBe(1);
+  });
+
+  test('starts no process for a literal', async () => {
+    await using room = await Room.open();
+    const program = room.define('"constant"');
+    expect((await room.ask(program, [1, 2])).values).toEqual(['constant', 'constant']);
+    expect(room.sandbox.pids).toEqual([]);
+  });
+});

@@ -1,0 +1,142 @@
+/** A sandbox for tests, asked with promises. */
+
+import { systemClock } from '../../../src/base/clock.ts';
+import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
+import type { LogFields, Logger } from '../../../src/base/logger.ts';
+import {
+  compileExpression,
+  type CompileOutcome,
+} from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
+import type {
+  EvaluateError,
+  EvaluateRequest,
+  EvaluateResponse,
+  ObjectIdentity,
+  Program,
+} from '../../../src/syncer/sandbox/types.ts';
+
+export const MIB = 1024 * 1024;
+export const LIMITS = {
+  expressionTimeoutMs: 50,
+  batchTimeoutMs: 1000,
+  memoryBytes: 128 * MIB,
+  memoBytes: 0,
+};
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+export function recordingLogger(lines: LogLine[]): Logger {
+  const at = (level: string) => (fields: LogFields, message: string) =>
+    void lines.push({ level, message, fields });
+  const logger: Logger = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: () => logger,
+  };
+  return logger;
+}
+
+/** What came of one match, in the words of the worked cases. */
+export type Outcome =
+  | { value: JsonValue }
+  | { undefined: true }
+  | { error: EvaluateError['kind']; message: string };
+
+export class Room implements AsyncDisposable {
+  readonly sandbox: Sandbox;
+  readonly log: LogLine[];
+  #nextId = 1000;
+  #nextObject = 0;
+
+  private constructor(sandbox: Sandbox, log: LogLine[]) {
+    this.sandbox = sandbox;
+    this.log = log;
+  }
+
+  static async open(options: Partial<SandboxOptions> = {}): Promise<Room> {
+    const log: LogLine[] = [];
+    const sandbox = await createSandbox({
+      programs: [],
+      vcluster: { name: 'vc', namespace: 'ns', config: {} },
+      limits: LIMITS,
+      clock: systemClock,
+      logger: recordingLogger(log),
+      ...options,
+    });
+    return new Room(sandbox, log);
+  }
+
+  define(expression: string): Program {
+    const program = programOf(compileExpression(expression, this.#nextId++));
+    this.sandbox.define(program);
+    return program;
+  }
+
+  evaluate(request: EvaluateRequest): Promise<EvaluateResponse> {
+    return new Promise((resolve) => {
+      const known = this.sandbox.evaluate(request, resolve);
+      if (known !== undefined) resolve(known);
+    });
+  }
+
+  ask(
+    program: Program,
+    values: readonly (JsonValue | undefined)[],
+    objects: {
+      hostObject?: JsonObject;
+      virtualObject?: JsonObject;
+      paths?: readonly string[];
+      object?: ObjectIdentity;
+    } = {},
+  ): Promise<EvaluateResponse> {
+    const { hostObject = null, virtualObject = null, paths = values.map((_, i) => `items.${i}`) } = objects;
+    const { object = { namespace: 'ns', name: `object-${this.#nextObject++}` } } = objects;
+    const context = { hostObject, virtualObject };
+    return this.evaluate({ program: program.id, object, context, values, paths });
+  }
+
+  /** One expression, used once. */
+  async run(
+    compiled: CompileOutcome | string,
+    value: JsonValue | undefined,
+    objects: { hostObject?: JsonObject; virtualObject?: JsonObject; path?: string } = {},
+  ): Promise<Outcome> {
+    const id = this.#nextId++;
+    const outcome = typeof compiled === 'string' ? compileExpression(compiled, id) : compiled;
+    if (!outcome.ok) return { error: outcome.problem.kind, message: outcome.problem.message };
+    const program = { ...outcome.program, id };
+    this.sandbox.define(program);
+    const paths = objects.path === undefined ? undefined : [objects.path];
+    const response = await this.ask(program, [value], { ...objects, ...(paths && { paths }) });
+    this.sandbox.forget(id);
+    return outcomeOf(response, 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sandbox[Symbol.asyncDispose]();
+  }
+}
+
+export function outcomeOf(response: EvaluateResponse, index: number): Outcome {
+  const error = response.errors?.get(index);
+  if (error !== undefined) return { error: error.kind, message: error.message };
+  const value = response.values[index];
+  return value === undefined ? { undefined: true } : { value };
+}
+
+export function programOf(outcome: CompileOutcome): Program {
+  if (!outcome.ok) throw new Error(`${outcome.problem.kind}: ${outcome.problem.message}`);
+  return outcome.program;
+}
+
+/** `kind: message` of an error, `value` otherwise. */
+export function said(outcome: Outcome): string {
+  return 'error' in outcome ? `${outcome.error}: ${outcome.message}` : JSON.stringify(outcome);
+}
