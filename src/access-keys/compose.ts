@@ -12,7 +12,7 @@ import type { ManagementConfig } from '../config/types.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Store } from '../apiserver/storage/types.ts';
+import type { Store } from '../apiserver/storage/store.ts';
 import { createAccess } from './authorization/create-access.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope/scope-types.ts';
 import type { MasterKey } from './credentials/master-key.ts';

@@ -14,7 +14,7 @@ import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 import { apiServerSeries } from '../apiserver/metrics.ts';
 import { MeasuredStore } from '../apiserver/storage/measured-store.ts';
-import { StoreError, type Store } from '../apiserver/storage/types.ts';
+import { StoreError, type Store } from '../apiserver/storage/store.ts';
 import { splitPath } from './authorization/target.ts';
 import { BearerAuthenticator } from './bearer-authenticator.ts';
 import { ensureFirstKeyFile } from './bootstrap/first-key-file.ts';

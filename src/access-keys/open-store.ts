@@ -9,14 +9,14 @@ import type { ManagementConfig } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
 import { MASTER_KEY_FILE } from './credentials/master-key.ts';
 import { openKubernetesStore } from '../apiserver/storage/secrets/open-store.ts';
-import { verifySecrets } from '../apiserver/storage/secrets/verify.ts';
+import { verifySecrets } from '../apiserver/storage/secrets/verify-secrets.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
 import { MemoryStore } from '../apiserver/storage/memory-store.ts';
-import { databaseFile } from '../apiserver/storage/sqlite/database-file.ts';
+import { databaseFile } from '../apiserver/storage/sqlite/file/database-file.ts';
 import { SqliteStore } from '../apiserver/storage/sqlite/sqlite-store.ts';
-import type { Store, StoreVerdict } from '../apiserver/storage/types.ts';
+import type { Store, StoreVerdict } from '../apiserver/storage/store.ts';
 
 export interface OpenStoreOptions {
   readonly config: ManagementConfig;

@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/json.ts';
 import { systemRandom, type Random } from '../base/random.ts';
 import { silentLogger, type Logger } from '../base/logger.ts';
 import { MemoryStore } from '../apiserver/storage/memory-store.ts';
-import type { Store } from '../apiserver/storage/types.ts';
+import type { Store } from '../apiserver/storage/store.ts';
 import { allowEverything, type Authorizer } from '../apiserver/request/authorizer.ts';
 import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';

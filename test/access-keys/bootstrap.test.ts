@@ -13,7 +13,7 @@ import { ensureFirstKeyFile } from '../../src/access-keys/bootstrap/first-key-fi
 import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
-import type { Store, StoredEntry } from '../../src/apiserver/storage/types.ts';
+import type { Store, StoredEntry } from '../../src/apiserver/storage/store.ts';
 import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
 import { LocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import type { RawClient } from '../contract/raw-client.ts';

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accessKeyTable } from '../apiserver/access-key-kind.ts';
-import { startMachinery } from '../apiserver/machinery.ts';
+import { accessKeyTable } from '../apiserver/test-kinds.ts';
+import { startTestServer } from '../apiserver/test-server.ts';
 import type { RawAnswer } from '../contract/raw-client.ts';
 import { AUTH_CASES } from './auth-cases.ts';
 import { differences, MANAGEMENT_CASES, Run, type ManagementCase } from './case-runner.ts';
@@ -133,7 +133,7 @@ describe('cases as they are', () => {
 
 test.each(Object.keys(ON_ANOTHER_KIND))('%s, as it is on a kind that asks for less', async (id) => {
   const item = caseCalled(id);
-  await using machinery = await startMachinery({ table: accessKeyTable() });
+  await using machinery = await startTestServer({ table: accessKeyTable() });
   const run = new Run(machinery.client);
   for (const step of item.given ?? []) await run.send(step);
   expect(differences(await run.send(item.request), item, run)).toEqual([]);

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { publicDocuments } from '../../src/access-keys/serving/public-documents.ts';
 import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
-import { StoreError } from '../../src/apiserver/storage/types.ts';
+import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 import { startComposed } from './composed.ts';

@@ -6,8 +6,8 @@ import { MeasuredStore } from '../../src/apiserver/storage/measured-store.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { accessKeyTable } from './access-key-kind.ts';
-import { startMachinery } from './machinery.ts';
+import { accessKeyTable } from './test-kinds.ts';
+import { startTestServer } from './test-server.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const RESOURCE = 'group="management.platform.sh",version="v1",resource="ownedaccesskeys",subresource=""';
@@ -44,7 +44,7 @@ test('the series of a kind are at zero before its first request', async () => {
 test('requests are counted by verb, resource and status, and a path that is not served gives no label', async () => {
   const registry = new SeriesRegistry();
   const table = accessKeyTable();
-  await using machinery = await startMachinery({ table, metrics: apiServerSeries(registry, table) });
+  await using machinery = await startTestServer({ table, metrics: apiServerSeries(registry, table) });
   const { client } = machinery;
   await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
   await client.send({ method: 'GET', path: `${KEYS}/k` });

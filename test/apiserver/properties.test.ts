@@ -15,8 +15,8 @@ import { mergePatch } from '../../src/apiserver/patch/merge-patch.ts';
 import { strategicMerge } from '../../src/apiserver/patch/strategic-merge.ts';
 import { decodeObject } from '../../src/apiserver/schema/decode.ts';
 import { duplicateFields } from '../../src/apiserver/schema/json-text.ts';
-import { parseFieldSelector } from '../../src/apiserver/request/selectors/field-selector.ts';
-import { parseLabelSelector } from '../../src/apiserver/request/selectors/label-selector.ts';
+import { parseFieldSelector } from '../../src/apiserver/request/query/field-selector.ts';
+import { parseLabelSelector } from '../../src/apiserver/request/query/label-selector.ts';
 import { decodeContinue, encodeContinue } from '../../src/apiserver/objects/continue-token.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 

@@ -14,7 +14,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { openKubernetesStore } from '../../src/apiserver/storage/secrets/open-store.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { StoreError, type Store } from '../../src/apiserver/storage/types.ts';
+import { StoreError, type Store } from '../../src/apiserver/storage/store.ts';
 import {
   expectHonestAnswers,
   expectNoContradiction,

@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { verifyDatabase } from '../../src/apiserver/storage/sqlite/verify.ts';
+import { verifyDatabase } from '../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 
 const CHILD = join(import.meta.dirname, 'store-without-space.ts');

@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { SqliteStore } from '../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { StoreError } from '../../src/apiserver/storage/types.ts';
+import { StoreError } from '../../src/apiserver/storage/store.ts';
 
 const [file = ''] = process.argv.slice(2);
 const store = await SqliteStore.open({ file });

@@ -8,7 +8,7 @@ import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/types.ts';
+import { StoreError, type Store, type StoreKey } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
 import { AesSeal } from './aes-seal.ts';
 import type { RandomBytes } from './base62.ts';

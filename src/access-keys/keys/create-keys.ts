@@ -10,7 +10,7 @@ import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Store } from '../../apiserver/storage/types.ts';
+import type { Store } from '../../apiserver/storage/store.ts';
 import type { RandomBytes } from '../credentials/base62.ts';
 import { KeyDigests } from '../credentials/key-digests.ts';
 import type { MasterKey } from '../credentials/master-key.ts';

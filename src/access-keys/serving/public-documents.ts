@@ -4,7 +4,7 @@ import { textResponse, type ApiResponse } from '../../apiserver/http/api-respons
 import { MetaHandler, type ServerVersion } from '../../apiserver/request/meta-handler.ts';
 import type { DefinitionTable } from '../../apiserver/objects/resource-definition.ts';
 import { noSuchResource } from '../../apiserver/status.ts';
-import type { Store } from '../../apiserver/storage/types.ts';
+import type { Store } from '../../apiserver/storage/store.ts';
 
 export interface OpenDocumentsOptions {
   readonly table: DefinitionTable;

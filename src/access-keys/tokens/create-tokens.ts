@@ -7,7 +7,7 @@ import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Store } from '../../apiserver/storage/types.ts';
+import type { Store } from '../../apiserver/storage/store.ts';
 import type { KeyIndex, Seal } from '../types.ts';
 import { KeyRing } from './key-ring.ts';
 import { signToken, verifyToken } from './token.ts';

@@ -4,7 +4,7 @@ import type { CryptoKey } from 'jose';
 import { InvariantError } from '../../base/errors.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StoreError, type Store } from '../../apiserver/storage/types.ts';
+import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
 import { planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
 import {

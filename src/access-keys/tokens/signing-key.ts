@@ -11,7 +11,7 @@ import {
 import { objectField, text } from '../../apiserver/validation/metadata.ts';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { StoredEntry } from '../../apiserver/storage/types.ts';
+import type { StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
 
 /** What a stock kube-apiserver verifies, small enough for a header. */

@@ -16,7 +16,7 @@ import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
-import { StoreError } from '../../apiserver/storage/types.ts';
+import { StoreError } from '../../apiserver/storage/store.ts';
 import { widerThan } from '../authorization/scope/scope-contains.ts';
 import { validateScope } from '../authorization/scope/scope-validation.ts';
 import { scopeWarnings } from '../authorization/scope/scope-warnings.ts';

@@ -3,7 +3,7 @@
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
 import { emptyObject } from '../schema/decode.ts';
-import type { ObjectSchema } from '../schema/schema.ts';
+import type { ObjectSchema } from '../schema/object-schema.ts';
 import { failure } from '../status.ts';
 import { emptySet, FieldSet, unionOf } from './field-set.ts';
 import {

@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { isLeaf, memberSchema, type ListSchema, type Schema } from '../schema/schema.ts';
+import { isLeaf, memberSchema, type ListSchema, type Schema } from '../schema/object-schema.ts';
 import { FieldSetBuilder, type FieldSet } from './field-set.ts';
 import { mergedOrder } from './list-order.ts';
 

@@ -26,7 +26,7 @@ import type { Verb } from '../objects/resource-definition.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import type { MetaHandler } from '../request/meta-handler.ts';
 import { OpenRequests } from './open-requests.ts';
-import { StoreError } from '../storage/types.ts';
+import { StoreError } from '../storage/store.ts';
 import { BodyReader } from './read-bytes.ts';
 import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from '../request/request-info.ts';
 import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';

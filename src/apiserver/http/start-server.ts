@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Store } from '../storage/types.ts';
+import type { Store } from '../storage/store.ts';
 import type { Admission } from '../objects/admission.ts';
 import { listen, type Throttle } from './api-server.ts';
 import type { AuditEvent } from '../request/audit-event.ts';
@@ -19,7 +19,7 @@ import type { DefinitionTable } from '../objects/resource-definition.ts';
 import { ResourceHandler } from '../request/resource-handler.ts';
 import type { ServerPath } from '../request/request-info.ts';
 import type { Credentials, UserInfo } from '../request/user.ts';
-import { YamlParser } from '../request/yaml/yaml-parser.ts';
+import { YamlParser } from '../request/body/yaml-parser.ts';
 import { WatchStreams } from '../watch/watch-streams.ts';
 
 export interface StartOptions {

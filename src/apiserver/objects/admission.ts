@@ -1,7 +1,7 @@
 /** Where kinds have a say in each other's writes. */
 
 import type { JsonObject } from '../../base/json.ts';
-import type { StoredEntry } from '../storage/types.ts';
+import type { StoredEntry } from '../storage/store.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from '../request/target.ts';
 import type { UserInfo } from '../request/user.ts';

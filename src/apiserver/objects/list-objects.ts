@@ -1,8 +1,8 @@
 /** LIST: one page of the objects that match, as they are now or were at a revision. */
 
-import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/types.ts';
+import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/store.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
-import type { ListQuery } from '../request/list-query.ts';
+import type { ListQuery } from '../request/query/list-query.ts';
 import { expired, tooLargeResourceVersion } from '../status.ts';
 import { StatusError } from '../../kube/status-error.ts';
 

@@ -9,19 +9,19 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/types.ts';
+import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/store.ts';
 import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata } from './object-metadata.ts';
 import type { ObjectRegistry, Written } from './object-registry.ts';
-import { decodeBody, type ParsedBody, type Warn } from '../request/read-body.ts';
+import { decodeBody, type ParsedBody, type Warn } from '../request/body/read-body.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
-import { memberSchema, type Schema } from '../schema/schema.ts';
+import { memberSchema, type Schema } from '../schema/object-schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
 import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from '../request/target.ts';
 import type { UserInfo } from '../request/user.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
-import type { WriteOptions } from '../request/write-options.ts';
+import type { WriteOptions } from '../request/query/write-options.ts';
 import { requestedVersion } from './write-rules.ts';
 
 /** A request that patches, whatever the type of its patch. */

@@ -2,8 +2,8 @@
 
 import type { Timer } from '../../base/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
-import { StoreError, type StoredEntry } from '../storage/types.ts';
-import type { DeleteOptions, PropagationPolicy } from '../request/write-options.ts';
+import { StoreError, type StoredEntry } from '../storage/store.ts';
+import type { DeleteOptions, PropagationPolicy } from '../request/query/write-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
 import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';

@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { cloneJson, type JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
-import { StoreError, type Store, type StoredEntry } from '../storage/types.ts';
+import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import type { Admission, ReviewedWrite } from './admission.ts';
 import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';

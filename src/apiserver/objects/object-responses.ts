@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf } from '../../kube/object.ts';
-import type { StoredEntry } from '../storage/types.ts';
+import type { StoredEntry } from '../storage/store.ts';
 import { jsonResponse, type ApiResponse } from '../http/api-response.ts';
 import type { ObjectPage } from './list-objects.ts';
 import { metaVersion, type ResponseForm, type OfferedForm } from '../http/negotiate.ts';

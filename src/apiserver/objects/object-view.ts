@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../kube/object.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
-import type { StoredEntry } from '../storage/types.ts';
+import type { StoredEntry } from '../storage/store.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { metadataOf } from '../validation/metadata.ts';
 

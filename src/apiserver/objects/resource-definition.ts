@@ -3,7 +3,7 @@
 import type { Resource } from '../../kube/object.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import type { FieldError } from '../field-error.ts';
-import type { ObjectSchema } from '../schema/schema.ts';
+import type { ObjectSchema } from '../schema/object-schema.ts';
 import { listField, metadataOf } from '../validation/metadata.ts';
 import type { NameCheck } from '../validation/names.ts';
 import type { UserInfo } from '../request/user.ts';

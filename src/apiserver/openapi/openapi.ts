@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../../base/json.ts';
 import { capitalized, pathsOf } from './openapi-paths.ts';
 import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
-import type { Field, ObjectSchema, Schema } from '../schema/schema.ts';
+import type { Field, ObjectSchema, Schema } from '../schema/object-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const STATUS = `${META}.Status`;

@@ -13,7 +13,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { memberSchema, type Field, type ObjectSchema, type Schema } from '../schema/schema.ts';
+import { memberSchema, type Field, type ObjectSchema, type Schema } from '../schema/object-schema.ts';
 import { badRequest } from '../status.ts';
 
 const DELETE_FROM = '$deleteFromPrimitiveList/';

@@ -4,7 +4,7 @@ import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
 import type { DefinitionTable, ResourceDefinition, Verb } from '../objects/resource-definition.ts';
-import { exactValue } from './selectors/field-selector.ts';
+import { exactValue } from './query/field-selector.ts';
 import { forbidden, methodNotAllowed, noSuchResource } from '../status.ts';
 import type { Target } from './target.ts';
 import type { UserInfo } from './user.ts';

@@ -6,7 +6,7 @@ import { isNotFound, StatusError } from '../../kube/status-error.ts';
 import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
 import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '../http/api-response.ts';
 import { listObjects } from '../objects/list-objects.ts';
-import { parseListQuery, parseVersion } from './list-query.ts';
+import { parseListQuery, parseVersion } from './query/list-query.ts';
 import { negotiate, negotiateWatch, type ResponseForm } from '../http/negotiate.ts';
 import { LIST_FORMS, OBJECT_FORMS, ObjectResponses, type Presentation } from '../objects/object-responses.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
@@ -16,7 +16,14 @@ import type { ObjectRegistry, WriteContext, Written } from '../objects/object-re
 import { checkName, rejectOtherNamespace, type Target } from './target.ts';
 import { rejectResourceVersion } from '../objects/write-rules.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
-import { checkType, decodeBody, parseBody, parseDeleteBody, parseYaml, type RawBody } from './read-body.ts';
+import {
+  checkType,
+  decodeBody,
+  parseBody,
+  parseDeleteBody,
+  parseYaml,
+  type RawBody,
+} from './body/read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
 import { methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../validation/metadata.ts';
@@ -26,8 +33,8 @@ import {
   parseWriteOptions,
   type DeleteOptions,
   type WriteOptions,
-} from './write-options.ts';
-import type { YamlParser } from './yaml/yaml-parser.ts';
+} from './query/write-options.ts';
+import type { YamlParser } from './body/yaml-parser.ts';
 
 export interface ApiRequest extends TargetRequest {
   readonly accept: string | undefined;

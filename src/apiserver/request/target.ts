@@ -1,7 +1,7 @@
 /** What a request is about: one object of one kind, and the names by which errors and the store call it. */
 
 import type { JsonObject } from '../../base/json.ts';
-import type { StoredEntry, StoreKey } from '../storage/types.ts';
+import type { StoredEntry, StoreKey } from '../storage/store.ts';
 import type { ResourceDefinition, Subresource } from '../objects/resource-definition.ts';
 import { shortened } from '../field-error.ts';
 import { badRequest, type GroupName } from '../status.ts';

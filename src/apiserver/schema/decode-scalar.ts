@@ -2,7 +2,7 @@
 
 import type { JsonValue } from '../../base/json.ts';
 import { canonicalTime, checkQuantity, illegalBase64At, withoutLineBreaks } from './scalars.ts';
-import type { ScalarSchema } from './schema.ts';
+import type { ScalarSchema } from './object-schema.ts';
 
 /** A value of the wrong type; the message is the one of a real server. */
 export class DecodeError extends Error {

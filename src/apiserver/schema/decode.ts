@@ -14,7 +14,7 @@ import {
   type MapSchema,
   type ObjectSchema,
   type Schema,
-} from './schema.ts';
+} from './object-schema.ts';
 
 export interface Decoded {
   readonly value: JsonObject;

@@ -10,7 +10,7 @@
  */
 
 import { InvariantError, invariant } from '../../base/errors.ts';
-import type { Field, ListSchema, ListType, ObjectSchema, Scalar, Schema } from './schema.ts';
+import type { Field, ListSchema, ListType, ObjectSchema, Scalar, Schema } from './object-schema.ts';
 
 /** Texts for `kubectl explain`, by `Type` and `Type.field`. */
 export type Descriptions = Readonly<Record<string, string>>;

@@ -5,9 +5,9 @@
 
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { PROTOBUF_FIELDS_MAX, PROTOBUF_JSON_BYTES_MAX } from '../limits.ts';
-import { parseJsonText } from '../request/parse-json.ts';
+import { parseJsonText } from '../request/body/parse-json.ts';
 import { DecodeError } from './decode-scalar.ts';
-import type { Field, ObjectSchema, Scalar, Schema } from './schema.ts';
+import type { Field, ObjectSchema, Scalar, Schema } from './object-schema.ts';
 
 /** The bytes are no message of the expected type. */
 export class ProtobufError extends Error {

@@ -1,7 +1,7 @@
 /** Whether a write may happen, and the event that it is. Pure: the caller knows the present and the counter. */
 
 import type { JsonObject } from '../../base/json.ts';
-import { orderedKey, StoreError, type StoredEntry, type StoreEvent, type StoreKey } from './types.ts';
+import { orderedKey, StoreError, type StoredEntry, type StoreEvent, type StoreKey } from './store.ts';
 
 export type WriteRequest =
   | { readonly kind: 'create'; readonly key: StoreKey; readonly value: JsonObject }

@@ -13,7 +13,7 @@ import type {
   StoreRange,
   StoreWatch,
   WatchObserver,
-} from './types.ts';
+} from './store.ts';
 
 const OPERATIONS = ['get', 'list', 'create', 'update', 'delete'] as const;
 type Operation = (typeof OPERATIONS)[number];

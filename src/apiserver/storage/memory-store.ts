@@ -15,7 +15,7 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
-} from './types.ts';
+} from './store.ts';
 
 export interface MemoryStoreOptions {
   /** Events kept for watches that resume and for lists of the past; default 2048. */

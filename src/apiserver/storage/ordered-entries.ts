@@ -1,6 +1,6 @@
 /** The entries of one resource, by key and in list order. */
 
-import { orderedKey, type StoredEntry, type StoreRange } from './types.ts';
+import { orderedKey, type StoredEntry, type StoreRange } from './store.ts';
 
 interface Row {
   readonly id: string;

@@ -15,7 +15,7 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
-} from './types.ts';
+} from './store.ts';
 
 /** How much of the past is kept; whichever limit is reached first counts. */
 export interface HistoryLimits {

@@ -1,6 +1,6 @@
 /** The bytes of a watch event, made once for all who watch: with a thousand of them, making the bytes is most of the work. */
 
-import type { StoredEntry } from '../storage/types.ts';
+import type { StoredEntry } from '../storage/store.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 

@@ -8,8 +8,8 @@ import {
   type StoredEntry,
   type StoreEvent,
   type StoreWatch,
-} from '../storage/types.ts';
-import type { ListQuery } from '../request/list-query.ts';
+} from '../storage/store.ts';
+import type { ListQuery } from '../request/query/list-query.ts';
 import { expired } from '../status.ts';
 
 /** Where the lines go. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request/selectors/label-selector.ts';
+import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request/query/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';

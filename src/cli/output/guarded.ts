@@ -2,7 +2,7 @@
 
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { StoreError } from '../../apiserver/storage/types.ts';
+import { StoreError } from '../../apiserver/storage/store.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
 
 /** `adviceFor` may add to the message; `failure` is the exit code where 1 means something else. */

@@ -2,7 +2,7 @@
 
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
-import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/types.ts';
+import { StoreError, type Store, type StoredEntry } from '../../apiserver/storage/store.ts';
 import type { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import type { Admission, CommittedWrite } from '../../apiserver/objects/admission.ts';
 import { isRevisionConflict } from '../../apiserver/objects/object-registry.ts';

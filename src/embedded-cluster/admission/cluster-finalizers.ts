@@ -3,7 +3,7 @@
  * itself: else the object would wait for ever, and with it kubectl and the namespace. Dependents stay as they are.
  */
 
-import type { Store, StoredEntry } from '../../apiserver/storage/types.ts';
+import type { Store, StoredEntry } from '../../apiserver/storage/store.ts';
 import type { CommittedWrite } from '../../apiserver/objects/admission.ts';
 import {
   hasCollectorFinalizer,

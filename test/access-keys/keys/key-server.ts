@@ -17,7 +17,7 @@ import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/resou
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
-import type { Store } from '../../../src/apiserver/storage/types.ts';
+import type { Store } from '../../../src/apiserver/storage/store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 
 export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';

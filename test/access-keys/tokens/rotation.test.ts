@@ -9,7 +9,7 @@ import { AesSeal } from '../../../src/access-keys/credentials/aes-seal.ts';
 import { KEEP_AFTER_MS, ROTATION_MS } from '../../../src/access-keys/tokens/rotation.ts';
 import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
-import { StoreError } from '../../../src/apiserver/storage/types.ts';
+import { StoreError } from '../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { claimsOf, DAY_MS, keyRecord, startGround, verifyWith, type Ground } from './setup.ts';
 

@@ -3,14 +3,14 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { accessKeyTable } from '../access-key-kind.ts';
-import { startMachinery } from '../machinery.ts';
+import { accessKeyTable } from '../test-kinds.ts';
+import { startTestServer } from '../test-server.ts';
 
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const MIB = 1024 * 1024;
 
 test('are refused beyond a bound, to the user who does not read; and served again when they are gone', async () => {
-  await using machinery = await startMachinery({
+  await using machinery = await startTestServer({
     table: accessKeyTable(),
     unreadResponsesBytesMax: 40 * MIB,
     authenticate: ({ authorization }) => ({ name: authorization ?? '', uid: '', groups: [], extra: {} }),

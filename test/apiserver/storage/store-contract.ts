@@ -10,7 +10,7 @@ import {
   type StoreEvent,
   type StoreKey,
   type StoreRange,
-} from '../../../src/apiserver/storage/types.ts';
+} from '../../../src/apiserver/storage/store.ts';
 
 export type NewStore = (historyLimit?: number) => Promise<Store>;
 

@@ -9,7 +9,7 @@ import { ObjectViews } from '../../../src/apiserver/objects/object-view.ts';
 import { frameOf, WatchFrames } from '../../../src/apiserver/watch/watch-frames.ts';
 import { builtInKinds } from '../../../src/embedded-cluster/kinds/built-in-kinds.ts';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
-import type { StoredEntry } from '../../../src/apiserver/storage/types.ts';
+import type { StoredEntry } from '../../../src/apiserver/storage/store.ts';
 
 const COLLECTION = '/api/v1/namespaces/default/configmaps';
 

@@ -9,7 +9,7 @@ import { metadataOf, objectField, text } from '../../../apiserver/validation/met
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
-import type { Notes } from '../../../apiserver/storage/types.ts';
+import type { Notes } from '../../../apiserver/storage/store.ts';
 import { activityIntervalMs } from '../lifecycle/key-expiry.ts';
 import type { IndexedKey } from '../index/key-record.ts';
 

@@ -8,7 +8,7 @@ import {
   type Store,
   type StoreEvent,
   type StoreWatch,
-} from '../../../apiserver/storage/types.ts';
+} from '../../../apiserver/storage/store.ts';
 import type { KeyIndex as KeyIndexContract, KeyRecord } from '../../types.ts';
 import { endOf } from '../lifecycle/key-expiry.ts';
 import { KEY_STORAGE } from '../resource/key-kind.ts';

@@ -9,7 +9,7 @@ import {
   text,
 } from '../../../apiserver/validation/metadata.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
-import type { StoredEntry } from '../../../apiserver/storage/types.ts';
+import type { StoredEntry } from '../../../apiserver/storage/store.ts';
 import { AUTHENTICATED, EXTRA, subjectOf } from '../../identity.ts';
 import type { KeyRecord } from '../../types.ts';
 import type { Lifetime } from '../lifecycle/key-expiry.ts';

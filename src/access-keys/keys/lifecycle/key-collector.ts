@@ -8,7 +8,7 @@ import { hasCollectorFinalizer } from '../../../apiserver/objects/collector-fina
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../../kube/work-queue.ts';
-import { StoreError } from '../../../apiserver/storage/types.ts';
+import { StoreError } from '../../../apiserver/storage/store.ts';
 import { decideFate } from './key-lifecycle.ts';
 import type { KeyActivity } from '../authentication/key-activity.ts';
 import { activityIntervalMs } from './key-expiry.ts';

@@ -9,7 +9,7 @@ import { listField, metadataOf, objectList, text } from '../../../apiserver/vali
 import { StatusError } from '../../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
-import type { Store, StoredEntry } from '../../../apiserver/storage/types.ts';
+import type { Store, StoredEntry } from '../../../apiserver/storage/store.ts';
 import { isKeyReference, type Fate } from './key-lifecycle.ts';
 import type { IndexedKey } from '../index/key-record.ts';
 

@@ -9,7 +9,7 @@ import { currentForm, groupName, kindName } from '../../../apiserver/request/tar
 import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import type { Store } from '../../../apiserver/storage/types.ts';
+import type { Store } from '../../../apiserver/storage/store.ts';
 import { suppliedKeyProblem } from '../../credentials/access-key.ts';
 import type { KeyDigests } from '../../credentials/key-digests.ts';
 import { isAdministrator, subjectOf } from '../../identity.ts';

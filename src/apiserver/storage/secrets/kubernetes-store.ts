@@ -24,19 +24,19 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
-} from '../types.ts';
-import { DamageReport } from './damage-report.ts';
-import { EventFeed } from './event-feed.ts';
-import { unreadable } from './host-errors.ts';
-import { HostSecrets } from './host-secrets.ts';
-import { Lists } from './lists.ts';
-import { Mirror } from './mirror.ts';
-import { RetryBudget } from './retry-budget.ts';
-import { Reader } from './reader.ts';
-import { SecretNames } from './secret-names.ts';
+} from '../store.ts';
+import { DamageReport } from './codec/damage-report.ts';
+import { EventFeed } from './read/event-feed.ts';
+import { unreadable } from './host/host-errors.ts';
+import { HostSecrets } from './host/host-secrets.ts';
+import { SecretLists } from './read/secret-lists.ts';
+import { SecretCache } from './read/secret-cache.ts';
+import { RetryBudget } from './host/retry-budget.ts';
+import { SecretReader } from './read/secret-reader.ts';
+import { SecretNames } from './codec/secret-names.ts';
 import { ShardedNotes } from './sharded-notes.ts';
-import { WriteLedger, writeIds } from './write-ledger.ts';
-import { Writer } from './writer.ts';
+import { WriteLedger, writeIds } from './write/write-ledger.ts';
+import { SecretWriter } from './write/secret-writer.ts';
 
 export interface KubernetesStoreOptions {
   /** Of the host cluster. It stays the caller's, who disposes of it after the store. */
@@ -84,11 +84,11 @@ export class KubernetesStore implements Store {
   readonly #names: SecretNames;
   readonly #secrets: HostSecrets;
   readonly #feed: EventFeed;
-  readonly #mirror: Mirror;
+  readonly #cache: SecretCache;
   readonly #listWatch: ListWatch;
-  readonly #reader: Reader;
-  readonly #lists: Lists;
-  readonly #writer: Writer;
+  readonly #reader: SecretReader;
+  readonly #lists: SecretLists;
+  readonly #writer: SecretWriter;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
   /** The latest moment of the host that this replica knows of. */
@@ -110,21 +110,21 @@ export class KubernetesStore implements Store {
     });
     const restarted = (revision: number): void => this.#restart(revision);
     const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
-    const mirror = new Mirror({ names, feed, ledger, damage, clock, bookmarked, restarted });
+    const cache = new SecretCache({ names, feed, ledger, damage, clock, bookmarked, restarted });
     const observed = (revision: number): void => this.#observe(revision);
-    const reader = new Reader({ names, secrets, mirror, damage, observed });
+    const reader = new SecretReader({ names, secrets, cache, damage, observed });
     this.#names = names;
     this.#secrets = secrets;
     this.#feed = feed;
-    this.#mirror = mirror;
+    this.#cache = cache;
     this.#reader = reader;
-    this.#lists = new Lists({ names, secrets, mirror, damage, observed });
-    this.#writer = new Writer({
+    this.#lists = new SecretLists({ names, secrets, cache, damage, observed });
+    this.#writer = new SecretWriter({
       namespace,
       names,
       secrets,
       reader,
-      mirror,
+      cache,
       ledger,
       newWriteId: writeIds(random),
       eventWaitMs: options.eventWaitMs ?? EVENT_WAIT_MS,
@@ -134,7 +134,7 @@ export class KubernetesStore implements Store {
       resource: SECRETS,
       namespace,
       labelSelector: names.objectSelector(),
-      sink: mirror,
+      sink: cache,
       clock,
       random,
       logger,
@@ -150,9 +150,9 @@ export class KubernetesStore implements Store {
     signal.addEventListener('abort', close, { once: true });
     if (signal.aborted) close();
     try {
-      while (!this.#mirror.isSynced) {
+      while (!this.#cache.isSynced) {
         this.#checkOpen();
-        await this.#mirror.until(() => this.#mirror.isSynced, TIMEOUT_MS);
+        await this.#cache.until(() => this.#cache.isSynced, TIMEOUT_MS);
       }
     } finally {
       signal.removeEventListener('abort', close);
@@ -236,13 +236,13 @@ export class KubernetesStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.#feed.endAll();
-    this.#mirror.wakeAll();
+    this.#cache.wakeAll();
     await this.#running;
   }
 
   /** Bookmarks tell the list-watch of moments without events. */
   get #reached(): number {
-    return Math.max(this.#mirror.revision, Number(this.#listWatch.resourceVersion));
+    return Math.max(this.#cache.revision, Number(this.#listWatch.resourceVersion));
   }
 
   #observe(revision: number): void {

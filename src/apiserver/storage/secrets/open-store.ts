@@ -4,7 +4,7 @@ import { missingRights, type WantedRight } from '../../../kube/access-review.ts'
 import { TerminalError } from '../../../base/errors.ts';
 import { isTransient } from '../../../kube/status-error.ts';
 import { retry, type BackoffLimits } from '../../../base/retry.ts';
-import { StoreError } from '../types.ts';
+import { StoreError } from '../store.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes-store.ts';
 
 const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];

@@ -5,12 +5,12 @@ import type { KubeObject } from '../../../kube/object.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
-import type { Notes } from '../types.ts';
-import { failure, refusedByHost, verdictOf } from './host-errors.ts';
-import type { HostSecrets } from './host-secrets.ts';
-import type { RetryBudget } from './retry-budget.ts';
-import { pack, revisionOf, unpack } from './secret-codec.ts';
-import type { SecretNames } from './secret-names.ts';
+import type { Notes } from '../store.ts';
+import { failure, refusedByHost, verdictOf } from './host/host-errors.ts';
+import type { HostSecrets } from './host/host-secrets.ts';
+import type { RetryBudget } from './host/retry-budget.ts';
+import { pack, revisionOf, unpack } from './codec/secret-codec.ts';
+import type { SecretNames } from './codec/secret-names.ts';
 
 export interface ShardedNotesOptions {
   readonly table: string;

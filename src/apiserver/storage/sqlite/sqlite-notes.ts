@@ -1,9 +1,9 @@
 /** Notes over a database: all of them in memory, changes gathered and written behind. */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
-import type { Notes } from '../types.ts';
-import type { NoteRow } from './log-row.ts';
-import type { NoteChange } from './statements.ts';
+import type { Notes } from '../store.ts';
+import type { NoteRow } from './file/log-row.ts';
+import type { NoteChange } from './file/statements.ts';
 
 /** What a crash may lose. */
 const FLUSH_DELAY_MS = 1_000;

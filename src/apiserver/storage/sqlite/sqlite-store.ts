@@ -23,11 +23,11 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
-} from '../types.ts';
-import { Replay } from './replay.ts';
+} from '../store.ts';
+import { Replay } from './file/replay.ts';
 import { SqliteNotes } from './sqlite-notes.ts';
-import { WriteBatch, type PendingWrite } from './write-batch.ts';
-import { Writer, type FoundReport } from './writer.ts';
+import { WriteBatch, type PendingWrite } from './writer/write-batch.ts';
+import { DatabaseWriter, type FoundReport } from './writer/database-writer.ts';
 
 export interface SqliteStoreOptions {
   /** Path of the database; it and its folder are made where they are missing. */
@@ -59,7 +59,7 @@ export class SqliteStore implements Store {
   readonly #notes: SqliteNotes;
   readonly #logger: Logger | undefined;
   /** Set once, by {@link open}. */
-  #writer: Writer | undefined;
+  #writer: DatabaseWriter | undefined;
   #waiting: PendingWrite[] = [];
   /** Runs while writes wait or become durable. */
   #committing: Promise<void> | undefined;
@@ -94,7 +94,7 @@ export class SqliteStore implements Store {
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options);
     const loading = new Loading(store.#state, store.#notes);
-    const writer = await Writer.open(options.file, (report) => loading.take(report));
+    const writer = await DatabaseWriter.open(options.file, (report) => loading.take(report));
     const [problem] = loading.finish();
     if (problem !== undefined) {
       await writer.close();
@@ -168,7 +168,7 @@ export class SqliteStore implements Store {
     await this.#thread().close();
   }
 
-  #thread(): Writer {
+  #thread(): DatabaseWriter {
     if (!this.#writer) throw closed();
     return this.#writer;
   }

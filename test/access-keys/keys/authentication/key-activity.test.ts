@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
-import type { Notes } from '../../../../src/apiserver/storage/types.ts';
+import type { Notes } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { readLines } from '../watch-lines.ts';
 import { LaggingStore } from '../index/lagging-store.ts';

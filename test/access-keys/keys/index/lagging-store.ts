@@ -13,7 +13,7 @@ import {
   type StoreRange,
   type StoreWatch,
   type WatchObserver,
-} from '../../../../src/apiserver/storage/types.ts';
+} from '../../../../src/apiserver/storage/store.ts';
 
 export class LaggingStore implements Store {
   readonly #store: Store;

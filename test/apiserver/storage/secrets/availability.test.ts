@@ -9,7 +9,7 @@ import type { Fault } from '../../../../src/embedded-cluster/faults.ts';
 import { plainAccess } from '../../../../src/kube/access.ts';
 import { TerminalError } from '../../../../src/base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
-import type { StoreEvent } from '../../../../src/apiserver/storage/types.ts';
+import type { StoreEvent } from '../../../../src/apiserver/storage/store.ts';
 import { until } from '../../../kube/ground.ts';
 import { keyNamed } from './crowd.ts';
 import { hurried, openReplica } from './ground.ts';

@@ -10,7 +10,7 @@ import {
   type StoredEntry,
   type StoreEvent,
   type StoreKey,
-} from '../../../../src/apiserver/storage/types.ts';
+} from '../../../../src/apiserver/storage/store.ts';
 
 /** How one attempt to write ended. */
 export interface Attempt {

@@ -5,8 +5,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
-import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/verify.ts';
-import type { StoredEntry } from '../../../../src/apiserver/storage/types.ts';
+import { verifyDatabase } from '../../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
+import type { StoredEntry } from '../../../../src/apiserver/storage/store.ts';
 import { Model, SHARED, WRITERS } from './kill-plan.ts';
 
 const CHILD = join(import.meta.dirname, 'store-to-kill.ts');

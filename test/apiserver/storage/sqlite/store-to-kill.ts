@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { StoreError, type Store, type StoreKey } from '../../../../src/apiserver/storage/types.ts';
+import { StoreError, type Store, type StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { deletes, SHARED, stateOf, stepOf, WRITERS } from './kill-plan.ts';
 
 const [file = '', historyLimit = ''] = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import type { StoreKey } from '../../../../src/apiserver/storage/types.ts';
+import type { StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 test('readers, watchers and writers hear of a write when it is in the file', async () => {

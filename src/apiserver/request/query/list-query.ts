@@ -1,0 +1,80 @@
+/** The query of a list, a watch or a collection's deletion: which objects, of which revision. */
+
+import type { StringMap } from '../../../kube/object.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import type { StoredEntry, StoreRange } from '../../storage/store.ts';
+import { rejectVersionWithContinue, rejectInvalidListOptions } from './list-rules.ts';
+import { integerIn } from './query-integer.ts';
+import { currentForm, type Target } from '../target.ts';
+import type { ResourceDefinition } from '../../objects/resource-definition.ts';
+import { parseFieldSelector } from './field-selector.ts';
+import { parseLabelSelector } from './label-selector.ts';
+import { badRequest } from '../../status.ts';
+import { metadataOf, objectField, text } from '../../validation/metadata.ts';
+
+export interface ListQuery {
+  readonly range: StoreRange;
+  readonly hasSelector: boolean;
+  matches(entry: StoredEntry): boolean;
+  /** `''`: the newest; `0`: any. */
+  readonly resourceVersion: string;
+  /** At that very revision, not at a newer one. */
+  readonly isExact: boolean;
+  /** 0: everything. */
+  readonly limit: number;
+  readonly continueToken: string;
+}
+
+const BASE_FIELDS = ['metadata.name', 'metadata.namespace'];
+
+/** The collection that is asked for. */
+export type Collection = Pick<Target, 'definition' | 'namespace' | 'isVisible'>;
+
+export function parseListQuery(
+  { definition, namespace, isVisible }: Collection,
+  query: URLSearchParams,
+  isWatch = false,
+): ListQuery {
+  rejectInvalidListOptions(query, isWatch);
+  integerIn(query, 'timeoutSeconds');
+  const labelText = query.get('labelSelector') ?? '';
+  const fieldText = query.get('fieldSelector') ?? '';
+  const labels = parseLabelSelector(labelText);
+  const fields = parseFieldSelector(fieldText, [...BASE_FIELDS, ...Object.keys(definition.selectableFields)]);
+  const limit = Math.max(0, integerIn(query, 'limit') ?? 0);
+  const continueToken = query.get('continue') ?? '';
+  const resourceVersion = parseVersion(query.get('resourceVersion') ?? '');
+  if (continueToken !== '') rejectVersionWithContinue(resourceVersion);
+  const match = query.get('resourceVersionMatch') ?? '';
+  const isNamespaced = definition.isNamespaced && namespace !== '';
+  return {
+    range: isNamespaced ? { resource: definition.storage, namespace } : { resource: definition.storage },
+    hasSelector: labelText !== '' || fieldText !== '' || isVisible !== undefined,
+    matches: (entry) => {
+      if (labelText === '' && fieldText === '' && !isVisible) return true;
+      const object = currentForm(definition, entry);
+      if (isVisible?.(object) === false) return false;
+      const labelled = objectField(metadataOf(object), 'labels') as StringMap; // decoded: values are text
+      return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
+    },
+    resourceVersion,
+    // The pages of one list show one revision, so the first one shows that which it names.
+    isExact: match === 'Exact' || (match === '' && limit > 0),
+    limit,
+    continueToken,
+  };
+}
+
+function fieldOf(definition: ResourceDefinition, object: JsonObject, field: string): string {
+  if (field === 'metadata.name') return text(metadataOf(object), 'name');
+  if (field === 'metadata.namespace') return text(metadataOf(object), 'namespace');
+  return definition.selectableFields[field]?.(object) ?? '';
+}
+
+/** A resourceVersion as text, checked to be a number; throws 400. */
+export function parseVersion(version: string): string {
+  if (version === '' || /^\d{1,15}$/.test(version)) return version;
+  throw badRequest(
+    `resourceVersion: Invalid value: ${JSON.stringify(version)}: strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`,
+  );
+}

@@ -1,0 +1,19 @@
+/** Whole numbers in a query, as a Kubernetes server reads them. */
+
+import { badRequest } from '../../status.ts';
+
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** Undefined where the query does not have it; throws 400 for what is no int64. Beyond 2^53 it is not exact. */
+export function integerIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const isInteger = /^[+-]?\d+$/.test(text);
+  if (isInteger && isInt64(BigInt(text.replace('+', '')))) return Number(text);
+  const why = isInteger ? 'value out of range' : 'invalid syntax';
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`);
+}
+
+function isInt64(value: bigint): boolean {
+  return value <= INT64_MAX && value >= -INT64_MAX - 1n;
+}

@@ -1,0 +1,112 @@
+/** The requests that the store makes of the host cluster, one attempt each. */
+
+import { asList } from '../../../../kube/client/response-objects.ts';
+import { collectionPath, queryString } from '../../../../kube/client/resource-path.ts';
+import type { ObjectList, RequestOptions, WatchClient } from '../../../../kube/types.ts';
+import { SECRETS, type KubeObject } from '../../../../kube/object.ts';
+import { isNotFound, StatusError } from '../../../../kube/status-error.ts';
+import type { JsonObject } from '../../../../base/json.ts';
+import { parseRevision } from '../codec/secret-codec.ts';
+
+export interface SecretList {
+  readonly secrets: readonly KubeObject[];
+  /** The moment that the list shows. */
+  readonly revision: number;
+}
+
+const FIELD_MANAGER = 'endpoint-syncer';
+const PAGE_SIZE = 500;
+/** A list of the present starts anew when the history that its pages stand on is gone. */
+const LIST_ATTEMPTS = 3;
+/** No Secret has this name: it is only asked for to learn what time it is. */
+const NOBODY = 'endpoint-syncer.nobody';
+
+/** Secrets of one namespace. Everything rejects as the client does: `StatusError`, `TransportError`. */
+export class HostSecrets {
+  readonly #client: WatchClient;
+  readonly #namespace: string;
+
+  constructor(client: WatchClient, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  /** As etcd has it now: a read without a resourceVersion is never answered from a cache that lags. */
+  async get(name: string, options: RequestOptions): Promise<KubeObject | undefined> {
+    try {
+      return await this.#client.get(SECRETS, { namespace: this.#namespace, name }, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async create(secret: KubeObject, options: RequestOptions): Promise<KubeObject> {
+    const metadata = { ...secret.metadata, namespace: this.#namespace };
+    const settings = { ...options, fieldManager: FIELD_MANAGER };
+    return await this.#client.create(SECRETS, { ...secret, metadata }, settings);
+  }
+
+  /** A merge patch; the `metadata.resourceVersion` in it guards it. */
+  async patch(name: string, body: JsonObject, options: RequestOptions): Promise<KubeObject> {
+    const settings = { ...options, fieldManager: FIELD_MANAGER };
+    const key = { namespace: this.#namespace, name };
+    return await this.#client.patch(SECRETS, key, { type: 'merge', body }, settings);
+  }
+
+  /** Only at this version, which is also one of this very Secret and no later one of the same name. */
+  async delete(name: string, revision: number, options: RequestOptions): Promise<void> {
+    const key = { namespace: this.#namespace, name };
+    await this.#client.delete(SECRETS, key, { resourceVersion: String(revision) }, options);
+  }
+
+  /** All pages of one moment: now, or `atRevision`. Rejects with 410 when that is forgotten. */
+  async list(labelSelector: string, options: RequestOptions, atRevision?: number): Promise<SecretList> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#pages({ labelSelector, limit: PAGE_SIZE }, options, atRevision);
+      } catch (error) {
+        const isExpired = error instanceof StatusError && error.code === 410;
+        if (!isExpired || atRevision !== undefined || attempt >= LIST_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** As they are now, whatever their labels. */
+  async listOfType(type: string, options: RequestOptions): Promise<SecretList> {
+    return await this.#pages({ fieldSelector: `type=${type}`, limit: PAGE_SIZE }, options, undefined);
+  }
+
+  /** Where the host's counter stands, not earlier than when it was asked. */
+  async revision(options: RequestOptions): Promise<number> {
+    const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${NOBODY}` }, options);
+    return parseRevision(resourceVersion);
+  }
+
+  async #pages(
+    query: Readonly<Record<string, string | number>>,
+    options: RequestOptions,
+    atRevision: number | undefined,
+  ): Promise<SecretList> {
+    const moment =
+      atRevision === undefined
+        ? {}
+        : { resourceVersion: String(atRevision), resourceVersionMatch: 'Exact' as const };
+    let page = await this.#page({ ...query, ...moment }, options);
+    const secrets = page.items;
+    const revision = parseRevision(page.resourceVersion);
+    while (page.continueToken !== '') {
+      page = await this.#page({ ...query, continue: page.continueToken }, options);
+      secrets.push(...page.items);
+    }
+    return { secrets, revision };
+  }
+
+  async #page(
+    query: Readonly<Record<string, string | number>>,
+    options: RequestOptions,
+  ): Promise<ObjectList> {
+    const path = collectionPath(SECRETS, this.#namespace) + queryString(query);
+    return asList(await this.#client.request('GET', path, undefined, options), SECRETS);
+  }
+}

@@ -1,0 +1,202 @@
+/** All objects of the store as a list-watch shows them, a moment behind the host; what changes becomes events. */
+
+import type { ListWatchSink } from '../../../../kube/informer/list-watch.ts';
+import type { WatchEventType } from '../../../../kube/types.ts';
+import type { KubeObject } from '../../../../kube/object.ts';
+import type { Clock } from '../../../../base/clock.ts';
+import type { StoreEvent } from '../../store.ts';
+import type { DamageReport } from '../codec/damage-report.ts';
+import type { EventFeed } from './event-feed.ts';
+import { decodeSecret, parseRevision, revisionOf, type Held } from '../codec/secret-codec.ts';
+import type { SecretNames } from '../codec/secret-names.ts';
+import type { Change, WriteLedger } from '../write/write-ledger.ts';
+
+export interface SecretCacheOptions {
+  readonly names: SecretNames;
+  readonly feed: EventFeed;
+  readonly ledger: WriteLedger;
+  readonly damage: DamageReport;
+  readonly clock: Clock;
+  /** The newest moment that an event or a bookmark told of. */
+  readonly bookmarked: () => number;
+  /** Called when the server's versions begin anew at `revision`, and for the first list. */
+  readonly restarted: (revision: number) => void;
+}
+
+interface Waiter {
+  readonly isMet: () => boolean;
+  readonly wake: (isMet: boolean) => void;
+}
+
+export class SecretCache implements ListWatchSink {
+  readonly #options: SecretCacheOptions;
+  /** By the name of the Secret. */
+  readonly #held = new Map<string, Held>();
+  readonly #waiters = new Set<Waiter>();
+  #listed: KubeObject[] = [];
+  #isRewound = false;
+  #isSynced = false;
+  #revision = 0;
+
+  constructor(options: SecretCacheOptions) {
+    this.#options = options;
+  }
+
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Every event up to this revision has been handed out. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  held(secretName: string): Held | undefined {
+    return this.#held.get(secretName);
+  }
+
+  /** True as soon as the condition holds; false when it does not within the time, or when `wakeAll` is called. */
+  until(isMet: () => boolean, timeoutMs: number): Promise<boolean> {
+    if (isMet()) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const wake = (result: boolean): void => {
+        timer.cancel();
+        this.#waiters.delete(waiter);
+        resolve(result);
+      };
+      const waiter: Waiter = { isMet, wake };
+      const timer = this.#options.clock.schedule(timeoutMs, () => wake(false));
+      this.#waiters.add(waiter);
+    });
+  }
+
+  wakeAll(): void {
+    for (const { wake } of this.#waiters) wake(false);
+  }
+
+  listStarted(isRewound: boolean): void {
+    this.#isRewound = isRewound;
+    this.#listed = [];
+  }
+
+  listPage(objects: readonly KubeObject[]): void {
+    this.#listed.push(...objects);
+  }
+
+  listComplete(resourceVersion: string): void {
+    const revision = parseRevision(resourceVersion);
+    const listed = this.#listed;
+    this.#listed = [];
+    const isNew = this.#isRewound || !this.#isSynced || this.#isPast(listed);
+    if (isNew) this.#replace(listed, revision);
+    else this.#catchUp(listed, revision);
+    this.#isRewound = false;
+    this.#isSynced = true;
+    this.#advance(revision);
+  }
+
+  event(type: Exclude<WatchEventType, 'BOOKMARK'>, secret: KubeObject): void {
+    const revision = revisionOf(secret);
+    const { name } = secret.metadata;
+    const before = this.#held.get(name);
+    // A state that is known already: an event that a list was ahead of.
+    if (before !== undefined && revision <= before.entry.revision) return;
+    const after = type === 'DELETED' ? undefined : this.#decode(secret);
+    this.#apply({ secretName: name, before, after, revision, isExact: true });
+    this.#advance(revision);
+  }
+
+  /** The first list, or one of a server that was restored: nothing known before counts. */
+  #replace(listed: readonly KubeObject[], revision: number): void {
+    this.#held.clear();
+    for (const secret of listed) {
+      const held = this.#decode(secret);
+      if (held !== undefined) this.#held.set(secret.metadata.name, held);
+    }
+    this.#revision = 0;
+    this.#options.ledger.blind();
+    this.#options.restarted(revision);
+    this.#options.feed.restart(revision);
+  }
+
+  /** True when a list shows a state older than what is held: a backup was restored, and counted on beyond where the counter was. */
+  #isPast(listed: readonly KubeObject[]): boolean {
+    return listed.some((secret) => {
+      const held = this.#held.get(secret.metadata.name);
+      return held !== undefined && revisionOf(secret) < held.entry.revision;
+    });
+  }
+
+  /**
+   * What happened while nobody looked, as far as a list can tell: not what came and went, nor when something was deleted. Whoever read in
+   * this time knows more, and has to read again.
+   */
+  #catchUp(listed: readonly KubeObject[], revision: number): void {
+    const { feed, ledger } = this.#options;
+    const known = Math.max(this.#revision, this.#options.bookmarked());
+    if (revision > known) feed.endBetween(known, revision);
+    for (const change of this.#changesTo(listed, revision)) this.#apply(change);
+    if (revision <= known) return;
+    feed.forget(revision);
+    ledger.blind((secretName) => !this.#held.has(secretName));
+  }
+
+  /** In the order of their revisions; of deletions only the list's is known. */
+  #changesTo(listed: readonly KubeObject[], revision: number): readonly Change[] {
+    const gone = new Set(this.#held.keys());
+    const changes: Change[] = [];
+    for (const secret of listed) {
+      const { name } = secret.metadata;
+      gone.delete(name);
+      const before = this.#held.get(name);
+      const at = revisionOf(secret);
+      if (before !== undefined && at <= before.entry.revision) continue;
+      changes.push({
+        secretName: name,
+        before,
+        after: this.#decode(secret),
+        revision: at,
+        isExact: false,
+      });
+    }
+    changes.sort((a, b) => a.revision - b.revision);
+    for (const secretName of gone) {
+      const before = this.#held.get(secretName);
+      changes.push({ secretName, before, after: undefined, revision, isExact: false });
+    }
+    return changes;
+  }
+
+  #apply(change: Change): void {
+    const { secretName, before, after, revision } = change;
+    if (after === undefined) this.#held.delete(secretName);
+    else this.#held.set(secretName, after);
+    this.#options.ledger.observe(change);
+    const event = eventOf(before, after, revision);
+    if (event !== undefined) this.#options.feed.publish(event, (after ?? before)?.bytes ?? 0);
+  }
+
+  #advance(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    for (const { isMet, wake } of this.#waiters) if (isMet()) wake(true);
+  }
+
+  #decode(secret: KubeObject): Held | undefined {
+    const decoded = decodeSecret(this.#options.names, secret);
+    if (decoded.state === 'damaged') this.#options.damage.found(secret, decoded.why);
+    return decoded.state === 'held' ? decoded : undefined;
+  }
+}
+
+function eventOf(
+  before: Held | undefined,
+  after: Held | undefined,
+  revision: number,
+): StoreEvent | undefined {
+  if (after === undefined) {
+    if (before === undefined) return undefined;
+    return { type: 'deleted', revision, entry: { ...before.entry, revision }, previous: before.entry };
+  }
+  if (before === undefined) return { type: 'created', revision, entry: after.entry };
+  return { type: 'updated', revision, entry: after.entry, previous: before.entry };
+}

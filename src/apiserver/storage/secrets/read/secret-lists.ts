@@ -1,0 +1,115 @@
+/** Lists of now and of the past, in pages that show one moment. */
+
+import { StatusError } from '../../../../kube/status-error.ts';
+import {
+  orderedKey,
+  StoreError,
+  type ListPage,
+  type ListResult,
+  type StoredEntry,
+  type StoreRange,
+} from '../../store.ts';
+import type { DamageReport } from '../codec/damage-report.ts';
+import type { HostSecrets, SecretList } from '../host/host-secrets.ts';
+import type { SecretCache } from './secret-cache.ts';
+import type { RetryBudget } from '../host/retry-budget.ts';
+import { decodeSecret } from '../codec/secret-codec.ts';
+import type { SecretNames } from '../codec/secret-names.ts';
+
+export interface SecretListsOptions {
+  readonly names: SecretNames;
+  readonly secrets: HostSecrets;
+  readonly cache: SecretCache;
+  readonly damage: DamageReport;
+  readonly observed: (revision: number) => void;
+}
+
+/** A range at a revision, complete and in order. The past does not change, so it may be kept. */
+interface Snapshot {
+  readonly revision: number;
+  readonly entries: readonly StoredEntry[];
+}
+
+/** Lists that somebody is paging through. Their entries are mostly those of the cache. */
+const SNAPSHOTS_MAX = 4;
+
+export class SecretLists {
+  readonly #options: SecretListsOptions;
+  /** By range and revision, least recently used first. */
+  readonly #snapshots = new Map<string, Snapshot>();
+
+  constructor(options: SecretListsOptions) {
+    this.#options = options;
+  }
+
+  /** `page.atRevision`, when set, must have happened. Rejects with `StoreError` `compacted`. */
+  async list(range: StoreRange, page: ListPage, budget: RetryBudget): Promise<ListResult> {
+    const snapshot = await this.#snapshot(range, page.atRevision, budget);
+    const all = page.after === undefined ? snapshot.entries : entriesAfter(snapshot.entries, page.after);
+    const limit = page.limit ? page.limit : all.length;
+    const remaining = Math.max(0, all.length - limit);
+    if (remaining > 0) this.#keep(range, snapshot);
+    return { entries: all.slice(0, limit), revision: snapshot.revision, remaining };
+  }
+
+  /** Versions are counted anew. */
+  forget(): void {
+    this.#snapshots.clear();
+  }
+
+  async #snapshot(range: StoreRange, atRevision: number | undefined, budget: RetryBudget): Promise<Snapshot> {
+    if (atRevision !== undefined) {
+      const kept = this.#snapshots.get(snapshotKey(range, atRevision));
+      if (kept !== undefined) return kept;
+    }
+    const selector = this.#options.names.objectSelector(range);
+    const { secrets } = this.#options;
+    const list = await budget
+      .read((request) => secrets.list(selector, request, atRevision))
+      .catch((error: unknown) => {
+        throw listError(error, atRevision);
+      });
+    this.#options.observed(list.revision);
+    // A server may name the moment of an exact list as it likes.
+    return { revision: atRevision ?? list.revision, entries: this.#decoded(list) };
+  }
+
+  #decoded({ secrets }: SecretList): readonly StoredEntry[] {
+    const { names, cache, damage } = this.#options;
+    const found: [string, StoredEntry][] = [];
+    for (const secret of secrets) {
+      const decoded = decodeSecret(names, secret, cache.held(secret.metadata.name));
+      if (decoded.state === 'damaged') damage.found(secret, decoded.why);
+      if (decoded.state === 'held') found.push([orderedKey(decoded.entry.key), decoded.entry]);
+    }
+    return found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, entry]) => entry);
+  }
+
+  #keep(range: StoreRange, snapshot: Snapshot): void {
+    const key = snapshotKey(range, snapshot.revision);
+    this.#snapshots.delete(key);
+    this.#snapshots.set(key, snapshot);
+    if (this.#snapshots.size <= SNAPSHOTS_MAX) return;
+    for (const oldest of this.#snapshots.keys()) {
+      this.#snapshots.delete(oldest);
+      return;
+    }
+  }
+}
+
+function snapshotKey({ resource, namespace }: StoreRange, revision: number): string {
+  return JSON.stringify([resource, namespace ?? null, revision]);
+}
+
+function entriesAfter(entries: readonly StoredEntry[], after: string): readonly StoredEntry[] {
+  const index = entries.findIndex(({ key }) => orderedKey(key) > after);
+  return index < 0 ? [] : entries.slice(index);
+}
+
+function listError(error: unknown, atRevision: number | undefined): unknown {
+  if (!(error instanceof StatusError) || error.code !== 410) return error;
+  return new StoreError(
+    'compacted',
+    `the host cluster no longer knows revision ${atRevision ?? 'of this list'}`,
+  );
+}

@@ -1,0 +1,433 @@
+/** What a server takes from its clients, and how it says that something is too much. */
+
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Throttle } from '../../../src/apiserver/http/api-server.ts';
+import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
+import { openHttpServer } from '../../../src/apiserver/http/http-server.ts';
+import { tooManyRequests } from '../../../src/apiserver/status.ts';
+import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
+import { accessKeyTable } from '../test-kinds.ts';
+import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
+
+const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
+const open: TestServer[] = [];
+
+afterEach(async () => {
+  for (const machinery of open.splice(0)) await machinery[Symbol.asyncDispose]();
+});
+
+async function start(more: Partial<TestServerOptions> = {}): Promise<TestServer> {
+  const machinery = await startTestServer({ table: accessKeyTable(), ...more });
+  open.push(machinery);
+  return machinery;
+}
+
+/** One connection that a test writes to as it likes. */
+class Wire {
+  readonly socket: Socket;
+  readonly closed: Promise<void>;
+  #text = '';
+  #heard: () => void = () => undefined;
+
+  constructor({ server }: { readonly server: Pick<TestServer['server'], 'address'> }) {
+    const [host, port] = server.address.split(':');
+    this.socket = connect({ host: host ?? '', port: Number(port) });
+    this.socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => this.socket.once('close', () => resolve()));
+    this.socket.on('data', (chunk: Buffer) => {
+      this.#text += chunk.toString('latin1');
+      this.#heard();
+    });
+  }
+
+  send(...lines: string[]): this {
+    this.socket.write(lines.join('\r\n'));
+    return this;
+  }
+
+  /** What has come, as soon as `pattern` is in it. */
+  async heard(pattern: RegExp): Promise<string> {
+    while (!pattern.test(this.#text)) await new Promise<void>((resolve) => (this.#heard = resolve));
+    return this.#text;
+  }
+
+  /** What came until the server closed. */
+  async end(): Promise<string> {
+    await this.closed;
+    return this.#text;
+  }
+}
+
+function get(path: string, ...headers: string[]): string {
+  return [`GET ${path} HTTP/1.1`, 'host: x', ...headers, '', ''].join('\r\n');
+}
+
+/** The one Status in an answer. */
+function statusOf(answer: string): JsonObject {
+  const document: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4));
+  if (!isJsonObject(document)) throw new Error(answer);
+  return document;
+}
+
+describe('a head', () => {
+  test.each([
+    ['a URL that is too long', get(`/${'u'.repeat(9000)}`), 414],
+    ['a URL that no buffer holds', get(`/${'u'.repeat(200_000)}`), 414],
+    ['a header that is too long', get('/version', `x: ${'h'.repeat(17_000)}`), 431],
+    ['a header that no buffer holds', get('/version', `x: ${'h'.repeat(200_000)}`), 431],
+    ['too many headers', get('/version', ...Array.from({ length: 120 }, (_, n) => `x-${n}: y`)), 431],
+    ['two hosts', get('/version', 'Host: y'), 400],
+    ['two credentials', get('/version', 'authorization: Bearer a', 'Authorization: Bearer b'), 400],
+    ['no host', 'GET /version HTTP/1.1\r\n\r\n', 400],
+    ['an expectation that nobody knows', get('/version', 'expect: miracles'), 417],
+    ['a method that nobody knows', 'FOO /version HTTP/1.1\r\nhost: x\r\n\r\n', 405],
+    ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example:443\r\n\r\n', 405],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 400],
+    [
+      'two lengths',
+      `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ['a length that is none', `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 1x\r\n\r\n{}`, 400],
+    ['a folded header', 'GET /version HTTP/1.1\r\nhost: x\r\nx: a\r\n b\r\n\r\n', 400],
+  ])('with %s gets a Status, and the connection ends', async (_what, bytes, code) => {
+    const answer = await new Wire(await start()).send(bytes).end();
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
+    expect(answer.toLowerCase()).toContain('connection: close');
+    expect(statusOf(answer)).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code });
+  });
+
+  test('that asks for another protocol is answered in this one, and is the last', async () => {
+    const answer = await new Wire(await start())
+      .send(get('/version', 'connection: upgrade', 'upgrade: websocket'))
+      .end();
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('of HTTP/1.0 needs no host', async () => {
+    expect(await new Wire(await start()).send('GET /version HTTP/1.0\r\n\r\n').end()).toMatch(/ 200 /);
+  });
+
+  test('that asks to go on, may', async () => {
+    const wire = new Wire(await start());
+    wire.send(
+      `POST ${KEYS} HTTP/1.1`,
+      'host: x',
+      'content-length: 2',
+      'expect: 100-continue',
+      'connection: close',
+      '',
+      '',
+    );
+    await wire.heard(/^HTTP\/1.1 100 Continue\r\n\r\n/);
+    expect(await wire.send('{}').end()).toMatch(/HTTP\/1.1 422 /);
+  });
+
+  test('after a head: each of them is answered, in order', async () => {
+    const paths = ['/version', '/nowhere', '/api', '/healthz'];
+    const wire = new Wire(await start());
+    const answer = await wire
+      .send(paths.map((path) => get(path)).join(''), get('/version', 'connection: close'))
+      .end();
+    expect([...answer.matchAll(/HTTP\/1.1 (\d+) /g)].map(([, code]) => code)).toEqual([
+      '200',
+      '404',
+      '404',
+      '200',
+      '200',
+    ]);
+  });
+});
+
+describe('a client that has nothing more to ask', () => {
+  const create = `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: `;
+
+  test('and says so at once, gets the answers to all that it has asked', async () => {
+    const urls: string[] = [];
+    const answer = async (url: string, response: ServerResponse): Promise<void> => {
+      urls.push(url);
+      // Long enough for the end of the client to be known.
+      await setTimeout(20);
+      response.end(url);
+    };
+    const server = await openHttpServer((request, response) => void answer(request.url ?? '', response));
+    const wire = new Wire({ server });
+    wire.socket.end(get('/1') + get('/2'));
+    const answers = await wire.end();
+    await server.close();
+    expect(urls).toEqual(['/1', '/2']);
+    expect(answers).toMatch(/^HTTP\/1.1 200 [^]*\/1HTTP\/1.1 200 [^]*\/2$/);
+  });
+
+  test('and is refused before it has asked to the end, is told why', async () => {
+    const wire = new Wire(await start());
+    wire.socket.end(`POST /${'u'.repeat(9000)} HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{"spec":{}}`);
+    expect(await wire.end()).toMatch(/^HTTP\/1.1 414 /);
+  });
+
+  test.each([
+    ['', ''],
+    [' and for another protocol', 'connection: upgrade\r\nupgrade: websocket\r\n'],
+  ])('and has not asked it to the end%s, is told so', async (_what, more) => {
+    const wire = new Wire(await start());
+    wire.socket.end(`${get('/version')}${create}20\r\n${more}\r\n{"spec":{}}`);
+    const answers = await wire.end();
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+    expect(answers).toContain('"message":"the request ended before it was whole"');
+  });
+});
+
+describe('a client that takes its time', () => {
+  const timeouts = { headersMs: 60, requestMs: 120, responseMs: 100, checkMs: 20 };
+
+  test.each([
+    ['says nothing', ''],
+    ['stops in a head', 'GET /version HTTP/1.1\r\nhost: x\r\nx-slow: '],
+    ['stops in a body', `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`],
+    ['stops in a chunk', `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{`],
+  ])('and %s is ended with a 408', async (_how, bytes) => {
+    const answer = await new Wire(await start({ listen: { timeouts } })).send(bytes).end();
+    expect(statusOf(answer)).toMatchObject({ code: 408, reason: 'Timeout' });
+  });
+
+  test('and sends a byte now and then is ended all the same', async () => {
+    const wire = new Wire(await start({ listen: { timeouts } }));
+    wire.send('GET /version HTTP/1.1\r\nhost: x\r\nx-slow: ');
+    const drip = setInterval(() => wire.socket.write('s'), 10);
+    const answer = await wire.end();
+    clearInterval(drip);
+    expect(statusOf(answer)).toMatchObject({ code: 408 });
+  });
+
+  test('and watches, stays', async () => {
+    const machinery = await start({ listen: { timeouts } });
+    await using watch = await machinery.client.watch(`${KEYS}?watch=1&resourceVersion=0`);
+    // Another connection that is ended for its silence shows that the time is over.
+    await new Wire(machinery).send('GET').end();
+    await new Wire(machinery).send(`POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n`).end();
+    await machinery.client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'late' } } });
+    expect((await watch.next())?.object).toMatchObject({ metadata: { name: 'late' } });
+  });
+
+  test('and never takes its answer is ended', async () => {
+    const machinery = await start({ listen: { timeouts } });
+    const description = 'd'.repeat(2_000_000);
+    for (let n = 0; n < 6; n++) {
+      await machinery.client.send({
+        method: 'POST',
+        path: KEYS,
+        body: { metadata: { name: `k-${n}` }, spec: { description } },
+      });
+    }
+    const before = machinery.server.connections;
+    const wire = new Wire(machinery);
+    wire.socket.pause();
+    wire.send(get(KEYS));
+    await expect.poll(() => machinery.server.connections).toBe(before + 1);
+    await expect.poll(() => machinery.server.connections, { timeout: 5000 }).toBe(before);
+    wire.socket.destroy();
+  });
+});
+
+describe('a body', () => {
+  test.each([
+    ['by its length', `content-length: ${4 * 1024 * 1024}\r\n\r\n`],
+    [
+      'by what came',
+      `transfer-encoding: chunked\r\n\r\n400000\r\n${'x'.repeat(4 * 1024 * 1024)}\r\n0\r\n\r\n`,
+    ],
+  ])('that is too large, %s, is refused', async (_how, rest) => {
+    const wire = new Wire(await start()).send(`POST ${KEYS} HTTP/1.1\r\nhost: x\r\n${rest}`);
+    const answer = await wire.heard(/"code":413/);
+    expect(statusOf(answer)).toMatchObject({
+      reason: 'RequestEntityTooLarge',
+      message: 'Request entity too large: limit is 3145728',
+    });
+    wire.socket.destroy();
+  });
+
+  test('that was too large leaves the connection to the next request', async () => {
+    const wire = new Wire(await start()).send(
+      `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    wire.send(`600000\r\n${'x'.repeat(6 * 1024 * 1024)}\r\n0\r\n\r\n`, get('/version', 'connection: close'));
+    const answer = await wire.end();
+    expect([...answer.matchAll(/HTTP\/1.1 (\d+) /g)].map(([, code]) => code)).toEqual(['413', '200']);
+  });
+
+  test('of a stranger is not read', async () => {
+    const machinery = await start({ authenticate: () => undefined });
+    const wire = new Wire(machinery).send(
+      `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n`,
+    );
+    expect(await wire.heard(/"code":401/)).toMatch(/^HTTP\/1.1 401 /);
+    wire.socket.destroy();
+  });
+
+  test.each([
+    ['YAML of a megabyte', 'application/yaml', `a: ${'x'.repeat(1024 * 1024)}`, 413],
+    ['YAML that nests too deep', 'application/yaml', '['.repeat(5000), 400],
+    [
+      'aliases of aliases',
+      'application/yaml',
+      `a: &a [x]\n${'b: &b [*a,*a,*a]\n'.repeat(1)}c: [${'*b,'.repeat(200)}]`,
+      400,
+    ],
+    ['JSON that nests too deep', 'application/json', `{"a":${'['.repeat(300)}${']'.repeat(300)}}`, 400],
+  ])('of %s is refused', async (_what, type, body, code) => {
+    const { client } = await start();
+    const answer = await client.send({ method: 'POST', path: KEYS, headers: { 'content-type': type }, body });
+    expect(answer.json).toMatchObject({ kind: 'Status', code });
+  });
+
+  test('with a thousand unknown fields names a hundred of them, in headers of 4 KiB at most', async () => {
+    const { client } = await start();
+    const fields = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`unknown${n}`, n]));
+    const body = { metadata: { name: 'k' }, ...fields };
+    const answer = await client.send({ method: 'POST', path: `${KEYS}?dryRun=All`, body });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('warning')?.length).toBeLessThan(4500);
+    const strict = await client.send({ method: 'POST', path: `${KEYS}?fieldValidation=Strict`, body });
+    expect(strict.json?.['message']).toMatch(/"unknown99"$/);
+  });
+});
+
+describe('a JSON Patch', () => {
+  test.each([
+    [
+      'doubles the object with every copy',
+      [
+        { op: 'add', path: '/spec/groups', value: ['a'] },
+        ...Array.from({ length: 60 }, (_, n) => ({
+          op: 'copy',
+          from: '/spec',
+          path: `/spec/${'ab'.charAt(n % 2)}`,
+        })),
+      ],
+      413,
+    ],
+    [
+      'sets the length of a list',
+      [
+        { op: 'add', path: '/spec/groups', value: ['a'] },
+        { op: 'replace', path: '/spec/groups/length', value: 4_294_967_295 },
+      ],
+      422,
+    ],
+    ['reaches into a prototype', [{ op: 'copy', from: '/spec/constructor', path: '/spec/user' }], 422],
+    ['moves an object into itself', [{ op: 'move', from: '/metadata', path: '/metadata/labels' }], 422],
+    [
+      'has too many operations',
+      Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'x' })),
+      413,
+    ],
+    ['replaces the object by nothing', [{ op: 'replace', path: '', value: null }], 422],
+  ])('that %s is refused', async (_what, patch, code) => {
+    const { client } = await start();
+    await client.send({
+      method: 'POST',
+      path: KEYS,
+      body: { metadata: { name: 'k' }, spec: { groups: ['x'] } },
+    });
+    const headers = { 'content-type': 'application/json-patch+json' };
+    const answer = await client.send({ method: 'PATCH', path: `${KEYS}/k`, headers, body: patch });
+    expect(answer.json).toMatchObject({ kind: 'Status', code });
+  });
+});
+
+test('a selector has a bounded number of requirements', async () => {
+  const { client } = await start();
+  const selector = (count: number): string => Array.from({ length: count }, (_, n) => `a${n}`).join(',');
+  expect((await client.send({ method: 'GET', path: `${KEYS}?labelSelector=${selector(200)}` })).status).toBe(
+    200,
+  );
+  expect((await client.send({ method: 'GET', path: `${KEYS}?labelSelector=${selector(201)}` })).status).toBe(
+    400,
+  );
+  expect(
+    (await client.send({ method: 'GET', path: `${KEYS}?labelSelector=a%3E${'9'.repeat(40)}` })).status,
+  ).toBe(400);
+});
+
+describe('at once there are', () => {
+  test('so many connections: one more is closed unread', async () => {
+    const machinery = await start({ listen: { connectionsMax: 2 } });
+    const wires = [new Wire(machinery), new Wire(machinery)];
+    for (const wire of wires) await wire.send(get('/version')).heard(/ 200 /);
+    expect(await new Wire(machinery).send(get('/version')).end()).toBe('');
+    for (const wire of wires) wire.socket.destroy();
+  });
+
+  test('so many watches of all, and of one user', async () => {
+    const machinery = await start({ watchesMax: 3, watchesPerUserMax: 2 });
+    const watch = (user: string): Promise<AsyncDisposable & { status: number }> =>
+      machinery.client.watch(`${KEYS}?watch=1&resourceVersion=0`, { authorization: `Bearer ${user}` });
+    const ann = [await watch('ann'), await watch('ann'), await watch('ann')];
+    const others = [await watch('bob'), await watch('cy')];
+    expect([...ann, ...others].map(({ status }) => status)).toEqual([200, 200, 429, 200, 429]);
+    await ann[0]?.[Symbol.asyncDispose]();
+    await expect.poll(async () => (await watch('dan')).status).toBe(200);
+  });
+});
+
+describe('a throttle', () => {
+  test('is asked for everybody who is known, and told of everybody who is not', async () => {
+    const asked: string[] = [];
+    const throttle: Throttle = {
+      admit: ({ name }, verb) => {
+        asked.push(`${name} ${verb}`);
+        if (verb === 'create') throw tooManyRequests('slower', 7);
+      },
+      refused: (address) => asked.push(address),
+    };
+    const { client } = await start({
+      throttle,
+      authenticate: ({ authorization }) =>
+        authorization ? { name: 'ann', uid: '', groups: [], extra: {} } : undefined,
+    });
+    const headers = { authorization: 'x' };
+    await client.send({ method: 'GET', path: KEYS, headers });
+    const refused = await client.send({ method: 'POST', path: KEYS, headers, body: {} });
+    expect(refused.json).toMatchObject({ code: 429, details: { retryAfterSeconds: 7 } });
+    expect(refused.headers.get('retry-after')).toBe('7');
+    expect((await client.send({ method: 'GET', path: KEYS })).status).toBe(401);
+    expect(asked).toEqual(['ann list', 'ann create', '127.0.0.1']);
+  });
+});
+
+describe('the audit', () => {
+  test('gets every request once, a watch at its end, and every answer says which line is its own', async () => {
+    const events: AuditEvent[] = [];
+    const machinery = await start({ audit: (event) => events.push(event) });
+    const { client } = machinery;
+    const created = await client.send({
+      method: 'POST',
+      path: KEYS,
+      body: { metadata: { generateName: 'ci-' } },
+    });
+    const missing = await client.send({ method: 'GET', path: `${KEYS}/none` });
+    const name = /"name":"(ci-\w+)"/.exec(created.text)?.[1];
+    expect(events.map(({ auditID }) => auditID)).toEqual(
+      [created, missing].map(({ headers }) => headers.get('audit-id')),
+    );
+    expect(events[0]).toMatchObject({
+      verb: 'create',
+      objectRef: { name },
+      responseStatus: { code: 201 },
+      sourceIPs: ['127.0.0.1'],
+    });
+    expect(events[1]).toMatchObject({
+      verb: 'get',
+      responseStatus: { code: 404 },
+      annotations: { 'authorization.k8s.io/decision': 'allow' },
+    });
+    const watch = await client.watch(`${KEYS}?watch=1&resourceVersion=0`);
+    expect(events).toHaveLength(2);
+    await watch[Symbol.asyncDispose]();
+    await expect.poll(() => events).toHaveLength(3);
+    expect(events[2]).toMatchObject({ verb: 'watch', responseStatus: { code: 200 } });
+  });
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
+import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
+import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
+
+const FILTERS = /^authorization\.(Field|Label)SelectorAttributes/u;
+
+test('kubectl explain has a text for every kind and every field of a review, and for nothing else', () => {
+  const types = new TypeTable([META_TYPES, REVIEW_TYPES], REVIEW_DESCRIPTIONS);
+  const names = REVIEW_TYPES.trim()
+    .split('\n')
+    .map((line) => line.slice(0, line.indexOf(' ')));
+  const fields = names.flatMap((name) =>
+    [...types.get(name).fields.keys()].map((field) => `${name}.${field}`),
+  );
+  const described = new Set(Object.keys(REVIEW_DESCRIPTIONS));
+  expect(fields.filter((field) => !described.has(field) && !FILTERS.test(field))).toEqual([]);
+  expect(names.filter((name) => name.endsWith('Review') && !described.has(name))).toEqual([]);
+  expect([...described].filter((name) => ![...names, ...fields].includes(name))).toEqual([]);
+});

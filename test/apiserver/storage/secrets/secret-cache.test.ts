@@ -1,0 +1,288 @@
+/** Events are in order and complete, whatever the list-watch goes through. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { DamageReport } from '../../../../src/apiserver/storage/secrets/codec/damage-report.ts';
+import { EventFeed } from '../../../../src/apiserver/storage/secrets/read/event-feed.ts';
+import { SecretCache } from '../../../../src/apiserver/storage/secrets/read/secret-cache.ts';
+import { encodeSecret } from '../../../../src/apiserver/storage/secrets/codec/secret-codec.ts';
+import { SecretNames } from '../../../../src/apiserver/storage/secrets/codec/secret-names.ts';
+import { WriteLedger } from '../../../../src/apiserver/storage/secrets/write/write-ledger.ts';
+import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
+import { StoreError, type StoreEvent } from '../../../../src/apiserver/storage/store.ts';
+import { FakeClock } from '../../../fake-clock.ts';
+
+const names = new SecretNames('test');
+
+function thing(name: string): { resource: string; namespace: string; name: string } {
+  return { resource: 'things', namespace: '', name };
+}
+
+async function secret(
+  name: string,
+  revision: number,
+  value: Record<string, number> = {},
+): Promise<KubeObject> {
+  const made = await encodeSecret(names, { key: thing(name), value, writeId: `${name}-${revision}` });
+  return { ...made, metadata: { ...made.metadata, resourceVersion: String(revision) } };
+}
+
+interface Ground {
+  readonly cache: SecretCache;
+  readonly feed: EventFeed;
+  readonly ledger: WriteLedger;
+  readonly clock: FakeClock;
+  readonly list: (revision: number, ...secrets: KubeObject[]) => void;
+  readonly follow: (after: number, range?: { resource: string; namespace?: string }) => string[];
+  /** A moment without events, of which a bookmark told. */
+  readonly bookmark: (revision: number) => void;
+}
+
+function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logger } = {}): Ground {
+  const { eventsMax = 100, bytesMax = 1_000_000, logger = silentLogger } = limits;
+  const clock = new FakeClock();
+  const feed = new EventFeed({ logger, eventsMax, bytesMax });
+  const ledger = new WriteLedger();
+  const damage = new DamageReport(silentLogger, 'ns');
+  let bookmarked = 0;
+  const cache = new SecretCache({
+    names,
+    feed,
+    ledger,
+    damage,
+    clock,
+    bookmarked: () => bookmarked,
+    restarted: () => undefined,
+  });
+  const bookmark = (revision: number): void => void (bookmarked = revision);
+  const follow: Ground['follow'] = (after, range = { resource: 'things' }) => {
+    const seen: string[] = [];
+    feed.subscribe(range, after, {
+      event: (event) => void seen.push(lineOf(event)),
+      end: () => void seen.push('end'),
+    });
+    return seen;
+  };
+  const list: Ground['list'] = (revision, ...secrets) => {
+    cache.listStarted(false);
+    cache.listPage(secrets);
+    cache.listComplete(String(revision));
+  };
+  return { cache, feed, ledger, clock, list, follow, bookmark };
+}
+
+function lineOf({ type, revision, entry, previous }: StoreEvent): string {
+  const before = previous === undefined ? '' : ` after ${previous.revision}`;
+  return `${type} ${entry.key.name} @${revision}/${entry.revision}${before}`;
+}
+
+describe('the cache', () => {
+  test('makes an event of each change, with the state before', async () => {
+    const { cache, list, follow } = prepare();
+    list(10, await secret('a', 5));
+    const seen = follow(10);
+    cache.event('MODIFIED', await secret('a', 11));
+    cache.event('ADDED', await secret('b', 12));
+    cache.event('DELETED', await secret('a', 13));
+    expect(seen).toEqual(['updated a @11/11 after 5', 'created b @12/12', 'deleted a @13/13 after 11']);
+    expect(cache.revision).toBe(13);
+    expect(follow(11)).toEqual(['created b @12/12', 'deleted a @13/13 after 11']);
+  });
+
+  test('says nothing of the first list, and nothing twice', async () => {
+    const { cache, list, follow } = prepare();
+    list(10, await secret('a', 5));
+    const seen = follow(10);
+    cache.event('ADDED', await secret('a', 5));
+    list(12, await secret('a', 5));
+    expect(seen).toEqual([]);
+  });
+
+  test('finds in a list what happened unseen, in the order of revisions', async () => {
+    const { cache, feed, list, follow } = prepare();
+    list(10, await secret('a', 5), await secret('b', 6), await secret('c', 7), await secret('d', 8));
+    const seen = follow(10);
+    list(30, await secret('e', 21), await secret('a', 20), await secret('d', 8));
+    expect(seen).toEqual([
+      'updated a @20/20 after 5',
+      'created e @21/21',
+      'deleted b @30/30 after 6',
+      'deleted c @30/30 after 7',
+    ]);
+    expect(cache.revision).toBe(30);
+    // Nobody knows when those were deleted: whoever knew less than the list has to list, too.
+    expect(feed.floor).toBe(30);
+    expect(() => follow(20)).toThrow(StoreError);
+    cache.event('MODIFIED', await secret('a', 31));
+    expect(seen.at(-1)).toBe('updated a @31/31 after 20');
+  });
+
+  test('ends watches that began in a time of which only a list tells: what came and went in it nobody saw', async () => {
+    const { feed, list, follow, bookmark } = prepare();
+    list(10, await secret('a', 5));
+    bookmark(12);
+    const [exact, bookmarked, blind, later] = [follow(10), follow(12), follow(15), follow(40)];
+    // Whoever listed at 15 saw b, of which the cache never heard. Only the end makes them list again and find it gone.
+    list(30, await secret('a', 20));
+    expect([exact, bookmarked]).toEqual([['updated a @20/20 after 5'], ['updated a @20/20 after 5']]);
+    expect([blind, later]).toEqual([['end'], []]);
+    expect(feed.floor).toBe(30);
+    expect(() => follow(15)).toThrow(StoreError);
+  });
+
+  test('says no end to anybody when a list has nothing that was missed', async () => {
+    const { feed, list, follow, bookmark } = prepare();
+    list(10, await secret('a', 5));
+    bookmark(30);
+    const seen = follow(20);
+    list(30, await secret('a', 5));
+    expect([seen, feed.floor]).toEqual([[], 10]);
+  });
+
+  test('takes a list with an older state for a server that counts anew, wherever the counter stands', async () => {
+    const { list, follow } = prepare();
+    list(100, await secret('a', 90), await secret('b', 50));
+    const seen = follow(100);
+    // Restored from a backup made at 60, and busy since.
+    list(130, await secret('a', 55), await secret('b', 50));
+    expect(seen).toEqual(['end']);
+    expect(() => follow(120)).toThrow(StoreError);
+  });
+
+  test('takes no half list', async () => {
+    const { cache, list, follow } = prepare();
+    list(10, await secret('a', 5), await secret('b', 6));
+    const seen = follow(10);
+    cache.listStarted(false);
+    cache.listPage([await secret('a', 20)]);
+    list(40, await secret('a', 20), await secret('b', 6));
+    expect(seen).toEqual(['updated a @20/20 after 5']);
+  });
+
+  test('ends all watches when the server counts anew', async () => {
+    const { cache, feed, list, follow } = prepare();
+    list(100, await secret('a', 90));
+    const seen = follow(100);
+    cache.listStarted(true);
+    cache.listPage([await secret('a', 40), await secret('b', 41)]);
+    cache.listComplete('50');
+    expect(seen).toEqual(['end']);
+    expect([cache.revision, feed.floor]).toEqual([50, 50]);
+    const next = follow(50);
+    cache.event('DELETED', await secret('a', 51));
+    expect(next).toEqual(['deleted a @51/51 after 40']);
+  });
+
+  test('gives a watch only what comes after the revision that it asked for', async () => {
+    const { cache, list, follow } = prepare();
+    list(10);
+    // Somebody wrote and read at revision 12; the cache is not there yet.
+    const seen = follow(12);
+    cache.event('ADDED', await secret('a', 11));
+    cache.event('MODIFIED', await secret('a', 12));
+    cache.event('MODIFIED', await secret('a', 13));
+    expect(seen).toEqual(['updated a @13/13 after 12']);
+    expect(follow(10, { resource: 'others' })).toEqual([]);
+    expect(follow(10, { resource: 'things', namespace: 'x' })).toEqual([]);
+  });
+
+  test('keeps so many events, and no more bytes than it may', async () => {
+    const few = prepare({ eventsMax: 3 });
+    few.list(10);
+    for (let i = 11; i <= 20; i++) few.cache.event('ADDED', await secret(`n${i}`, i));
+    expect(few.feed.floor).toBe(17);
+    expect(few.follow(17)).toHaveLength(3);
+    const small = prepare({ bytesMax: 300 });
+    small.list(10);
+    for (let i = 11; i <= 20; i++) small.cache.event('ADDED', await secret(`n${i}`, i));
+    expect(small.feed.floor).toBeGreaterThan(12);
+    expect(small.follow(small.feed.floor).length).toBeGreaterThan(0);
+  });
+
+  test('keeps the bug of one observer from the others', async () => {
+    const errors: string[] = [];
+    const logger: Logger = { ...silentLogger, error: (_, message) => void errors.push(message) };
+    const { cache, feed, list, follow } = prepare({ logger });
+    list(10);
+    const bug = (): void => {
+      throw new Error('bug');
+    };
+    feed.subscribe({ resource: 'things' }, 10, { event: bug, end: bug });
+    const seen = follow(10);
+    cache.event('ADDED', await secret('a', 11));
+    expect(seen).toEqual(['created a @11/11']);
+    expect(errors).toEqual(['observer of the store failed']);
+  });
+
+  test('lets observers come and go while it speaks', async () => {
+    const { cache, feed, list } = prepare();
+    list(10);
+    const late: string[] = [];
+    const first: string[] = [];
+    const stop = feed.subscribe({ resource: 'things' }, 10, {
+      event(event) {
+        first.push(lineOf(event));
+        stop();
+        feed.subscribe({ resource: 'things' }, 10, {
+          event: (again) => void late.push(lineOf(again)),
+          end: () => undefined,
+        });
+      },
+      end: () => undefined,
+    });
+    cache.event('ADDED', await secret('a', 11));
+    cache.event('ADDED', await secret('b', 12));
+    expect(first).toEqual(['created a @11/11']);
+    expect(late).toEqual(['created a @11/11', 'created b @12/12']);
+  });
+
+  test('waits for a condition, and not for ever', async () => {
+    const { cache, list, clock } = prepare();
+    list(10);
+    const met = cache.until(() => cache.revision >= 11, 1000);
+    const unmet = cache.until(() => cache.revision >= 99, 1000);
+    cache.event('ADDED', await secret('a', 11));
+    expect(await met).toBe(true);
+    clock.advance(1000);
+    expect(await unmet).toBe(false);
+  });
+});
+
+describe('writes under way', () => {
+  test('are recognised by their id, also when others have written over them', async () => {
+    const { cache, ledger, list } = prepare();
+    list(10);
+    const write = ledger.open(names.object(thing('a')), { writeId: 'a-11' });
+    cache.event('ADDED', await secret('a', 11));
+    cache.event('MODIFIED', await secret('a', 12));
+    expect(write.seen?.revision).toBe(11);
+  });
+
+  test('know that a deletion ended their revision and no other', async () => {
+    const { cache, ledger, list } = prepare();
+    list(10, await secret('a', 5), await secret('b', 6));
+    const name = (key: string): string => names.object(thing(key));
+    const ours = ledger.open(name('a'), { deletedRevision: 5 });
+    const theirs = ledger.open(name('b'), { deletedRevision: 6 });
+    cache.event('DELETED', await secret('a', 11));
+    cache.event('MODIFIED', await secret('b', 12));
+    cache.event('DELETED', await secret('b', 13));
+    expect(ours.seen?.revision).toBe(11);
+    expect([theirs.seen, theirs.isBlind]).toEqual([undefined, false]);
+  });
+
+  test('know when a list left out what would tell', async () => {
+    const { ledger, list } = prepare();
+    list(10, await secret('a', 5), await secret('b', 6), await secret('d', 8));
+    const name = (key: string): string => names.object(thing(key));
+    const lost = ledger.open(name('a'), { writeId: 'elsewhere' });
+    const found = ledger.open(name('a'), { writeId: 'a-20' });
+    const gone = ledger.open(name('b'), { deletedRevision: 6 });
+    // What this makes may have been deleted again by somebody.
+    const fleeting = ledger.open(name('c'), { writeId: 'c' });
+    const untouched = ledger.open(name('d'), { writeId: 'd' });
+    list(30, await secret('a', 20), await secret('d', 8));
+    expect([lost.isBlind, found.seen?.revision, gone.isBlind]).toEqual([true, 20, true]);
+    expect([fleeting.isBlind, untouched.isBlind]).toEqual([true, false]);
+  });
+});

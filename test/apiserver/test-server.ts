@@ -1,0 +1,55 @@
+/** The generic machinery around the kinds of a test: no cluster, no namespaces. */
+
+import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
+import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/start-server.ts';
+import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { silentLogger } from '../../src/base/logger.ts';
+import { userNamed } from '../../src/apiserver/request/user.ts';
+import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
+import { RawClient } from '../contract/raw-client.ts';
+
+export interface TestServer extends AsyncDisposable {
+  readonly client: RawClient;
+  readonly store: MemoryStore;
+  readonly server: RunningServer;
+}
+
+export interface TestServerOptions extends Partial<Omit<StartOptions, 'store'>> {
+  table: DefinitionTable;
+  store?: MemoryStore;
+}
+
+const noAdmission = {
+  beforeCreate: () => Promise.resolve(),
+  review: () => Promise.resolve(),
+  beforeDelete: () => Promise.resolve(),
+  afterWrite: () => Promise.resolve(),
+};
+
+export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
+  const store = options.store ?? new MemoryStore();
+  const server = await startServer({
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
+    authorizer: allowEverything,
+    authenticate: ({ authorization }) => userNamed(authorization?.replace('Bearer ', '') ?? 'nobody'),
+    version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
+    admission: () => noAdmission,
+    ...options,
+    store,
+  });
+  const client = new RawClient({ url: `http://${server.address}` });
+  return {
+    client,
+    store,
+    server,
+    [Symbol.asyncDispose]: async () => {
+      await client[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,392 @@
+/** What the cluster layer needs of an API server: the same on the embedded one and on a real kube-apiserver. */
+
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { missingRights } from '../../../src/kube/access-review.ts';
+import type { ServerAccess } from '../../../src/kube/access.ts';
+import { createClient } from '../../../src/kube/client/client.ts';
+import { createDiscovery } from '../../../src/kube/discovery.ts';
+import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';
+import {
+  createInformer,
+  type InformerOptions,
+  type ObservableInformer,
+} from '../../../src/kube/informer/informer.ts';
+import type { CacheEvent, WatchClient } from '../../../src/kube/types.ts';
+import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../src/kube/object.ts';
+import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../../src/kube/status-error.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { silentLogger } from '../../../src/base/logger.ts';
+import { RecordedMetrics } from '../ground.ts';
+import { TcpProxy } from '../tcp-proxy.ts';
+
+const EVENTS: Resource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  isNamespaced: true,
+};
+
+export interface ContractServer extends AsyncDisposable {
+  readonly access: ServerAccess;
+}
+
+interface World extends AsyncDisposable {
+  readonly client: WatchClient;
+  readonly proxy: TcpProxy;
+  /** A namespace of this test's own. */
+  readonly namespace: string;
+}
+
+interface Follower extends AsyncDisposable {
+  readonly informer: ObservableInformer;
+  readonly events: CacheEvent[];
+  readonly metrics: RecordedMetrics;
+}
+
+/** Registers the tests for one kind of server. */
+export function clientContract(name: string, start: () => Promise<ContractServer>): void {
+  describe(`the client against ${name}`, () => {
+    const open = (): Promise<World> => openWorld(start);
+    objectTests(open);
+    listTests(open);
+    informerTests(open);
+    networkTests(open);
+    otherTests(open);
+  });
+}
+
+async function openWorld(start: () => Promise<ContractServer>): Promise<World> {
+  const server = await start();
+  const proxy = await TcpProxy.open(server.access.server);
+  const client = createClient({
+    cluster: 'host',
+    access: { ...server.access, server: proxy.url },
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 'contract/1',
+  });
+  const namespace = `contract-${randomBytes(4).toString('hex')}`;
+  await client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  return {
+    client,
+    proxy,
+    namespace,
+    async [Symbol.asyncDispose]() {
+      await client.delete(NAMESPACES, { namespace: '', name: namespace }, {}).catch(() => undefined);
+      await client[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function follow(
+  { client, namespace }: World,
+  options: Partial<InformerOptions> = {},
+): Promise<Follower> {
+  const metrics = new RecordedMetrics();
+  const informer = createInformer({
+    client,
+    resource: ENDPOINTS,
+    namespace,
+    clock: systemClock,
+    random: () => 0.01,
+    logger: silentLogger,
+    metrics,
+    ...options,
+  });
+  const events: CacheEvent[] = [];
+  informer.subscribe((event) => events.push(event));
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  await informer.whenSynced(AbortSignal.timeout(10_000));
+  return {
+    informer,
+    events,
+    metrics,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+function endpoints(
+  namespace: string,
+  name: string,
+  extra: Partial<KubeObject['metadata']> = {},
+  addresses = 2,
+): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name, namespace, ...extra },
+    subsets: [
+      {
+        addresses: Array.from({ length: addresses }, (_, i) => ({
+          ip: `10.1.${i >> 8}.${i & 255}`,
+          targetRef: { kind: 'Pod', name: `p-${i}`, namespace },
+        })),
+        ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      },
+    ],
+  };
+}
+
+async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`never came true: ${condition.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return await promise.then(
+    () => 'it succeeded',
+    (error: unknown) => error,
+  );
+}
+
+type Open = () => Promise<World>;
+
+function objectTests(open: Open): void {
+  test('an object is created, read, changed and deleted', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    const key = { namespace, name: 'a' };
+    const created = await client.create(ENDPOINTS, endpoints(namespace, 'a', { labels: { x: 'y' } }), {
+      fieldManager: 'contract',
+    });
+    expect(created.metadata).toMatchObject({ name: 'a', namespace, labels: { x: 'y' } });
+    expect(created.metadata.uid).toMatch(/^[0-9a-f-]{36}$/);
+    expect(created.metadata.managedFields?.map(({ manager }) => manager)).toEqual(['contract']);
+    expect(await client.get(ENDPOINTS, key)).toEqual(created);
+    const updated = await client.update(ENDPOINTS, {
+      ...created,
+      metadata: { ...created.metadata, annotations: { 'a/b': 'ä' } },
+    });
+    expect(updated.metadata.resourceVersion).not.toBe(created.metadata.resourceVersion);
+    const body = {
+      metadata: {
+        resourceVersion: updated.metadata.resourceVersion ?? '',
+        annotations: { 'a/b': null, c: 'd' },
+      },
+    };
+    const patched = await client.patch(ENDPOINTS, key, { type: 'merge', body });
+    expect(patched.metadata.annotations).toEqual({ c: 'd' });
+    const json = [{ op: 'replace', path: '/metadata/annotations/c', value: 'e' }];
+    expect((await client.patch(ENDPOINTS, key, { type: 'json', body: json })).metadata.annotations).toEqual({
+      c: 'e',
+    });
+    await client.delete(ENDPOINTS, key, { uid: created.metadata.uid ?? '' });
+    expect(isNotFound(await failure(client.get(ENDPOINTS, key)))).toBe(true);
+  });
+
+  test('guards hold', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    const key = { namespace, name: 'a' };
+    const first = await client.create(ENDPOINTS, endpoints(namespace, 'a'));
+    expect(isAlreadyExists(await failure(client.create(ENDPOINTS, endpoints(namespace, 'a'))))).toBe(true);
+    await client.update(ENDPOINTS, { ...first, metadata: { ...first.metadata, labels: { n: '1' } } });
+    expect(isConflict(await failure(client.update(ENDPOINTS, first)))).toBe(true);
+    const body = { metadata: { resourceVersion: first.metadata.resourceVersion ?? '', labels: { n: '2' } } };
+    expect(isConflict(await failure(client.patch(ENDPOINTS, key, { type: 'merge', body })))).toBe(true);
+    const other = '00000000-0000-0000-0000-000000000000';
+    expect(isConflict(await failure(client.delete(ENDPOINTS, key, { uid: other })))).toBe(true);
+    expect(
+      isConflict(await failure(client.update(ENDPOINTS, endpoints(namespace, 'a', { uid: other })))),
+    ).toBe(true);
+    expect((await client.get(ENDPOINTS, key)).metadata.labels).toEqual({ n: '1' });
+  });
+
+  test('refusals are Status errors', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    const lost = await failure(client.create(ENDPOINTS, endpoints('no-such-namespace', 'a')));
+    expect(lost).toMatchObject({
+      name: 'StatusError',
+      code: 404,
+      status: { details: { kind: 'namespaces' } },
+    });
+    const bad = endpoints(namespace, 'a', {}, 0);
+    const invalid = await failure(
+      client.create(ENDPOINTS, {
+        ...bad,
+        subsets: [{ addresses: [{ ip: 'nonsense' }], ports: [{ port: 1 }] }],
+      }),
+    );
+    expect(invalid).toBeInstanceOf(StatusError);
+    expect(invalid).toMatchObject({ code: 422, reason: 'Invalid' });
+  });
+
+  test('a thousand addresses travel both ways', async () => {
+    await using world = await open();
+    const object = endpoints(world.namespace, 'large', {}, 1000);
+    const created = await world.client.create(ENDPOINTS, object);
+    expect(created['subsets']).toEqual(object['subsets']);
+  });
+}
+
+function listTests(open: Open): void {
+  test('lists come in pages and by label', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      await client.create(
+        ENDPOINTS,
+        endpoints(namespace, name, { labels: { odd: String('ace'.includes(name)) } }),
+      );
+    }
+    const names: string[] = [];
+    let pages = 0;
+    let continueToken = '';
+    do {
+      const page = await client.list(ENDPOINTS, { namespace, limit: 2, continueToken });
+      names.push(...page.items.map(({ metadata }) => metadata.name));
+      expect(page.items.every((item) => item.kind === 'Endpoints' && item.apiVersion === 'v1')).toBe(true);
+      continueToken = page.continueToken;
+      pages += 1;
+    } while (continueToken !== '');
+    expect([pages, names]).toEqual([3, ['a', 'b', 'c', 'd', 'e']]);
+    const odd = await client.list(ENDPOINTS, { namespace, labelSelector: 'odd=true' });
+    expect(odd.items.map(({ metadata }) => metadata.name)).toEqual(['a', 'c', 'e']);
+  });
+}
+
+function informerTests(open: Open): void {
+  test('an informer follows, and our own writes make no echo', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    await client.create(ENDPOINTS, endpoints(namespace, 'before'));
+    await using follower = await follow(world, { pageSize: 1 });
+    const { informer, events } = follower;
+    const own = await client.create(ENDPOINTS, endpoints(namespace, 'own'));
+    informer.observeWrite(own);
+    // On a fast server the watch may tell before the answer is here; afterwards it must not.
+    const isOwn = ({ key }: CacheEvent): boolean => key === `${namespace}/own`;
+    const toldBefore = events.filter(isOwn).length;
+    expect(informer.get(`${namespace}/own`)?.metadata.uid).toBe(own.metadata.uid);
+    await client.create(ENDPOINTS, endpoints(namespace, 'foreign'));
+    await client.delete(ENDPOINTS, { namespace, name: 'before' }, {});
+    await eventually(() => events.length >= 3 + toldBefore);
+    informer.observeDelete(`${namespace}/own`, own.metadata.uid ?? '');
+    await client.delete(ENDPOINTS, { namespace, name: 'own' }, {});
+    await client.create(ENDPOINTS, endpoints(namespace, 'last'));
+    await eventually(() => informer.get(`${namespace}/last`) !== undefined);
+    const others = events.filter((event) => !isOwn(event));
+    expect(others.map(({ type, key }) => `${type} ${key.split('/')[1]}`)).toEqual([
+      'added before',
+      'added foreign',
+      'deleted before',
+      'added last',
+    ]);
+    expect(events.filter(isOwn)).toHaveLength(toldBefore);
+  });
+
+  test('metadata alone can be followed', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    await client.create(ENDPOINTS, endpoints(namespace, 'a', { labels: { m: 'x' } }));
+    await using follower = await follow(world, { isMetadataOnly: true, labelSelector: 'm=x' });
+    await client.create(ENDPOINTS, endpoints(namespace, 'b', { labels: { m: 'x' } }));
+    await client.create(ENDPOINTS, endpoints(namespace, 'c'));
+    await eventually(() => follower.informer.size === 2);
+    for (const object of follower.informer.list()) expect(object).not.toHaveProperty('subsets');
+  });
+}
+
+function networkTests(open: Open): void {
+  test('a reset in the middle of a watch loses nothing and lists nothing again', async () => {
+    await using world = await open();
+    const { client, namespace, proxy } = world;
+    await using follower = await follow(world);
+    for (let round = 1; round <= 3; round++) {
+      await eventually(() => follower.informer.condition.phase === 'watching');
+      proxy.reset();
+      await eventually(
+        async () =>
+          !((await failure(client.create(ENDPOINTS, endpoints(namespace, `r${round}`)))) instanceof Error),
+      );
+      await eventually(() => follower.informer.size === round);
+    }
+    const listed = follower.metrics.ends.filter(({ phase }) => phase === 'listing');
+    expect(listed).toEqual([{ phase: 'listing', outcome: 'complete' }]);
+  });
+
+  test('a server that is away is a state, and passes', async () => {
+    await using world = await open();
+    const { client, namespace, proxy } = world;
+    await using follower = await follow(world);
+    await proxy.stop();
+    await eventually(() => follower.metrics.ends.some(({ outcome }) => outcome === 'unreachable'));
+    expect(follower.informer.condition.lastError).toMatch(/connection refused/);
+    expect(await failure(client.get(NAMESPACES, { namespace: '', name: namespace }))).toMatchObject({
+      name: 'TransportError',
+    });
+    await proxy.resume();
+    await client.create(ENDPOINTS, endpoints(namespace, 'after'));
+    await eventually(() => follower.informer.size === 1);
+    expect(follower.informer.condition.lastError).toBeUndefined();
+  });
+}
+
+function otherTests(open: Open): void {
+  test('Events become series', async () => {
+    await using world = await open();
+    const { client, namespace } = world;
+    const about = await client.create(ENDPOINTS, endpoints(namespace, 'a'));
+    const results: string[] = [];
+    const recorder = createEventRecorder({
+      client,
+      reportingController: 'endpoint-syncer/contract',
+      reportingInstance: 'contract',
+      clock: systemClock,
+      random: Math.random,
+      logger: silentLogger,
+      metrics: { event: (result) => results.push(result) },
+    });
+    recorder.event(about, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: 'ä'.repeat(2000) });
+    await recorder.flush();
+    recorder.event(about, ENDPOINTS, { type: 'Warning', reason: 'PatchFailed', note: 'ä'.repeat(2000) });
+    recorder.event(about, ENDPOINTS, { type: 'Normal', reason: 'Synced', note: 'first time' });
+    await recorder.flush();
+    expect(results).toEqual(['sent', 'sent', 'sent']);
+    const { items } = await client.list(EVENTS, { namespace });
+    const shown = items.map((event) => ({
+      reason: event['reason'],
+      type: event['type'],
+      series: event['series'],
+      regarding: event['regarding'],
+    }));
+    const regarding = expect.objectContaining({
+      kind: 'Endpoints',
+      namespace,
+      name: 'a',
+      uid: about.metadata.uid,
+    }) as unknown;
+    expect(shown).toHaveLength(2);
+    expect(shown).toContainEqual({
+      reason: 'PatchFailed',
+      type: 'Warning',
+      series: expect.objectContaining({ count: 2 }) as unknown,
+      regarding,
+    });
+    expect(shown).toContainEqual({ reason: 'Synced', type: 'Normal', series: undefined, regarding });
+  });
+
+  test('kinds and rights can be asked for', async () => {
+    await using world = await open();
+    const discovery = createDiscovery(world.client);
+    expect(await discovery.resolve('v1', 'Endpoints')).toEqual(ENDPOINTS);
+    expect(await discovery.resolve('v1', 'Namespace')).toMatchObject({
+      plural: 'namespaces',
+      isNamespaced: false,
+    });
+    const wanted = [{ verb: 'list', group: '', resource: 'endpoints', namespace: world.namespace }];
+    expect(await missingRights(world.client, wanted)).toEqual([]);
+  });
+}

@@ -1,0 +1,149 @@
+/** Connections over TLS: whom we trust, what we show, and what happens when files are renewed. */
+
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import { createServer as createProxy } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServerAccess } from '../../../src/kube/access.ts';
+import { createClient } from '../../../src/kube/client/client.ts';
+import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { writeFileSync } from 'node:fs';
+
+const CERTIFICATES = join(import.meta.dirname, 'certificates');
+const ROOT = mkdtempSync(join(tmpdir(), 'tls-'));
+const server: Server = createServer(
+  {
+    cert: readFileSync(join(CERTIFICATES, 'server.crt')),
+    key: readFileSync(join(CERTIFICATES, 'server.key')),
+    ca: readFileSync(join(CERTIFICATES, 'ca.crt')),
+    requestCert: true,
+    rejectUnauthorized: false,
+  },
+  (request, response) => {
+    const subject = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
+    response.end(JSON.stringify({ subject, protocol: request.httpVersion }));
+  },
+);
+
+beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(ROOT, { recursive: true, force: true });
+});
+
+function port(): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function access(cluster: string, user = ''): ServerAccess {
+  const file = join(ROOT, 'config');
+  writeFileSync(
+    file,
+    `clusters: [{name: c, cluster: {server: "https://127.0.0.1:${port()}", ${cluster}}}]
+users: [{name: u, user: {${user}}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x`,
+  );
+  return loadClusterAccess({ kubeconfig: file, context: '' }, { clock: systemClock });
+}
+
+async function ask(from: ServerAccess, times = 1): Promise<unknown> {
+  await using client = createClient({
+    cluster: 'host',
+    access: from,
+    clock: systemClock,
+    metrics: { requested: () => undefined },
+    userAgent: 't',
+  });
+  let answer: unknown;
+  for (let i = 0; i < times; i++) answer = await client.request('GET', '/');
+  return answer;
+}
+
+const TRUSTED = `certificate-authority: ${join(CERTIFICATES, 'ca.crt')}`;
+
+describe('TLS', () => {
+  test('trusts the authority of the kubeconfig, over HTTP/1.1', async () => {
+    expect(await ask(access(TRUSTED), 3)).toEqual({ subject: 'nobody', protocol: '1.1' });
+  });
+
+  test.each([
+    [
+      'another authority',
+      `certificate-authority: ${join(CERTIFICATES, 'other-ca.crt')}`,
+      /not signed by the authority in the kubeconfig/,
+    ],
+    ['no authority', 'a: b', /not signed by the authority in the kubeconfig/],
+    ['another name', `${TRUSTED}, tls-server-name: elsewhere.test`, /certificate is for another name/],
+  ])('with %s there is no answer, with the reason', async (_, cluster, message) => {
+    await expect(ask(access(cluster))).rejects.toThrow(message);
+  });
+
+  test('is not verified with insecure-skip-tls-verify', async () => {
+    expect(await ask(access('insecure-skip-tls-verify: true'))).toMatchObject({ subject: 'nobody' });
+  });
+
+  test('shows a client certificate, and the one of the moment for a new connection', async () => {
+    const [cert, key] = [join(ROOT, 'client.crt'), join(ROOT, 'client.key')];
+    const use = (name: string): void => {
+      copyFileSync(join(CERTIFICATES, `${name}.crt`), cert);
+      copyFileSync(join(CERTIFICATES, `${name}.key`), key);
+    };
+    use('client');
+    const shown = access(TRUSTED, `client-certificate: ${cert}, client-key: ${key}`);
+    expect(await ask(shown)).toMatchObject({ subject: 'client' });
+    use('server');
+    expect(await ask(shown)).toMatchObject({ subject: 'server' });
+    rmSync(key);
+    await expect(ask(shown)).rejects.toThrow(/client-key names a file that cannot be read/);
+  });
+
+  test('a port without TLS is explained', async () => {
+    const plain = createProxy((_, response) => response.end());
+    await new Promise<void>((resolve) => void plain.listen(0, '127.0.0.1', resolve));
+    const from = { ...access(TRUSTED), server: `https://127.0.0.1:${(plain.address() as AddressInfo).port}` };
+    await expect(ask(from)).rejects.toThrow(/is this an https port|no response/);
+    await new Promise((resolve) => plain.close(resolve));
+  });
+});
+
+describe('a proxy', () => {
+  test('is asked for a tunnel, with its password', async () => {
+    const asked: string[] = [];
+    const sockets = new Set<Socket>();
+    const proxy = createProxy();
+    proxy.on('connect', (request, client: Socket) => {
+      asked.push(`${request.url} ${request.headers['proxy-authorization']}`);
+      const upstream = connect(port(), '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        client.pipe(upstream).pipe(client);
+      });
+      for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
+    });
+    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+    const url = `http://me:p%40ss@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'nobody' });
+    expect(asked).toEqual([`127.0.0.1:${port()} Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+
+  test('that refuses is no answer, with the reason', async () => {
+    const proxy = createProxy();
+    proxy.on('connect', (_, client: Socket) =>
+      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
+    );
+    await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+    const { port: proxyPort } = proxy.address() as AddressInfo;
+    await expect(ask(access(`${TRUSTED}, proxy-url: "http://127.0.0.1:${proxyPort}"`))).rejects.toThrow(
+      /proxy 127.0.0.1:\d+ refused to connect: 407/,
+    );
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+});
