@@ -1,4 +1,4 @@
-/** Who sent a request, by its bearer token: a key, the administrator of this machine, or somebody whom the host cluster knows. */
+/** Authenticates a bearer token: an access key, the local administrator's credential, or a token of the host cluster. */
 
 import type { Credentials, UserInfo } from '../apiserver/request/user.ts';
 import type { LocalAdministrator } from './bootstrap/local-administrator.ts';
@@ -7,11 +7,11 @@ import { isDirectToken } from './tokens/token.ts';
 export interface BearerParts {
   readonly keys: { authenticate(token: string): Promise<UserInfo | undefined> };
   readonly local: LocalAdministrator;
-  /** Callers with tokens of the host cluster; absent: they are nobody here. */
+  /** Authenticates tokens of the host cluster; absent: they are not accepted. */
   readonly host: { authenticate(token: string, address: string): Promise<UserInfo | undefined> } | undefined;
 }
 
-/** What only this program gives out is nobody else's business, even where it is wrong. */
+/** Credentials that only this program issues are never sent to the host cluster, valid or not. */
 const OURS = /^(pak|local)_/u;
 const BEARER = /^bearer +(\S+) *$/iu;
 
@@ -22,13 +22,13 @@ export class BearerAuthenticator {
     this.#parts = parts;
   }
 
-  /** Undefined: nobody. Rejects with a 401 `StatusError` that says more where a key was proven and is refused, 429 where the host is asked too much. */
+  /** Undefined: unauthenticated. Rejects with a 401 `StatusError` for a proven key that is refused, with 429 when the host is asked too often. */
   async authenticate({ authorization, address }: Credentials): Promise<UserInfo | undefined> {
     const token = BEARER.exec(authorization ?? '')?.[1];
     if (token === undefined) return undefined;
     const { keys, local, host } = this.#parts;
     const known = local.authenticate(token) ?? (await keys.authenticate(token));
-    // The host may trust our tokens: for that they are no credential here.
+    // A token of ours is no credential for this API, even if the host cluster trusts its issuer.
     const isOurs = OURS.test(token) || isDirectToken(token);
     return known ?? (isOurs ? undefined : host?.authenticate(token, address));
   }

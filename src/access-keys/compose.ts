@@ -1,4 +1,4 @@
-/** The rooms of the API, each made with what it needs of the others: keys, access, tokens. */
+/** Composes the modules of the API: keys, authorization and tokens, each with the parts of the others that it needs. */
 
 import { randomBytes } from 'node:crypto';
 import type { ApiResponse } from '../apiserver/http/api-response.ts';
@@ -23,7 +23,7 @@ import { createTokens } from './tokens/create-tokens.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-types.ts';
 import type { BearerParts } from './bearer-authenticator.ts';
 
-export interface RoomsOptions {
+export interface ModulesOptions {
   readonly config: ManagementConfig;
   readonly store: Store;
   readonly masterKey: MasterKey;
@@ -33,22 +33,22 @@ export interface RoomsOptions {
   readonly logger: Logger;
 }
 
-export interface Rooms {
+export interface Modules {
   readonly table: DefinitionTable;
   readonly authorizer: Authorizer;
   readonly keys: Keys;
-  /** Callers with tokens of the host cluster, where they are taken. */
+  /** Authenticates tokens of the host cluster; undefined when delegated authentication is off. */
   readonly hostUsers: BearerParts['host'];
-  /** What anybody may read, by path. */
+  /** Documents that need no credential, by path. */
   readonly documents: ReadonlyMap<string, () => Promise<ApiResponse>>;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** kubectl reads and writes several objects as a `List` of this group version, and takes one only from a server that has it. */
+/** kubectl reads and writes several objects as a `List` of this group version and accepts one only from a server that serves it. */
 const CORE_V1 = { group: '', version: 'v1' };
 
-export function createRooms(options: RoomsOptions): Rooms {
+export function composeModules(options: ModulesOptions): Modules {
   const { config, store, masterKey, host, clock, random, logger } = options;
   const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
     ...REVIEW_DESCRIPTIONS,
@@ -109,7 +109,7 @@ function seconds({ defaultMs, maxMs }: ManagementConfig['tokenTtl']): { default:
   return { default: Math.floor(defaultMs / 1000), max: Math.floor(maxMs / 1000) };
 }
 
-/** Sees which requests are let through: a request that is refused does not keep a key alive. */
+/** Records the use of a key for each allowed request: a denied request does not extend the life of a key. */
 class CountingAuthorizer implements Authorizer {
   readonly #inner: Authorizer;
   readonly #allowed: (user: UserInfo) => void;

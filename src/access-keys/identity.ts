@@ -1,4 +1,4 @@
-/** Names of users, groups and extras that mean something to this API. */
+/** Names of users, groups and extras that have a meaning in this API. */
 
 import type { UserInfo } from '../apiserver/request/user.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
@@ -6,11 +6,11 @@ import type { Scope } from './types.ts';
 
 /** Members see and change every key. */
 export const ADMINISTRATORS = 'platform:admins';
-/** Members may ask who a token belongs to and what a user may do, as the webhooks of a cluster must. */
+/** Members may create TokenReviews and SubjectAccessReviews, as the webhooks of a cluster do. */
 export const AUTH_DELEGATORS = 'platform:auth-delegators';
 export const AUTHENTICATED = 'system:authenticated';
 
-/** Whom tokens are for: the endpoints of clusters. */
+/** Audience of tokens: the endpoints of clusters. */
 export const TOKEN_AUDIENCE = 'direct-cluster-endpoint.platform.sh';
 
 /** Keys of `UserInfo.extra`: they travel through a cluster's webhooks from one review to the next. */
@@ -18,7 +18,7 @@ export const EXTRA = {
   /** UID of the OwnedAccessKey. */
   keyUid: 'platform.sh/key-uid',
   keyName: 'platform.sh/key-name',
-  /** Token generation of the key when a token was made. */
+  /** Token generation of the key when the token was issued. */
   generation: 'platform.sh/generation',
   /** Id of the secret that the caller sent, for a key that was rotated. */
   credentialId: 'platform.sh/credential-id',
@@ -26,7 +26,7 @@ export const EXTRA = {
   scope: 'platform.sh/scope',
 } as const;
 
-/** A team is a user of its own, and the group of everybody in it. */
+/** A team is a user name of its own, and the group of its members. */
 export function teamGroup(team: string): string {
   return `platform:team:${team}`;
 }
@@ -36,7 +36,7 @@ export interface Subject {
   readonly groups: readonly string[];
 }
 
-/** Who a key's `spec` speaks for: its user, its team or its subject, exactly one of which is set in a valid key. */
+/** The subject of a key: its user, its team or its subject, exactly one of which is set in a valid key. */
 export function subjectOf(spec: JsonObject): Subject {
   const added = Array.isArray(spec['groups'])
     ? spec['groups'].filter((group) => typeof group === 'string')
@@ -61,7 +61,7 @@ export function isAdministrator(user: UserInfo): boolean {
   return user.groups.includes(ADMINISTRATORS);
 }
 
-/** The scope among the extras; undefined: no restriction. Text that is no scope restricts to nothing. */
+/** The scope among the extras; undefined: no restriction. Text that is not a scope allows nothing. */
 export function scopeOf({ extra }: UserInfo): Scope | undefined {
   const texts = extra[EXTRA.scope];
   if (texts === undefined) return undefined;

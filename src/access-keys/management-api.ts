@@ -1,4 +1,4 @@
-/** The key and token API: makes every part, hands each its ports, and ends them in order. */
+/** Composition root of the key and token API: opens the store, composes the modules, serves, and closes all of it in reverse order. */
 
 import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
@@ -22,8 +22,8 @@ import { LocalAdministrator } from './bootstrap/local-administrator.ts';
 import { openMasterKey } from './credentials/master-key.ts';
 import { HostCluster, openStore } from './open-store.ts';
 import { KEY_STORAGE } from './keys/resource/key-kind.ts';
-import { WatchEnds } from './keys/authentication/watch-ends.ts';
-import { createRooms, type Rooms } from './compose.ts';
+import { WatchRevocation } from './keys/authentication/watch-revocation.ts';
+import { composeModules, type Modules } from './compose.ts';
 import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { publicDocuments } from './serving/public-documents.ts';
@@ -36,9 +36,9 @@ export interface ManagementApiOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
-  /** Where its series are registered; absent: nothing is measured. */
+  /** Registry for its series; absent: nothing is measured. */
   readonly metrics?: SeriesRegistry | undefined;
   /** Aborts a start that waits for a cluster. */
   readonly signal: AbortSignal;
@@ -47,20 +47,20 @@ export interface ManagementApiOptions {
 export interface ManagementApi extends AsyncDisposable {
   /** `https://127.0.0.1:8443`, as bound. */
   readonly url: string;
-  /** Path of the authority that clients must trust; '' where the certificate was given. */
+  /** Path of the authority that clients must trust; '' if the configuration names a certificate. */
   readonly caFile: string;
   /** False until the first key is created, by `keys bootstrap` for example. */
   readonly hasKeys: boolean;
-  /** Keeps the store, and resets every open connection, as a network would. */
+  /** Resets every open connection, as a network failure does; the store stays open. */
   disconnect(): void;
 }
 
-/** Listens when it resolves. Rejects with a `TerminalError` where only a person can help: an address that is taken, a file that is wrong. */
+/** Resolves when it listens. Rejects with a `TerminalError` for what a retry does not change: an address in use, an invalid file. */
 export async function startManagementApi(options: ManagementApiOptions): Promise<ManagementApi> {
   try {
     return await start(options);
   } catch (error) {
-    // Nobody is served yet who could be asked to try again.
+    // During the start there is no client that could retry.
     throw error instanceof StoreError ? new TerminalError(error.message, { cause: error }) : error;
   }
 }
@@ -72,15 +72,21 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   const host = undo.use(new HostCluster(options));
   const opened = undo.use(await openStore(options, host));
   const store = options.metrics ? new MeasuredStore(opened, clock, options.metrics) : opened;
-  const madeWith = [KEY_STORAGE, SIGNING_KEYS];
-  const masterKey = await openMasterKey({ dataDir: config.dataDir, store, madeWith, randomBytes, logger });
+  const dependentResources = [KEY_STORAGE, SIGNING_KEYS];
+  const masterKey = await openMasterKey({
+    dataDir: config.dataDir,
+    store,
+    dependentResources,
+    randomBytes,
+    logger,
+  });
   const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
-  const rooms = createRooms({ ...options, store, masterKey, host });
-  undo.defer(() => rooms.stop());
-  await rooms.start();
+  const modules = composeModules({ ...options, store, masterKey, host });
+  undo.defer(() => modules.stop());
+  await modules.start();
   const local = new LocalAdministrator(masterKey.localAdministrator, clock);
-  const server = undo.use(await serve({ ...options, store, audit, rooms, local }));
-  logger.info({ url: server.url, store: config.store.driver }, 'the key and token API is served');
+  const server = undo.use(await serve({ ...options, store, audit, modules, local }));
+  logger.info({ url: server.url, store: config.store.driver }, 'serving the key and token API');
   const parts = undo.move();
   return {
     ...server,
@@ -91,26 +97,25 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
   };
 }
 
-const ANYBODY_WRITES = 0o002;
+const WORLD_WRITABLE = 0o002;
 
-/** For its owner alone: keys, database and audit log lie in it. */
+/** Mode 0700: it holds the master key, the database and the audit log. */
 async function makeDataDir(dataDir: string, logger: Logger): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    if (((await stat(dataDir)).mode & ANYBODY_WRITES) !== 0) {
-      const what = 'anybody on this machine may put files of their own into the data directory';
-      logger.warn({ dataDir }, `${what}, a master key too: chmod 700`);
+    if (((await stat(dataDir)).mode & WORLD_WRITABLE) !== 0) {
+      logger.warn({ dataDir }, 'every local user can write to the data directory: chmod 700');
     }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be made: ${why}`, { cause: error });
+    throw new TerminalError(`managementApi.dataDir ${dataDir} cannot be created: ${why}`, { cause: error });
   }
 }
 
 interface ServeOptions extends ManagementApiOptions {
   readonly store: Store;
   readonly audit: AuditLog;
-  readonly rooms: Rooms;
+  readonly modules: Modules;
   readonly local: LocalAdministrator;
 }
 
@@ -131,36 +136,36 @@ async function serve(options: ServeOptions): Promise<ManagementApi> {
   const server = undo.use(await listen(options, { host, port, tls: certificate.pair, drainMs: DRAIN_MS }));
   certificate.follow((pair) => server.renewTls(pair));
   const ends = undo.use(
-    new WatchEnds({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
+    new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
   );
-  options.rooms.keys.index.onChange((change) => ends.changed(change));
+  options.modules.keys.index.onChange((change) => ends.changed(change));
   const parts = undo.move();
   return {
     url: `https://${server.address}`,
     caFile: certificate.authority === undefined ? '' : resolve(config.dataDir, 'ca.crt'),
     get hasKeys() {
-      return options.rooms.keys.index.size > 0;
+      return options.modules.keys.index.size > 0;
     },
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }
 
-/** What is under way when the API ends may be finished: a write is acknowledged, a list is whole. */
+/** Time for requests in flight when the API stops. */
 const DRAIN_MS = 5_000;
 
-/** Clients reach the API by the host of its issuer too. */
+/** The host of the issuer is a name of the server too. */
 function namesOf({ issuer }: ManagementConfig): string[] {
   const name = URL.parse(issuer)?.hostname.replaceAll(/[[\]]/gu, '') ?? '';
   return name === '' ? [] : [name];
 }
 
 async function listen(
-  { config, clock, random, logger, version, metrics, store, audit, rooms, local }: ServeOptions,
+  { config, clock, random, logger, version, metrics, store, audit, modules, local }: ServeOptions,
   address: ListenOptions,
 ): Promise<RunningServer> {
-  const { keys, authorizer, table } = rooms;
-  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: rooms.hostUsers });
+  const { keys, authorizer, table } = modules;
+  const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: modules.hostUsers });
   const gitVersion = serverVersion(version);
   try {
     return await startServer({
@@ -172,7 +177,7 @@ async function listen(
       authorizer,
       authenticate: (credentials) => authenticator.authenticate(credentials),
       splitPath,
-      publicDocuments: publicDocuments({ table, version: gitVersion, store, documents: rooms.documents }),
+      publicDocuments: publicDocuments({ table, version: gitVersion, store, documents: modules.documents }),
       version: gitVersion,
       admission: () => keys.admission,
       bootstrap: async (registry) => {
@@ -202,7 +207,7 @@ function asListenError(error: unknown, bindAddress: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (!(error instanceof Error) || !LISTEN_PROBLEMS.has(code)) return error;
   const advice =
-    code === 'EADDRINUSE' ? 'does it run already? Choose a free address' : 'choose another address';
+    code === 'EADDRINUSE' ? 'is it running already? Choose a free address' : 'choose another address';
   return new TerminalError(
     `cannot listen on managementApi.bindAddress ${bindAddress}: ${error.message}; ${advice}`,
     { cause: error },

@@ -1,4 +1,4 @@
-/** The store that the configuration names, open. */
+/** Opens the store that the configuration names. */
 
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,15 +23,15 @@ export interface OpenStoreOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Aborts the wait for a host cluster that does not answer. */
+  /** Aborts the wait for a host cluster that does not respond. */
   readonly signal: AbortSignal;
   readonly version: string;
 }
 
-/** Every replica of the API in a namespace shares one store. */
+/** Prefix of the Secrets: all replicas of the API in a namespace share one store. */
 const SHARED_STORE = 'management';
 
-/** Rejects with a `TerminalError` where only a person can help. */
+/** Rejects with a `TerminalError` for what a retry does not change. */
 export async function openStore(options: OpenStoreOptions, host: HostCluster): Promise<Store> {
   const { config, clock, random, logger, signal } = options;
   switch (config.store.driver) {
@@ -45,17 +45,17 @@ export async function openStore(options: OpenStoreOptions, host: HostCluster): P
   }
 }
 
-/** A database without a byte beside a master key has lost its keys: serving without them would hide that. */
+/** An empty database next to a master key has lost its keys; serving without them would hide the loss. */
 async function refuseEmptied(dataDir: string): Promise<void> {
   const [database, masterKey] = [databaseFile(dataDir), join(dataDir, MASTER_KEY_FILE)];
   if ((await sizeOf(database)) !== 0 || (await sizeOf(masterKey)) === undefined) return;
   throw new TerminalError(
-    `${database} is empty (0 bytes), but ${masterKey} shows that there was a store: put ${database} back from a backup, ` +
-      'or remove it to begin with an empty store',
+    `${database} is empty (0 bytes), but ${masterKey} exists, so there was a store: restore ${database} from a backup, ` +
+      'or remove it to start with an empty store',
   );
 }
 
-/** Bytes; undefined where there is no such file. */
+/** In bytes; undefined if the file does not exist. */
 async function sizeOf(file: string): Promise<number | undefined> {
   try {
     return (await stat(file)).size;
@@ -65,7 +65,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
   }
 }
 
-/** See {@link verifySecrets}. Throws a `TerminalError` where no cluster or no namespace is named. */
+/** See {@link verifySecrets}. Throws a `TerminalError` if the configuration names no cluster or no namespace. */
 export function verifySharedStore(
   { clock, random }: OpenStoreOptions,
   host: HostCluster,
@@ -87,7 +87,7 @@ interface HostConnection {
   readonly storeNamespace: string;
 }
 
-/** The host cluster for those parts that need one; nothing is read or opened before one of them asks. */
+/** The connection to the host cluster, opened on first use. */
 export class HostCluster implements AsyncDisposable {
   readonly #options: OpenStoreOptions;
   #connection: HostConnection | undefined;
@@ -96,7 +96,7 @@ export class HostCluster implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Throws a `TerminalError` when no cluster is named, or its kubeconfig is unusable. */
+  /** Throws a `TerminalError` if no cluster is named or its kubeconfig is unusable. */
   connected(): HostConnection {
     this.#connection ??= this.#connect();
     return this.#connection;

@@ -1,4 +1,4 @@
-/** What the rooms of the key and token API know of each other. */
+/** Types that the modules of the key and token API share. */
 
 import type { UserInfo } from '../apiserver/request/user.ts';
 
@@ -37,42 +37,42 @@ export interface ScopeRule {
   readonly virtualClusters?: readonly { readonly name?: string; readonly namespace?: string }[];
 }
 
-/** Whose API a request means, by the prefix of its URL. */
+/** The API that a request is for, by the prefix of its URL. */
 export type RequestTarget =
   | { readonly kind: 'Management' }
   | { readonly kind: 'Cluster'; readonly cluster: string }
   | { readonly kind: 'ProjectSpace'; readonly project: string; readonly space: string }
   | { readonly kind: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string };
 
-/** An OwnedAccessKey as authentication and tokens need it. Immutable: a change of the object makes another record. */
+/** An OwnedAccessKey as authentication and tokens need it. Immutable: each change of the object creates a new record. */
 export interface KeyRecord {
   readonly name: string;
   readonly uid: string;
-  /** Who a caller with this key is, its scope among the extras. */
+  /** The user that the key authenticates, its scope among the extras. */
   readonly user: UserInfo;
   readonly scope: Scope | undefined;
   readonly isDisabled: boolean;
-  /** It is being deleted without a grace period, and waits for finalizers: requests that use it are refused. */
+  /** It is being deleted without a grace period and has finalizers: requests that use it fail. */
   readonly isDeleted: boolean;
   /** See `holdsOidcData` of a stored key; absent: no. */
   readonly holdsOidcData?: boolean;
-  /** Rises when what the key may do changes; tokens made before are no longer good. */
+  /** Incremented when the rights of the key change; tokens of earlier generations are invalid. */
   readonly tokenGeneration: number;
 }
 
-/** Every key, kept current by a watch of the store. */
+/** All keys, kept current by a watch of the store. */
 export interface KeyIndex {
   byUid(uid: string): KeyRecord | undefined;
-  /** When the key ends, in epoch milliseconds, by what is known now; undefined: never. */
+  /** When the key expires, in epoch milliseconds; undefined: never. */
   expiresAtMs(record: KeyRecord): number | undefined;
-  /** Waits until everything that was written before this call is known. */
+  /** Waits until the index contains every write before this call. */
   catchUp(): Promise<void>;
 }
 
-/** Encrypts what must be stored and read again. Texts are AES-256-GCM under a key from a file. */
+/** Encrypts secrets that must be read again: AES-256-GCM with a key from a file. */
 export interface Seal {
   /** `purpose` is authenticated with the text: a text opens only for the purpose that it was sealed for. */
   seal(plain: string, purpose: string): string;
-  /** Throws when the text was changed, or sealed under another key. */
+  /** Throws if the text was changed or sealed with another key. */
   open(sealed: string, purpose: string): string;
 }

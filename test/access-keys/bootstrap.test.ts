@@ -18,7 +18,7 @@ import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
 import { LocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import type { RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
 import { makeKeys } from './keys/key-server.ts';
 
 describe('the administrator on the machine of the API', () => {

@@ -10,7 +10,7 @@ import type { RawAnswer } from '../contract/raw-client.ts';
 import { AUTH_CASES } from './auth-cases.ts';
 import { differences, MANAGEMENT_CASES, Run, type ManagementCase } from './case-runner.ts';
 import { completed, withoutSpec } from './complete-case.ts';
-import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
 import { PLATFORM_CASES } from './platform-cases.ts';
 
 let dataDir: string;

@@ -9,7 +9,7 @@ import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
-import { startComposed } from './composed.ts';
+import { startComposed } from './composed-api.ts';
 
 test.each([
   [0o777, 1],

@@ -1,7 +1,7 @@
 /** The end of the API: what is under way is finished, what waits is not waited for. */
 
 import { expect, test } from 'vitest';
-import { KEYS_PATH, startComposed } from './composed.ts';
+import { KEYS_PATH, startComposed } from './composed-api.ts';
 
 test('requests under way are answered, idle connections and watches are ended', async () => {
   const api = await startComposed();

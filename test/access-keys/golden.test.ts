@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
-import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from './composed-api.ts';
 
 const GROUP = 'management.platform.sh';
 const FOLDER = join(import.meta.dirname, '..', 'golden', 'management');

@@ -9,7 +9,7 @@ import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { Teller } from './auth-cases.ts';
 import { completed } from './complete-case.ts';
-import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed-api.ts';
 
 const SECOND_MS = 1000;
 const YEAR_MS = 365 * 86_400_000;

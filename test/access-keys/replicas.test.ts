@@ -15,7 +15,7 @@ import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/signi
 import type { StoreKey } from '../../src/apiserver/storage/store.ts';
 import { clientOf } from '../apiserver/storage/secrets/ground.ts';
 import { keyOf } from './keys/key-server.ts';
-import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed.ts';
+import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed-api.ts';
 
 let folder: string;
 let host: EmbeddedCluster;

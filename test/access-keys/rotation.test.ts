@@ -13,7 +13,7 @@ import {
 } from '../../src/access-keys/keys/resource/key-rotation.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed, type MadeKey } from './composed.ts';
+import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed, type MadeKey } from './composed-api.ts';
 import { at, keyOf } from './keys/key-server.ts';
 
 let clock: FakeClock;

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { isJsonObject } from '../../src/base/json.ts';
 import { openLocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import { RawClient } from '../contract/raw-client.ts';
-import { KEYS_PATH } from '../access-keys/composed.ts';
+import { KEYS_PATH } from '../access-keys/composed-api.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compile');

@@ -11,7 +11,7 @@ import { systemRandom } from '../../src/base/random.ts';
 import { startManagementApi } from '../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { RawClient } from '../contract/raw-client.ts';
-import { KEYS_PATH, managementConfig } from '../access-keys/composed.ts';
+import { KEYS_PATH, managementConfig } from '../access-keys/composed-api.ts';
 
 const name = `delegated-${randomBytes(4).toString('hex')}`;
 const stack = new AsyncDisposableStack();

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { startComposed, type Composed } from '../access-keys/composed.ts';
+import { startComposed, type Composed } from '../access-keys/composed-api.ts';
 import { eventually } from '../scenarios/eventually.ts';
 
 let api: Composed;

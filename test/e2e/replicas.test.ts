@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import type { RawWatch } from '../contract/raw-client.ts';
-import { KEYS_PATH, TOKENS_PATH } from '../access-keys/composed.ts';
+import { KEYS_PATH, TOKENS_PATH } from '../access-keys/composed-api.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { ApiProcess } from './api-process.ts';
 import { realGround } from './real-ground.ts';

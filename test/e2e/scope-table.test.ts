@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
 import { documentedBlocks } from './documented-blocks.ts';
-import { Platform, TrustingCluster, type Output, type Trust } from './trust-ground.ts';
+import { Platform, TrustingCluster, type Output, type Trust } from './trust-clusters.ts';
 
 let platform: Platform;
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../scenarios/eventually.ts';
-import { Platform, TrustingCluster, type Output } from './trust-ground.ts';
+import { Platform, TrustingCluster, type Output } from './trust-clusters.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const TTL_SECONDS = 5;

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../scenarios/eventually.ts';
-import { Platform, TrustingCluster, type Output, type Trust } from './trust-ground.ts';
+import { Platform, TrustingCluster, type Output, type Trust } from './trust-clusters.ts';
 
 /** Longer than everything that a kube-apiserver remembers, one cache behind the other. */
 const FORGOTTEN = { timeoutMs: 40_000 };

@@ -18,10 +18,10 @@ const FORM = new RegExp(
 
 export const SUPPLIED_LENGTH_MIN = 32;
 export const SUPPLIED_LENGTH_MAX = 512;
-/** Random text of 32 characters has more than this even in hexadecimal (in 99.9 % of all cases). */
+/** A random text of 32 characters has at least as many, even in hexadecimal (probability 99.9 %). */
 const DIFFERENT_MIN = 10;
 
-export function makeAccessKey(randomBytes: RandomBytes): string {
+export function generateAccessKey(randomBytes: RandomBytes): string {
   const id = randomBase62(ID_LENGTH, randomBytes);
   const body = `${PREFIX}${id}_${randomBase62(SECRET_LENGTH, randomBytes)}`;
   return body + checksumOf(body);
@@ -32,8 +32,8 @@ function checksumOf(body: string): string {
 }
 
 /**
- * What a text can be: `own` is a key in this server's form (whose id it names), `supplied` one that a client may have brought along, `none`
- * is no key whatever the server knows.
+ * Form of a text: `own` is a key that this server generated (with the id in it), `supplied` can be a key that a client supplied, `none`
+ * cannot be a key.
  */
 export type KeyForm =
   | { readonly kind: 'own'; readonly id: string }
@@ -53,18 +53,18 @@ export function keyFormOf(text: string): KeyForm {
   return { kind: 'own', id };
 }
 
-/** What is wrong with a key that a client brings along; never the key itself. Undefined: it is good enough. */
+/** Why a key that a client supplies is rejected, without the key itself; undefined: it is accepted. */
 export function suppliedKeyProblem(text: string): string | undefined {
   if (text.length < SUPPLIED_LENGTH_MIN) {
-    return `must have at least ${SUPPLIED_LENGTH_MIN} characters; leave it out, and the server makes one`;
+    return `must have at least ${SUPPLIED_LENGTH_MIN} characters; omit it to have one generated`;
   }
   if (text.length > SUPPLIED_LENGTH_MAX) return `must have at most ${SUPPLIED_LENGTH_MAX} characters`;
   if (!isPlainText(text)) return 'must consist of printable ASCII characters without spaces';
   if (text.startsWith(PREFIX) && keyFormOf(text).kind === 'none') {
-    return `must not begin with ${PREFIX} unless this server made it (the checksum at its end is wrong)`;
+    return `must not begin with ${PREFIX}: its checksum is not that of a generated key`;
   }
-  if (new Set(text).size < DIFFERENT_MIN || isRepetition(text)) {
-    return 'must be random: it has too few different characters or repeats itself; leave it out, and the server makes one';
+  if (new Set(text).size < DIFFERENT_MIN || repeatsItself(text)) {
+    return 'must be random: it has too few different characters or repeats itself; omit it to have one generated';
   }
   return undefined;
 }
@@ -73,8 +73,7 @@ function isPlainText(text: string): boolean {
   return /^[!-~]+$/.test(text);
 }
 
-/** It is a shorter text, again and again. */
-function isRepetition(text: string): boolean {
-  // A text that is found inside its own doubling, before the second copy begins, consists of equal parts.
+function repeatsItself(text: string): boolean {
+  // A text consists of equal parts if its doubling contains it before the second copy.
   return (text + text).indexOf(text, 1) < text.length;
 }

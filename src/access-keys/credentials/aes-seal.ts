@@ -1,4 +1,4 @@
-/** AES-256-GCM for what must be stored and read again. */
+/** AES-256-GCM for secrets in the store that must be read again. */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Seal } from '../types.ts';
@@ -7,7 +7,7 @@ import type { RandomBytes } from './base62.ts';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const ALGORITHM = 'aes-256-gcm';
-/** Says how the rest is to be read, should there ever be another way. */
+/** Version of the format. */
 const VERSION = 's1.';
 
 export class AesSeal implements Seal {
@@ -28,11 +28,11 @@ export class AesSeal implements Seal {
     return VERSION + sealed.toString('base64url');
   }
 
-  /** Throws an `Error` that names the purpose and nothing of the text. */
+  /** Throws an `Error` that names the purpose, never the text. */
   open(sealed: string, purpose: string): string {
     const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
     const isWhole = sealed.startsWith(VERSION) && bytes.length >= NONCE_BYTES + TAG_BYTES;
-    if (!isWhole) throw new Error(`what is stored for ${purpose} is no sealed text`);
+    if (!isWhole) throw new Error(`the stored value for ${purpose} is not a sealed text`);
     const nonce = bytes.subarray(0, NONCE_BYTES);
     const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
     const decipher = createDecipheriv(ALGORITHM, this.#key, nonce, { authTagLength: TAG_BYTES });
@@ -41,8 +41,8 @@ export class AesSeal implements Seal {
     try {
       return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8');
     } catch (error) {
-      const why = 'it was changed, or sealed for something else or under another master key';
-      throw new Error(`what is stored for ${purpose} does not open: ${why}`, { cause: error });
+      const why = 'it was changed, or sealed for another purpose or with another master key';
+      throw new Error(`the stored value for ${purpose} cannot be decrypted: ${why}`, { cause: error });
     }
   }
 }

@@ -1,13 +1,13 @@
-/** Base 62: digits and letters only, so that a key is one word to a mouse, a shell and a scanner. */
+/** Base 62: only digits and letters, so that a double click, a shell and a scanner take a key as one word. */
 
-/** Random bytes of a cryptographic generator. */
+/** A cryptographic random generator. */
 export type RandomBytes = (size: number) => Buffer;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** The largest multiple of 62 in a byte: a byte from here on would make some digits likelier than others. */
+/** The largest multiple of 62 in a byte: larger bytes are skipped, because they would bias the digits. */
 const FAIR_BELOW = 248;
 
-/** `length` digits, each of the 62 equally likely. */
+/** `length` uniformly distributed digits. */
 export function randomBase62(length: number, randomBytes: RandomBytes): string {
   let text = '';
   while (text.length < length) {
@@ -18,7 +18,7 @@ export function randomBase62(length: number, randomBytes: RandomBytes): string {
   return text;
 }
 
-/** A whole number from 0 on, with zeros in front up to `length` digits. */
+/** A non-negative integer, padded with zeros to `length` digits. */
 export function base62Of(value: number, length: number): string {
   let text = '';
   for (let rest = value; text.length < length || rest > 0; rest = Math.floor(rest / 62)) {

@@ -1,34 +1,34 @@
-/** What the store keeps of an access key: enough to recognise it, nothing to make it from. */
+/** Digests of access keys: the store can recognise a key but not reproduce it. */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { keyFormOf } from './access-key.ts';
 
-/** Stored with the object. */
+/** The stored form of a secret. */
 export interface StoredCredential {
-  /** Finds the key: the id in its text, or for a key that a client brought along a keyed hash. */
+  /** Index of the key: the id in its text, or a keyed hash of a key that a client supplied. */
   readonly id: string;
   /** HMAC-SHA-256 of the whole text under the pepper, base64. */
   readonly digest: string;
 }
 
-/** The same of a text that somebody sent. */
+/** The digest of a bearer token. */
 export interface PresentedCredential {
   readonly id: string;
   readonly digest: Buffer;
 }
 
-/** No id of ours: it has other characters. */
+/** Never the beginning of a generated id, which has no colon. */
 const SUPPLIED = 'supplied:';
 
 export class KeyDigests {
   readonly #pepper: Buffer;
 
-  /** `pepper` lies outside the store: a stolen database alone cannot be tried against guesses. */
+  /** `pepper` is kept outside the store, so that guesses cannot be checked against a stolen database. */
   constructor(pepper: Buffer) {
     this.#pepper = pepper;
   }
 
-  /** Undefined for a text that can be no key: a typo, or something too short. */
+  /** Undefined for a text that cannot be a key: a wrong checksum, or too short. */
   presented(text: string): PresentedCredential | undefined {
     const form = keyFormOf(text);
     if (form.kind === 'none') return undefined;
@@ -36,7 +36,7 @@ export class KeyDigests {
     return { id: form.kind === 'own' ? form.id : this.#suppliedId(text), digest };
   }
 
-  /** For a text that was accepted as a key. */
+  /** `text` is an accepted key. */
   stored(text: string): StoredCredential {
     const form = keyFormOf(text);
     const id = form.kind === 'own' ? form.id : this.#suppliedId(text);
@@ -52,7 +52,7 @@ export class KeyDigests {
   }
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function isSameDigest(known: Buffer, presented: Buffer): boolean {
   return known.length === presented.length && timingSafeEqual(known, presented);
 }

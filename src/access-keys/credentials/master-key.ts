@@ -1,6 +1,6 @@
 /**
- * The one secret that lies outside the store: `<dataDir>/master.key`, 32 random bytes in base64. The pepper of the keys' digests and the key
- * that seals what must be read again are derived from it. Without it no key in the store can be recognised: back it up with the store.
+ * The one secret outside the store: `<dataDir>/master.key`, 32 random bytes in base64. The pepper of the digests and the encryption key of
+ * sealed fields are derived from it. Without it no key in the store can be recognised: back it up with the store.
  */
 
 import { hkdfSync } from 'node:crypto';
@@ -14,13 +14,11 @@ import { AesSeal } from './aes-seal.ts';
 import type { RandomBytes } from './base62.ts';
 
 const KEY_BYTES = 32;
-/** In the data directory. */
 export const MASTER_KEY_FILE = 'master.key';
 const DERIVATION = 'endpoint-syncer management';
-/** Rights of anybody but the owner. */
-const OTHERS = 0o077;
+const GROUP_AND_OTHERS = 0o077;
 
-/** Where the store keeps the value that tells which master key it belongs to. */
+/** Store key of the proof of the master key that the store was created with. */
 export const MASTER_KEY_PROOF: StoreKey = {
   resource: 'masterkeyproofs.management.platform.sh',
   namespace: '',
@@ -28,15 +26,15 @@ export const MASTER_KEY_PROOF: StoreKey = {
 };
 
 export class MasterKey {
-  /** Key of the HMACs of access keys. */
+  /** HMAC key of the digests of access keys. */
   readonly pepper: Buffer;
   readonly seal: Seal;
-  /** Of the credentials of the administrator on the machine of the API, see `LocalAdministrator`. */
+  /** HMAC key of the local administrator's credentials, see `LocalAdministrator`. */
   readonly localAdministrator: Buffer;
-  /** Tells master keys apart and says nothing about them. */
+  /** Identifies the master key without revealing it. */
   readonly proof: string;
 
-  /** `bytes`: 32 random ones. */
+  /** `bytes`: 32 random bytes. */
   constructor(bytes: Buffer, randomBytes: RandomBytes) {
     const derive = (purpose: string): Buffer =>
       Buffer.from(hkdfSync('sha256', bytes, '', `${DERIVATION} ${purpose}`, KEY_BYTES));
@@ -50,15 +48,15 @@ export class MasterKey {
 export interface MasterKeyOptions {
   readonly dataDir: string;
   readonly store: Store;
-  /** Resources whose objects are worth nothing without the key that they were made with. */
-  readonly madeWith: readonly string[];
+  /** Resources whose objects are unusable without the master key that they were created with. */
+  readonly dependentResources: readonly string[];
   readonly randomBytes: RandomBytes;
   readonly logger: Logger;
 }
 
 /**
- * Reads the file, or makes it where neither the file nor anything made with it exists. Throws `TerminalError` when the file is missing,
- * damaged, or not the one that the keys in the store were made with.
+ * Reads the file, or creates it if neither the file nor an object that depends on it exists. Throws `TerminalError` if the file is missing,
+ * damaged, or not the one that the keys in the store were created with.
  */
 export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKey> {
   const { dataDir, store, randomBytes, logger } = options;
@@ -66,30 +64,30 @@ export async function openMasterKey(options: MasterKeyOptions): Promise<MasterKe
   let text = await readIfThere(file);
   if (text === undefined && (await isInUse(options))) {
     throw new TerminalError(
-      `${file} is missing, but the store has keys that were made with it: put the file back from its backup (every replica needs the same), ` +
-        'or begin with an empty store',
+      `${file} is missing, but the store has keys that were created with it: restore the file from its backup (all replicas need the same), ` +
+        'or start with an empty store',
     );
   }
-  text ??= await makeFile(dataDir, file, randomBytes);
+  text ??= await createFile(dataDir, file, randomBytes);
   const key = new MasterKey(parse(file, text), randomBytes);
   await prove(store, key, file);
-  if (((await stat(file)).mode & OTHERS) !== 0) {
-    logger.warn({ file }, 'others than its owner may read the master key: chmod 600');
+  if (((await stat(file)).mode & GROUP_AND_OTHERS) !== 0) {
+    logger.warn({ file }, 'other users can read the master key: chmod 600');
   }
   return key;
 }
 
-/** Somebody may have deleted the proof alone. */
-async function isInUse({ store, madeWith }: MasterKeyOptions): Promise<boolean> {
+/** Also looks for dependent objects, because the proof alone can have been deleted. */
+async function isInUse({ store, dependentResources }: MasterKeyOptions): Promise<boolean> {
   if (await store.get(MASTER_KEY_PROOF)) return true;
-  for (const resource of madeWith) {
+  for (const resource of dependentResources) {
     const { entries } = await store.list({ resource }, { limit: 1 });
     if (entries.length > 0) return true;
   }
   return false;
 }
 
-/** The key of an API that runs, or ran, over this folder; undefined when there is none. Throws `TerminalError` when it cannot be read. */
+/** The master key in the data directory of an API; undefined if there is none. Throws `TerminalError` if it cannot be read. */
 export async function readMasterKey(
   dataDir: string,
   randomBytes: RandomBytes,
@@ -108,8 +106,8 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Written aside and then linked: nobody sees half a file, and of two processes one wins. Answers what the file holds. */
-async function makeFile(dataDir: string, file: string, randomBytes: RandomBytes): Promise<string> {
+/** Writes a temporary file and links it, so that no process reads a partial file and one of two concurrent processes wins. Returns the content. */
+async function createFile(dataDir: string, file: string, randomBytes: RandomBytes): Promise<string> {
   const aside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -127,11 +125,11 @@ async function makeFile(dataDir: string, file: string, randomBytes: RandomBytes)
     await syncFolder(dataDir);
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new TerminalError(`${file} cannot be made: ${String(error)}`, { cause: error });
+    throw new TerminalError(`${file} cannot be created: ${String(error)}`, { cause: error });
   }
 }
 
-/** The name of a new file is only durable with its folder. */
+/** A new file is durable only when its folder is synced too. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -145,11 +143,11 @@ function parse(file: string, text: string): Buffer {
   const bytes = Buffer.from(text.trim(), 'base64');
   if (bytes.length === KEY_BYTES && bytes.toString('base64') === text.trim()) return bytes;
   throw new TerminalError(
-    `${file} is damaged: it must hold ${KEY_BYTES} bytes in base64 (44 characters); put it back from its backup`,
+    `${file} is damaged: it must hold ${KEY_BYTES} bytes in base64 (44 characters); restore it from its backup`,
   );
 }
 
-/** Compares the proof in the store, put there if there was none. */
+/** Compares the proof in the store, or creates it. */
 async function prove(store: Store, key: MasterKey, file: string): Promise<void> {
   const value = { metadata: { name: MASTER_KEY_PROOF.name }, proof: key.proof };
   const entry = await store.create(MASTER_KEY_PROOF, value).catch((error: unknown) => {
@@ -158,7 +156,7 @@ async function prove(store: Store, key: MasterKey, file: string): Promise<void> 
   });
   if (entry.value['proof'] === key.proof) return;
   throw new TerminalError(
-    `${file} is not the master key that the keys in the store were made with: put the right file back (every replica needs the same), ` +
-      'or begin with an empty store',
+    `${file} is not the master key that the keys in the store were created with: restore the right file (all replicas need the same), ` +
+      'or start with an empty store',
   );
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { checkPair } from './check-pair.ts';
-import { makeAuthority, makeServerCertificate } from './make-certificate.ts';
+import { generateAuthority, generateServerCertificate } from './generate-certificate.ts';
 
 export interface SelfSigned {
   readonly pair: TlsPair;
@@ -30,7 +30,7 @@ export async function selfSigned(
   const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
   const kept = await readPair(files);
   if (kept && isGood(kept, authority, { names, nowMs })) return { pair: kept, authority: authority.cert };
-  const pair = await makeServerCertificate(authority, names, nowMs);
+  const pair = await generateServerCertificate(authority, names, nowMs);
   await writePair(files, pair);
   return { pair, authority: authority.cert };
 }
@@ -61,7 +61,7 @@ async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
   const files = { cert: join(dataDir, 'ca.crt'), key: join(dataDir, 'ca.key') };
   const [cert, key] = await Promise.all([readText(files.cert), readText(files.key)]);
   if (cert === undefined && key === undefined) {
-    const authority = await makeAuthority(nowMs);
+    const authority = await generateAuthority(nowMs);
     await writePair(files, authority);
     return authority;
   }

@@ -8,7 +8,7 @@ import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
 import { planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
 import {
-  makeSigningKey,
+  generateSigningKey,
   openPrivateKey,
   openPublicKey,
   readSigningKey,
@@ -162,7 +162,7 @@ export class KeyRing {
     const { store, seal, logger, tokenSecondsMax } = this.#options;
     if (make) {
       const key = { resource: SIGNING_KEYS, namespace: '', name: signingKeyName(make.sequence) };
-      const entry = await unlessOvertaken(store.create(key, await makeSigningKey(make, seal)));
+      const entry = await unlessOvertaken(store.create(key, await generateSigningKey(make, seal)));
       const signsFrom = new Date(make.signsFromMs).toISOString();
       if (entry) logger.info({ kid: readSigningKey(entry).kid, signsFrom }, 'made a signing key');
     }

@@ -48,7 +48,7 @@ export function signingKeyName(sequence: number): string {
 }
 
 /** A new key pair as it is stored. */
-export async function makeSigningKey(schedule: SigningKeySchedule, seal: Seal): Promise<JsonObject> {
+export async function generateSigningKey(schedule: SigningKeySchedule, seal: Seal): Promise<JsonObject> {
   const pair = await generateKeyPair(ALGORITHM, { extractable: true });
   const { kty, crv, x, y, d } = await exportJWK(pair.privateKey);
   const kid = await calculateJwkThumbprint({ kty, crv, x, y } as JWK); // of an EC key all four are there

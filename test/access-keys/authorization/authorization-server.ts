@@ -1,4 +1,4 @@
-/** Keys and reviews behind an API server with the rules of this room: callers are the people of the test, or come with a key. */
+/** Keys and reviews behind an API server with the rules of this room: callers are the callers of the test, or come with a key. */
 
 import { randomBytes } from 'node:crypto';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
@@ -27,7 +27,7 @@ import { FakeClock } from '../../fake-clock.ts';
 export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
 
 /** A caller without a key. */
-export function person(name: string, groups: readonly string[] = [], scope?: Scope): UserInfo {
+export function caller(name: string, groups: readonly string[] = [], scope?: Scope): UserInfo {
   const extra = scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] };
   return { name, uid: '', groups: [...groups, AUTHENTICATED], extra };
 }
@@ -43,7 +43,7 @@ export function indexOf(...records: (KeyRecord & { endMs?: number })[]): KeyInde
 
 export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}): KeyRecord {
   const { uid = 'u1', name = 'k1', tokenGeneration = 1, scope } = overrides;
-  const plain = person('alice', [], scope);
+  const plain = caller('alice', [], scope);
   const extra = {
     ...plain.extra,
     [EXTRA.keyUid]: [uid],
@@ -54,12 +54,12 @@ export function record(overrides: Partial<KeyRecord> & { endMs?: number } = {}):
   return { user, isDisabled: false, isDeleted: false, ...overrides, uid, name, tokenGeneration, scope };
 }
 
-export interface Ground extends AsyncDisposable {
+export interface AuthorizationServer extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly keys: Keys;
   readonly access: Access;
   /** Bearer token → caller. */
-  readonly people: Map<string, UserInfo>;
+  readonly callers: Map<string, UserInfo>;
   /** Tokens for direct cluster endpoints → whose they are. */
   readonly tokens: Map<string, UserInfo>;
   /** Whose keys were used, in order. */
@@ -72,21 +72,23 @@ export interface Ground extends AsyncDisposable {
   review(as: string, path: string, spec: JsonObject): Promise<JsonObject>;
 }
 
-export interface GroundOptions {
+export interface AuthorizationServerOptions {
   readonly host?: Pick<ClusterClient, 'request'>;
 }
 
-export async function openGround(options: GroundOptions = {}): Promise<Ground> {
+export async function startAuthorizationServer(
+  options: AuthorizationServerOptions = {},
+): Promise<AuthorizationServer> {
   const clock = new FakeClock();
   const store = new MemoryStore();
   const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES], {
     ...SCOPE_DESCRIPTIONS,
     ...KEY_DESCRIPTIONS,
   });
-  const people = new Map([
-    ['admin', person('root', [ADMINISTRATORS])],
-    ['alice', person('alice', ['platform:team:blue'])],
-    ['bob', person('bob')],
+  const callers = new Map([
+    ['admin', caller('root', [ADMINISTRATORS])],
+    ['alice', caller('alice', ['platform:team:blue'])],
+    ['bob', caller('bob')],
   ]);
   const tokens = new Map<string, UserInfo>();
   const used: string[] = [];
@@ -121,7 +123,7 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
     authorizer: access.authorizer,
     authenticate: async ({ authorization }) => {
       const token = authorization?.replace('Bearer ', '') ?? '';
-      const known = people.get(token) ?? (await keys.authenticator.authenticate(token));
+      const known = callers.get(token) ?? (await keys.authenticator.authenticate(token));
       return known ?? access.hostUsers?.authenticate(token);
     },
     splitPath,
@@ -129,14 +131,14 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
     admission: () => keys.admission,
   });
   const client = new RawClient({ url: `http://${server.address}` });
-  const send: Ground['send'] = (as, method, path, body) =>
+  const send: AuthorizationServer['send'] = (as, method, path, body) =>
     client.send({
       method,
       path,
       headers: { authorization: `Bearer ${as}`, 'content-type': contentType(method, body) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-  const create: Ground['create'] = (as, name, spec) =>
+  const create: AuthorizationServer['create'] = (as, name, spec) =>
     send(as, 'POST', KEYS_PATH, {
       metadata: { name },
       spec: { displayName: 'D', ttl: 0, type: 'User', ...spec },
@@ -144,12 +146,12 @@ export async function openGround(options: GroundOptions = {}): Promise<Ground> {
   // Below targets rights are only those of keys.
   const key = await create('admin', 'delegator', { user: 'cluster-a', groups: [AUTH_DELEGATORS] });
   const delegator = await keys.authenticator.authenticate(text(part(key, 'spec'), 'key'));
-  if (delegator) people.set('delegator', delegator);
+  if (delegator) callers.set('delegator', delegator);
   return {
     clock,
     keys,
     access,
-    people,
+    callers,
     tokens,
     used,
     send,

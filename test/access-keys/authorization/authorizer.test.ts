@@ -7,7 +7,7 @@ import { ManagementAuthorizer } from '../../../src/access-keys/authorization/aut
 import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../../../src/access-keys/identity.ts';
 import type { KeyIndex, Scope } from '../../../src/access-keys/types.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { indexOf, person, record } from './authorization-server.ts';
+import { indexOf, caller, record } from './authorization-server.ts';
 
 const clock = new FakeClock();
 const authorizerOf = (index: KeyIndex): ManagementAuthorizer => new ManagementAuthorizer({ index, clock });
@@ -36,9 +36,9 @@ const ACCESS_REVIEWS = 'authorization.k8s.io|subjectaccessreviews';
 const SELF = 'authorization.k8s.io|selfsubjectaccessreviews';
 const CLUSTER = '/kubernetes/cluster/a';
 
-const alice = person('alice');
-const admin = person('root', [ADMINISTRATORS]);
-const delegator = person('cluster-a', [AUTH_DELEGATORS]);
+const alice = caller('alice');
+const admin = caller('root', [ADMINISTRATORS]);
+const delegator = caller('cluster-a', [AUTH_DELEGATORS]);
 const nobody: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
 const plainKey = record({ uid: 'u2' });
 const unownedKey = record({ uid: 'u3' });
@@ -50,7 +50,7 @@ const dressedUp: UserInfo = { ...plainKey.user, groups: admin.groups };
 const keyed = (scope?: Scope): UserInfo => ({
   ...plainKey.user,
   groups: delegator.groups,
-  extra: { ...plainKey.user.extra, ...person('', [], scope).extra },
+  extra: { ...plainKey.user.extra, ...caller('', [], scope).extra },
 });
 
 describe('rights', () => {
@@ -86,10 +86,10 @@ describe('rights', () => {
     [keyedAdmin, request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],
     [delegator, request('get', '|pods', CLUSTER), 'no opinion'],
     [delegator, request('list', KEYS), 'allowed'],
-    [person('x', [], {}), request('list', KEYS), 'denied'],
-    [person('x', [ADMINISTRATORS], {}), request('list', KEYS), 'denied'],
-    [person('x', [], { clusters: [{ cluster: 'a' }] }), request('get', '|pods', CLUSTER), 'no opinion'],
-    [person('x', [], { clusters: [{ cluster: 'b' }] }), request('get', '|pods', CLUSTER), 'denied'],
+    [caller('x', [], {}), request('list', KEYS), 'denied'],
+    [caller('x', [ADMINISTRATORS], {}), request('list', KEYS), 'denied'],
+    [caller('x', [], { clusters: [{ cluster: 'a' }] }), request('get', '|pods', CLUSTER), 'no opinion'],
+    [caller('x', [], { clusters: [{ cluster: 'b' }] }), request('get', '|pods', CLUSTER), 'denied'],
     [keyed({ clusters: [{ cluster: 'a' }] }), request('create', TOKEN_REVIEWS, CLUSTER), 'allowed'],
     [keyed({ clusters: [{ cluster: 'b' }] }), request('create', TOKEN_REVIEWS, CLUSTER), 'denied'],
     [admin, request('get', '|pods', '/kubernetes/elsewhere'), 'denied'],
@@ -103,7 +103,7 @@ describe('rights', () => {
     const authorizer = authorizerOf(indexOf());
     const pods = request('get', '|pods', CLUSTER);
     expect((await authorizer.authorize(alice, pods)).isAllowed).toBe(true);
-    expect((await authorizer.authorize(person('x', [], {}), pods)).isAllowed).toBe(false);
+    expect((await authorizer.authorize(caller('x', [], {}), pods)).isAllowed).toBe(false);
     expect((await authorizer.authorize(alice, request('create', TOKEN_REVIEWS, CLUSTER))).isAllowed).toBe(
       false,
     );

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
 import type { Scope } from '../../../src/access-keys/types.ts';
-import { openGround, person, type Ground } from './authorization-server.ts';
+import { startAuthorizationServer, caller, type AuthorizationServer } from './authorization-server.ts';
 
-let ground: Ground;
+let server: AuthorizationServer;
 beforeAll(async () => {
-  ground = await openGround();
+  server = await startAuthorizationServer();
 });
-afterAll(() => ground[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 const PATHS = ['/api', '/apis', '/apis/management.platform.sh/v1', '/openapi/v3', '/openapi/v2', '/version'];
 
@@ -28,14 +28,14 @@ const SCOPES: [string, Scope | undefined][] = [
 
 describe('of this API', () => {
   test.each(SCOPES)('with a scope of %s', async (name, scope) => {
-    ground.people.set(name, person('alice', [], scope));
+    server.callers.set(name, caller('alice', [], scope));
     for (const path of PATHS) {
-      const { status } = await ground.send(name, 'GET', path);
+      const { status } = await server.send(name, 'GET', path);
       // There are no kinds of the core group.
       expect([path, status]).toEqual([path, path === '/api' ? 404 : 200]);
     }
-    expect((await ground.send(name, 'GET', '/metrics')).status).toBe(403);
-    expect((await ground.send(name, 'POST', '/apis')).status).toBeGreaterThanOrEqual(403);
+    expect((await server.send(name, 'GET', '/metrics')).status).toBe(403);
+    expect((await server.send(name, 'POST', '/apis')).status).toBeGreaterThanOrEqual(403);
   });
 });
 
@@ -43,7 +43,7 @@ describe('of a cluster', () => {
   const reviewed = async (scope: Scope | undefined, prefix: string, path: string): Promise<JsonObject> => {
     const extra: JsonObject = scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] };
     const spec = { user: 'alice', extra, nonResourceAttributes: { verb: 'get', path } };
-    return ground.review('delegator', `${prefix}/apis/authorization.k8s.io/v1/subjectaccessreviews`, spec);
+    return server.review('delegator', `${prefix}/apis/authorization.k8s.io/v1/subjectaccessreviews`, spec);
   };
 
   test.each(SCOPES)('with a scope of %s: for the cluster to decide', async (_name, scope) => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   keyFormOf,
-  makeAccessKey,
+  generateAccessKey,
   suppliedKeyProblem,
 } from '../../../src/access-keys/credentials/access-key.ts';
 import { base62Of, randomBase62 } from '../../../src/access-keys/credentials/base62.ts';
@@ -37,14 +37,14 @@ describe('base 62', () => {
 
 describe('keys in our own form', () => {
   test('have an id, a secret and a checksum', () => {
-    const key = makeAccessKey(randomBytes);
+    const key = generateAccessKey(randomBytes);
     expect(key).toMatch(/^pak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
     expect(keyFormOf(key)).toEqual({ kind: 'own', id: key.slice(4, 16) });
     expect(suppliedKeyProblem(key)).toBeUndefined();
   });
 
   test('a changed, missing or added character is noticed without a look-up', () => {
-    const key = makeAccessKey(randomBytes);
+    const key = generateAccessKey(randomBytes);
     fc.assert(
       fc.property(fc.nat(key.length - 1), fc.constantFrom(...Array.from(DIGITS)), (at, digit) => {
         fc.pre(key[at] !== digit);
@@ -68,7 +68,7 @@ describe('keys that clients bring along', () => {
     ['one character', 'x'.repeat(40), /must be random/],
     ['few characters', 'abcabcabcabcabcabcabcabcabcabcabcabd', /must be random/],
     ['a repetition', '0123456789abcdef'.repeat(3), /must be random/],
-    ['our form with a typo', `${makeAccessKey(randomBytes).slice(0, -1)}-`, /checksum/],
+    ['our form with a typo', `${generateAccessKey(randomBytes).slice(0, -1)}-`, /checksum/],
   ])('%s is refused, without a word of the key', (_what, key, problem) => {
     expect(suppliedKeyProblem(key)).toMatch(problem);
     expect(suppliedKeyProblem(key)).not.toContain(key);
@@ -89,8 +89,8 @@ describe('digests', () => {
 
   test('recognise the key and only the key, whatever its form', () => {
     const texts = [
-      makeAccessKey(randomBytes),
-      makeAccessKey(randomBytes),
+      generateAccessKey(randomBytes),
+      generateAccessKey(randomBytes),
       'S3cret!S3cret-0123456789abcdefghij',
     ];
     for (const text of texts) {
@@ -106,7 +106,7 @@ describe('digests', () => {
   });
 
   test('depend on the pepper', () => {
-    const key = makeAccessKey(randomBytes);
+    const key = generateAccessKey(randomBytes);
     expect(new KeyDigests(Buffer.alloc(32, 2)).stored(key).digest).not.toBe(digests.stored(key).digest);
   });
 

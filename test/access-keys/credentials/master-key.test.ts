@@ -54,7 +54,7 @@ describe('master key', () => {
   afterEach(() => rm(dir, { recursive: true }));
 
   const open = (store: MemoryStore, logger: Logger = silentLogger): Promise<MasterKey> =>
-    openMasterKey({ dataDir, store, madeWith: ['things'], randomBytes, logger });
+    openMasterKey({ dataDir, store, dependentResources: ['things'], randomBytes, logger });
 
   test('is made once, for the owner only, and read again', async () => {
     await using store = new MemoryStore();

@@ -23,7 +23,7 @@ import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 export const KEYS_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
 export const MASTER_BYTES = Buffer.alloc(32, 7);
 
-export interface RoomOptions {
+export interface KeyServerOptions {
   store?: Store;
   clock?: Clock;
   maxTtlSeconds?: number;
@@ -32,7 +32,7 @@ export interface RoomOptions {
   masterKey?: MasterKey;
 }
 
-export interface Room extends AsyncDisposable {
+export interface KeyServer extends AsyncDisposable {
   readonly keys: Keys;
   readonly store: Store;
   readonly client: RawClient;
@@ -46,7 +46,7 @@ export function keyTypes(): TypeTable {
   return new TypeTable([META_TYPES, SCOPE_TYPES, KEY_TYPES], { ...SCOPE_DESCRIPTIONS, ...KEY_DESCRIPTIONS });
 }
 
-export function makeKeys(store: Store, options: RoomOptions = {}): Keys {
+export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
   return createKeys({
     store,
@@ -63,7 +63,7 @@ export function makeKeys(store: Store, options: RoomOptions = {}): Keys {
 }
 
 /** Callers are who their bearer token says, or the subject of the key that it is. */
-export async function openRoom(options: RoomOptions = {}): Promise<Room> {
+export async function startKeyServer(options: KeyServerOptions = {}): Promise<KeyServer> {
   const store = options.store ?? new MemoryStore();
   const keys = makeKeys(store, options);
   await keys.start();
@@ -85,7 +85,7 @@ export async function openRoom(options: RoomOptions = {}): Promise<Room> {
     admission: () => keys.admission,
   });
   const client = new RawClient({ url: `http://${server.address}` });
-  const send: Room['send'] = (method, path, body, headers = {}) => {
+  const send: KeyServer['send'] = (method, path, body, headers = {}) => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
     return client.send({
       method,

@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { openLocalAdministrator } from '../../../src/access-keys/bootstrap/local-administrator.ts';
 import { verifyDatabase } from '../../../src/apiserver/storage/sqlite/maintenance/verify-database.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
-import { KEYS_PATH, TOKENS_PATH } from '../composed.ts';
+import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';
 import { KeyWriter } from './key-writer.ts';
 
 const CHILD = join(import.meta.dirname, 'api-to-kill.ts');
@@ -34,7 +34,7 @@ export async function apiKillRounds(
   rounds: number,
   random: () => number,
 ): Promise<ApiKillReport> {
-  const ground = new Ground(dataDir, random);
+  const crashTest = new CrashTest(dataDir, random);
   let next = new Victim(dataDir);
   try {
     for (let round = 0; round < rounds; round++) {
@@ -42,16 +42,16 @@ export async function apiKillRounds(
       // The start is what takes time: the next one loads its modules while this one is under attack.
       next = new Victim(dataDir);
       const url = await victim.serve();
-      await ground.check(url);
-      await ground.writeUntilKilled(url, victim);
+      await crashTest.check(url);
+      await crashTest.writeUntilKilled(url, victim);
       const { problems } = verifyDatabase(join(dataDir, 'management.db'));
       assert.deepEqual(problems, [], `round ${round}`);
     }
-    await ground.check(await next.serve());
+    await crashTest.check(await next.serve());
   } finally {
     await next[Symbol.asyncDispose]();
   }
-  const { acknowledged, unheard } = ground;
+  const { acknowledged, unheard } = crashTest;
   return { kills: rounds, acknowledged, unheard };
 }
 
@@ -94,7 +94,7 @@ class Victim {
   }
 }
 
-class Ground {
+class CrashTest {
   readonly #dataDir: string;
   readonly #random: () => number;
   readonly #writers = Array.from({ length: WRITERS }, (_, number) => new KeyWriter(number));

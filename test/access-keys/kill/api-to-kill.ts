@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { startManagementApi } from '../../../src/access-keys/management-api.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { managementConfig } from '../composed.ts';
+import { managementConfig } from '../composed-api.ts';
 
 const [, , dataDir = ''] = process.argv;
 await once(createInterface({ input: process.stdin }), 'line');

@@ -15,7 +15,10 @@ import {
   type CertificateOptions,
   type ServingCertificate,
 } from '../../../src/access-keys/serving/certificates.ts';
-import { makeAuthority, makeServerCertificate } from '../../../src/access-keys/serving/make-certificate.ts';
+import {
+  generateAuthority,
+  generateServerCertificate,
+} from '../../../src/access-keys/serving/generate-certificate.ts';
 import { selfSigned, servingNames } from '../../../src/access-keys/serving/self-signed.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
@@ -28,9 +31,9 @@ let other: TlsPair;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'certificates-'));
-  const authority = await makeAuthority(NOW_MS);
-  given = await makeServerCertificate(authority, ['one.example'], NOW_MS);
-  other = await makeServerCertificate(authority, ['two.example'], NOW_MS);
+  const authority = await generateAuthority(NOW_MS);
+  given = await generateServerCertificate(authority, ['one.example'], NOW_MS);
+  other = await generateServerCertificate(authority, ['two.example'], NOW_MS);
 });
 afterAll(() => rm(folder, { recursive: true }));
 

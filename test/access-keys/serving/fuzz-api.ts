@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../composed-api.ts';
 import { runFuzz, type FuzzReport } from './fuzz-run.ts';
 import { Peer } from './raw-exchange.ts';
 

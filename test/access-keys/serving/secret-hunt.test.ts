@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { isJsonObject, type JsonValue } from '../../../src/base/json.ts';
-import { makeAccessKey } from '../../../src/access-keys/credentials/access-key.ts';
+import { generateAccessKey } from '../../../src/access-keys/credentials/access-key.ts';
 import { readMasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { openLocalAdministrator } from '../../../src/access-keys/bootstrap/local-administrator.ts';
 import { readSigningKey, SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
@@ -17,7 +17,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { databaseFile } from '../../../src/apiserver/storage/sqlite/file/database-file.ts';
 import { SqliteStore } from '../../../src/apiserver/storage/sqlite/sqlite-store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
-import { KEYS_PATH, TOKENS_PATH } from '../composed.ts';
+import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';
 import { SecretHunt } from './secret-forms.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
@@ -295,7 +295,7 @@ async function tokens(witness: Witness, admin: Caller, maker: string): Promise<v
 }
 
 function wrongKey(hunt: SecretHunt, name: string): string {
-  return hunt.add(`wrong key ${name}`, makeAccessKey(randomBytes));
+  return hunt.add(`wrong key ${name}`, generateAccessKey(randomBytes));
 }
 
 /** Who is refused leaves no credential behind either. */

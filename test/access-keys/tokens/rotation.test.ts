@@ -11,116 +11,118 @@ import { SIGNING_KEYS } from '../../../src/access-keys/tokens/signing-key.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { claimsOf, DAY_MS, keyRecord, startGround, verifyWith, type Ground } from './setup.ts';
+import { claimsOf, DAY_MS, keyRecord, startTokens, verifyWith, type TokenHarness } from './token-harness.ts';
 
 const HOUR_MS = 60 * 60_000;
 const MAX_TTL = { ttl: 604_800 };
 
-async function kids(ground: Ground): Promise<(string | undefined)[]> {
-  return (await ground.keySet()).keys.map(({ kid }) => kid);
+async function kids(harness: TokenHarness): Promise<(string | undefined)[]> {
+  return (await harness.keySet()).keys.map(({ kid }) => kid);
 }
 
-async function kidOfToken(ground: Ground, spec = {}): Promise<string | undefined> {
-  const key = ground.index.set(keyRecord());
-  return decodeProtectedHeader(await ground.token(key.user, spec)).kid;
+async function kidOfToken(harness: TokenHarness, spec = {}): Promise<string | undefined> {
+  const key = harness.index.set(keyRecord());
+  return decodeProtectedHeader(await harness.token(key.user, spec)).kid;
 }
 
 describe('rotation', () => {
   test('a key is published for a day before it signs, and until its last token is over', async () => {
-    await using ground = await startGround();
-    const [first] = await kids(ground);
-    await ground.clock.advanceAsync(ROTATION_MS - DAY_MS - HOUR_MS);
-    expect(await kids(ground)).toEqual([first]);
-    await ground.clock.advanceAsync(2 * HOUR_MS);
-    const [, next] = await kids(ground);
+    await using harness = await startTokens();
+    const [first] = await kids(harness);
+    await harness.clock.advanceAsync(ROTATION_MS - DAY_MS - HOUR_MS);
+    expect(await kids(harness)).toEqual([first]);
+    await harness.clock.advanceAsync(2 * HOUR_MS);
+    const [, next] = await kids(harness);
     expect(next).toBeDefined();
-    await ground.clock.advanceAsync(DAY_MS - HOUR_MS - 1);
-    expect(await kidOfToken(ground, MAX_TTL)).toBe(first);
-    await ground.clock.advanceAsync(1);
-    expect(await kidOfToken(ground)).toBe(next);
-    await ground.clock.advanceAsync(MAX_TTL.ttl * 1000 + KEEP_AFTER_MS);
-    expect(await kids(ground)).toEqual([first, next]);
-    await ground.clock.advanceAsync(HOUR_MS);
-    expect(await kids(ground)).toEqual([next]);
+    await harness.clock.advanceAsync(DAY_MS - HOUR_MS - 1);
+    expect(await kidOfToken(harness, MAX_TTL)).toBe(first);
+    await harness.clock.advanceAsync(1);
+    expect(await kidOfToken(harness)).toBe(next);
+    await harness.clock.advanceAsync(MAX_TTL.ttl * 1000 + KEEP_AFTER_MS);
+    expect(await kids(harness)).toEqual([first, next]);
+    await harness.clock.advanceAsync(HOUR_MS);
+    expect(await kids(harness)).toEqual([next]);
   });
 
   test('after a long sleep the old key signs until the new one has been published for two hours', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
-    const before = await startGround({ store, clock });
+    const before = await startTokens({ store, clock });
     const [first] = await kids(before);
     await before.tokens.stop();
     clock.advance(400 * DAY_MS);
-    await using ground = await startGround({ store, clock });
-    const [, next] = await kids(ground);
+    await using harness = await startTokens({ store, clock });
+    const [, next] = await kids(harness);
     expect(next).toBeDefined();
-    expect(await kidOfToken(ground)).toBe(first);
+    expect(await kidOfToken(harness)).toBe(first);
     await clock.advanceAsync(2 * HOUR_MS - 1);
-    expect(await kidOfToken(ground)).toBe(first);
+    expect(await kidOfToken(harness)).toBe(first);
     await clock.advanceAsync(1);
-    expect(await kidOfToken(ground)).toBe(next);
+    expect(await kidOfToken(harness)).toBe(next);
   });
 
   test('a longer maximum is known to the keys before a longer token is signed', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
-    const before = await startGround({ store, clock, ttls: { default: 60, max: 3600 } });
+    const before = await startTokens({ store, clock, ttls: { default: 60, max: 3600 } });
     const [first] = await kids(before);
     await before.tokens.stop();
     clock.advance(ROTATION_MS - HOUR_MS);
-    await using ground = await startGround({ store, clock, ttls: { default: 60, max: 40 * 86_400 } });
-    const key = ground.index.set(keyRecord());
-    const token = await ground.token(key.user, { ttl: 40 * 86_400 });
+    await using harness = await startTokens({ store, clock, ttls: { default: 60, max: 40 * 86_400 } });
+    const key = harness.index.set(keyRecord());
+    const token = await harness.token(key.user, { ttl: 40 * 86_400 });
     expect(decodeProtectedHeader(token).kid).toBe(first);
     await clock.advanceAsync(39 * DAY_MS);
-    await expect(verifyWith(await ground.keySet(), token, clock.now())).resolves.toBeDefined();
+    await expect(verifyWith(await harness.keySet(), token, clock.now())).resolves.toBeDefined();
   });
 
   test('replicas that start at once share one key', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
-    const grounds = await Promise.all([1, 2, 3, 4].map(() => startGround({ store, clock })));
+    const grounds = await Promise.all([1, 2, 3, 4].map(() => startTokens({ store, clock })));
     const sets = await Promise.all(grounds.map(kids));
     expect(new Set(sets.flat()).size).toBe(1);
-    for (const ground of grounds) await ground.tokens.stop();
+    for (const harness of grounds) await harness.tokens.stop();
   });
 });
 
 describe('in the store', () => {
   test('private keys are sealed, public documents show none of them', async () => {
-    await using ground = await startGround();
-    const { entries } = await ground.store.list({ resource: SIGNING_KEYS });
+    await using harness = await startTokens();
+    const { entries } = await harness.store.list({ resource: SIGNING_KEYS });
     expect(JSON.stringify(entries)).not.toContain('"d"');
-    const { keys } = await ground.keySet();
+    const { keys } = await harness.keySet();
     expect(keys.map((key) => Object.keys(key).sort())).toEqual([
       ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'],
     ]);
   });
 
   test('keys of another master key: the start ends with what to do', async () => {
-    await using ground = await startGround();
+    await using harness = await startTokens();
     const seal = new AesSeal(Buffer.alloc(32, 8), randomBytes);
-    const start = startGround({ store: ground.store, clock: ground.clock, seal });
+    const start = startTokens({ store: harness.store, clock: harness.clock, seal });
     await expect(start).rejects.toThrow(TerminalError);
     await expect(start).rejects.toThrow('put back the master key file');
   });
 
   test('a store that does not answer for minutes stops no token, one for longer does', async () => {
     const store = new MemoryStore();
-    await using ground = await startGround({ store });
-    const key = ground.index.set(keyRecord());
+    await using harness = await startTokens({ store });
+    const key = harness.index.set(keyRecord());
     store.list = () => Promise.reject(new StoreError('unavailable', 'the store is not to be reached'));
-    await ground.clock.advanceAsync(9 * 60_000);
-    await expect(ground.token(key.user)).resolves.toBeDefined();
-    await ground.clock.advanceAsync(2 * 60_000);
-    await expect(ground.token(key.user)).rejects.toMatchObject({ code: 503 });
+    await harness.clock.advanceAsync(9 * 60_000);
+    await expect(harness.token(key.user)).resolves.toBeDefined();
+    await harness.clock.advanceAsync(2 * 60_000);
+    await expect(harness.token(key.user)).rejects.toMatchObject({ code: 503 });
   });
 });
 
 describe('documents', () => {
   test('discovery leads to the key set; both may be kept for an hour', async () => {
-    await using ground = await startGround({ issuer: 'https://platform.example.com/kubernetes/management/' });
-    const documents = ground.tokens.publicDocuments;
+    await using harness = await startTokens({
+      issuer: 'https://platform.example.com/kubernetes/management/',
+    });
+    const documents = harness.tokens.publicDocuments;
     expect([...documents.keys()]).toEqual([
       '/.well-known/openid-configuration',
       '/openid/v1/jwks',
@@ -209,7 +211,7 @@ describe('at every moment of any timeline', () => {
 class Timeline {
   readonly #store = new MemoryStore();
   readonly #clock = new FakeClock();
-  readonly #replicas: Ground[] = [];
+  readonly #replicas: TokenHarness[] = [];
   readonly #tokens: string[] = [];
   #copies: { readonly takenAtMs: number; readonly keySet: JSONWebKeySet }[] = [];
 
@@ -248,9 +250,9 @@ class Timeline {
   }
 
   async #restart(replica: number): Promise<void> {
-    const ground = await startGround({ store: this.#store, clock: this.#clock });
-    ground.index.set(keyRecord());
-    this.#replicas[replica] = ground;
+    const harness = await startTokens({ store: this.#store, clock: this.#clock });
+    harness.index.set(keyRecord());
+    this.#replicas[replica] = harness;
   }
 
   async takeCopies(): Promise<void> {

@@ -6,18 +6,18 @@ import { startServer, type RunningServer } from '../../../src/apiserver/http/sta
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { RawClient, type RawAnswer, type RawRequest } from '../../contract/raw-client.ts';
-import { claimsOf, keyRecord, startGround, tokenOf, type Ground } from './setup.ts';
+import { claimsOf, keyRecord, startTokens, tokenOf, type TokenHarness } from './token-harness.ts';
 
 const PATH = '/apis/management.platform.sh/v1/directclusterendpointtokens';
 
-let ground: Ground;
+let harness: TokenHarness;
 let server: RunningServer;
 let client: RawClient;
 
 beforeAll(async () => {
-  ground = await startGround();
-  const { table, store, clock, tokens } = ground;
-  const key = ground.index.set(keyRecord({ expiresAtMs: clock.now() + 3_600_000 }));
+  harness = await startTokens();
+  const { table, store, clock, tokens } = harness;
+  const key = harness.index.set(keyRecord({ expiresAtMs: clock.now() + 3_600_000 }));
   server = await startServer({
     table,
     store,
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await client[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
-  await ground[Symbol.asyncDispose]();
+  await harness[Symbol.asyncDispose]();
 });
 
 function post(body: RawRequest['body'], query = '', headers = {}): Promise<RawAnswer> {
@@ -146,7 +146,7 @@ describe('everything else', () => {
 
   test('the public documents need no credentials; a token is no credential here', async () => {
     await using nobody = new RawClient({ url: `http://${server.address}` });
-    for (const path of ground.tokens.publicDocuments.keys()) {
+    for (const path of harness.tokens.publicDocuments.keys()) {
       const { status, headers } = await nobody.send({ method: 'GET', path });
       expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600']);
     }

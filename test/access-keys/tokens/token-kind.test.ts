@@ -7,7 +7,15 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { userNamed } from '../../../src/apiserver/request/user.ts';
 import type { Scope } from '../../../src/access-keys/types.ts';
 import { textAt } from '../../cases.ts';
-import { claimsOf, keyRecord, startGround, tokenOf, verifyWith, type Ground, type TestKey } from './setup.ts';
+import {
+  claimsOf,
+  keyRecord,
+  startTokens,
+  tokenOf,
+  verifyWith,
+  type TokenHarness,
+  type TestKey,
+} from './token-harness.ts';
 
 const A_AND_B: Scope = { clusters: [{ cluster: 'a' }, { cluster: 'b' }] };
 
@@ -24,17 +32,17 @@ function causes({ status }: StatusError): string[] {
   return (status.details?.causes ?? []).map(({ reason, field }) => `${reason} ${field}`);
 }
 
-async function withKey(overrides: Parameters<typeof keyRecord>[0] = {}): Promise<[Ground, TestKey]> {
-  const ground = await startGround();
-  return [ground, ground.index.set(keyRecord(overrides))];
+async function withKey(overrides: Parameters<typeof keyRecord>[0] = {}): Promise<[TokenHarness, TestKey]> {
+  const harness = await startTokens();
+  return [harness, harness.index.set(keyRecord(overrides))];
 }
 
 describe('a token', () => {
   test('says who, for whom, how long, and which key made it', async () => {
-    const [ground, key] = await withKey({ scope: A_AND_B, tokenGeneration: 3 });
-    const object = await ground.create(key.user, {});
+    const [harness, key] = await withKey({ scope: A_AND_B, tokenGeneration: 3 });
+    const object = await harness.create(key.user, {});
     const token = tokenOf(object);
-    const nowSeconds = ground.clock.now() / 1000;
+    const nowSeconds = harness.clock.now() / 1000;
     const { jti, ...claims } = claimsOf(token);
     expect(claims).toEqual({
       iss: 'https://platform.example.com',
@@ -53,36 +61,36 @@ describe('a token', () => {
         scopeText: JSON.stringify(A_AND_B),
       },
     });
-    const [published] = (await ground.keySet()).keys;
+    const [published] = (await harness.keySet()).keys;
     expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', typ: 'dcet+jwt', kid: published?.kid });
     expect(object).toEqual({
       metadata: { name: jti, uid: jti, creationTimestamp: '2026-01-01T00:00:00Z' },
       spec: { ttl: 86_400, scope: A_AND_B },
       status: { token },
     });
-    await expect(verifyWith(await ground.keySet(), token, ground.clock.now())).resolves.toMatchObject({
+    await expect(verifyWith(await harness.keySet(), token, harness.clock.now())).resolves.toMatchObject({
       jti,
     });
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('keeps the metadata of the request, and makes a name from its prefix', async () => {
-    const [ground, key] = await withKey();
-    const named = await ground.create(key.user, {}, { metadata: { name: 'ci', labels: { a: 'b' } } });
+    const [harness, key] = await withKey();
+    const named = await harness.create(key.user, {}, { metadata: { name: 'ci', labels: { a: 'b' } } });
     expect(named['metadata']).toMatchObject({ name: 'ci', labels: { a: 'b' } });
-    const generated = await ground.create(key.user, {}, { metadata: { generateName: 'ci-' } });
+    const generated = await harness.create(key.user, {}, { metadata: { generateName: 'ci-' } });
     expect(textAt(generated['metadata'] as JsonObject, 'name')).toMatch(/^ci-[a-z0-9]{5}$/);
-    const wrong = await refusal(ground.create(key.user, {}, { metadata: { name: 'Not A Name' } }));
+    const wrong = await refusal(harness.create(key.user, {}, { metadata: { name: 'Not A Name' } }));
     expect([wrong.code, causes(wrong)]).toEqual([422, ['FieldValueInvalid metadata.name']]);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('is not in the answer to a dry run', async () => {
-    const [ground, key] = await withKey();
-    const object = await ground.create(key.user, { ttl: 60 }, { isDryRun: true });
+    const [harness, key] = await withKey();
+    const object = await harness.create(key.user, { ttl: 60 }, { isDryRun: true });
     expect(object).toMatchObject({ spec: { ttl: 60 }, status: {} });
     expect(JSON.stringify(object)).not.toContain('eyJ');
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 });
 
@@ -93,76 +101,76 @@ describe('spec.ttl', () => {
     ['as asked', { ttl: 600 }, 600],
     ['the maximum', { ttl: 604_800 }, 604_800],
   ])('%s', async (_what, spec, seconds) => {
-    const [ground, key] = await withKey();
-    const { iat, exp } = claimsOf(await ground.token(key.user, spec));
+    const [harness, key] = await withKey();
+    const { iat, exp } = claimsOf(await harness.token(key.user, spec));
     expect(exp - iat).toBe(seconds);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test.each([
     ['negative', -1, 'must be greater than or equal to 0'],
     ['above the maximum', 604_801, 'must not be more than 604800 seconds'],
   ])('%s: refused', async (_what, ttl, words) => {
-    const [ground, key] = await withKey();
-    const error = await refusal(ground.create(key.user, { ttl }));
+    const [harness, key] = await withKey();
+    const error = await refusal(harness.create(key.user, { ttl }));
     expect([error.code, causes(error)]).toEqual([422, ['FieldValueInvalid spec.ttl']]);
     expect(error.message).toContain(words);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('is cut to what is left of the key, with a warning where one was asked for', async () => {
-    const ground = await startGround();
-    const expiresAtMs = ground.clock.now() + 90_500;
-    const key = ground.index.set(keyRecord({ expiresAtMs }));
+    const harness = await startTokens();
+    const expiresAtMs = harness.clock.now() + 90_500;
+    const key = harness.index.set(keyRecord({ expiresAtMs }));
     const warnings: string[] = [];
-    const asked = await ground.create(key.user, { ttl: 600 }, { warnings });
+    const asked = await harness.create(key.user, { ttl: 600 }, { warnings });
     expect(claimsOf(tokenOf(asked)).exp).toBe(Math.floor(expiresAtMs / 1000));
     expect(warnings).toEqual([
       'spec.ttl: cut from 600 to 90 seconds: the token ends with the access key that made it',
     ]);
-    await ground.create(key.user, {}, { warnings });
+    await harness.create(key.user, {}, { warnings });
     expect(warnings).toHaveLength(1);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 });
 
 describe('spec.scope', () => {
   test('absent: that of the key', async () => {
-    const [ground, key] = await withKey({ scope: A_AND_B });
-    expect(claimsOf(await ground.token(key.user))['platform.sh'].scope).toEqual(A_AND_B);
-    await ground[Symbol.asyncDispose]();
+    const [harness, key] = await withKey({ scope: A_AND_B });
+    expect(claimsOf(await harness.token(key.user))['platform.sh'].scope).toEqual(A_AND_B);
+    await harness[Symbol.asyncDispose]();
   });
 
   test('narrower than the key’s, or any where the key has none', async () => {
-    const [ground, key] = await withKey({ scope: A_AND_B });
+    const [harness, key] = await withKey({ scope: A_AND_B });
     const onlyA = { clusters: [{ cluster: 'a' }] };
-    expect(claimsOf(await ground.token(key.user, { scope: onlyA }))['platform.sh'].scope).toEqual(onlyA);
-    expect(claimsOf(await ground.token(key.user, { scope: {} }))['platform.sh'].scope).toEqual({});
-    const free = ground.index.set(keyRecord({ uid: 'uid-2' }));
-    expect(claimsOf(await ground.token(free.user, { scope: onlyA }))['platform.sh'].scope).toEqual(onlyA);
-    expect(claimsOf(await ground.token(free.user))['platform.sh']).not.toHaveProperty('scope');
-    await ground[Symbol.asyncDispose]();
+    expect(claimsOf(await harness.token(key.user, { scope: onlyA }))['platform.sh'].scope).toEqual(onlyA);
+    expect(claimsOf(await harness.token(key.user, { scope: {} }))['platform.sh'].scope).toEqual({});
+    const free = harness.index.set(keyRecord({ uid: 'uid-2' }));
+    expect(claimsOf(await harness.token(free.user, { scope: onlyA }))['platform.sh'].scope).toEqual(onlyA);
+    expect(claimsOf(await harness.token(free.user))['platform.sh']).not.toHaveProperty('scope');
+    await harness[Symbol.asyncDispose]();
   });
 
   test('wider than the key’s: 403 that names the entry', async () => {
-    const [ground, key] = await withKey({ scope: A_AND_B });
+    const [harness, key] = await withKey({ scope: A_AND_B });
     const scope = { clusters: [{ cluster: 'a' }, { cluster: 'c' }] };
-    const error = await refusal(ground.create(key.user, { scope }));
+    const error = await refusal(harness.create(key.user, { scope }));
     expect([error.code, error.reason]).toEqual([403, 'Forbidden']);
     expect(error.message).toContain('spec.scope.clusters[1]');
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('invalid: 422 with every field', async () => {
-    const [ground, key] = await withKey();
+    const [harness, key] = await withKey();
     const scope = { clusters: [{}], roles: [{ role: 'emperor' }] };
-    const error = await refusal(ground.create(key.user, { scope, ttl: -5 }));
+    const error = await refusal(harness.create(key.user, { scope, ttl: -5 }));
     expect(causes(error)).toEqual([
       'FieldValueInvalid spec.ttl',
       'FieldValueNotSupported spec.scope.roles[0].role',
       'FieldValueRequired spec.scope.clusters[0].cluster',
     ]);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('too large for a header: 422, also where it is the key’s', async () => {
@@ -170,34 +178,34 @@ describe('spec.scope', () => {
       project: 'project-of-some-length',
       virtualCluster: `virtual-cluster-${index}`,
     }));
-    const [ground, key] = await withKey({ scope: { virtualClusters } });
+    const [harness, key] = await withKey({ scope: { virtualClusters } });
     for (const spec of [{ scope: { virtualClusters } }, {}]) {
-      const error = await refusal(ground.create(key.user, spec));
+      const error = await refusal(harness.create(key.user, spec));
       expect(causes(error)).toEqual(['FieldValueTooMany spec.scope']);
       expect(error.message).toContain('of which 8192 are allowed');
     }
     const some = { virtualClusters: virtualClusters.slice(0, 30) };
-    expect((await ground.token(key.user, { scope: some })).length).toBeLessThanOrEqual(8192);
-    await ground[Symbol.asyncDispose]();
+    expect((await harness.token(key.user, { scope: some })).length).toBeLessThanOrEqual(8192);
+    await harness[Symbol.asyncDispose]();
   });
 });
 
 test('a token that the groups of its key make too large: 422 that says so', async () => {
-  await using ground = await startGround();
+  await using harness = await startTokens();
   const { user, ...record } = keyRecord({ scope: A_AND_B });
   const groups = Array.from({ length: 250 }, (_, index) => `group-with-a-long-name-${index}`);
-  const key = ground.index.set({ ...record, user: { ...user, groups } });
-  const error = await refusal(ground.create(key.user, {}));
+  const key = harness.index.set({ ...record, user: { ...user, groups } });
+  const error = await refusal(harness.create(key.user, {}));
   expect(causes(error)).toEqual(['FieldValueTooMany spec']);
   expect(error.message).toContain('a key that has fewer groups');
 });
 
 describe('who makes a token', () => {
   test('nobody without a key: 403 that says what to do', async () => {
-    const [ground] = await withKey();
-    const error = await refusal(ground.create(userNamed('host-user'), {}));
+    const [harness] = await withKey();
+    const error = await refusal(harness.create(userNamed('host-user'), {}));
     expect([error.code, error.message]).toEqual([403, expect.stringContaining('with an access key')]);
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test.each<[string, Parameters<typeof keyRecord>[0]]>([
@@ -207,16 +215,16 @@ describe('who makes a token', () => {
     ['over within this second', { expiresAtMs: Date.UTC(2026, 0, 1) + 500 }],
     ['changed', { tokenGeneration: 2 }],
   ])('no key that is %s by now: 401', async (_what, change) => {
-    const [ground, key] = await withKey();
-    ground.index.set({ ...keyRecord(change) });
-    expect((await refusal(ground.create(key.user, {}))).code).toBe(401);
-    await ground[Symbol.asyncDispose]();
+    const [harness, key] = await withKey();
+    harness.index.set({ ...keyRecord(change) });
+    expect((await refusal(harness.create(key.user, {}))).code).toBe(401);
+    await harness[Symbol.asyncDispose]();
   });
 
   test('no key that is gone: 401', async () => {
-    const [ground, key] = await withKey();
-    ground.index.keys.clear();
-    expect((await refusal(ground.create(key.user, {}))).code).toBe(401);
-    await ground[Symbol.asyncDispose]();
+    const [harness, key] = await withKey();
+    harness.index.keys.clear();
+    expect((await refusal(harness.create(key.user, {}))).code).toBe(401);
+    await harness[Symbol.asyncDispose]();
   });
 });

@@ -12,18 +12,18 @@ import {
   DAY_MS,
   ISSUER,
   keyRecord,
-  startGround,
+  startTokens,
   verifyWith,
-  type Ground,
+  type TokenHarness,
   type TestKey,
-} from './setup.ts';
+} from './token-harness.ts';
 
 const SCOPE = { clusters: [{ cluster: 'a' }] };
 
-async function withToken(spec = {}): Promise<{ ground: Ground; key: TestKey; token: string }> {
-  const ground = await startGround();
-  const key = ground.index.set(keyRecord());
-  return { ground, key, token: await ground.token(key.user, spec) };
+async function withToken(spec = {}): Promise<{ harness: TokenHarness; key: TestKey; token: string }> {
+  const harness = await startTokens();
+  const key = harness.index.set(keyRecord());
+  return { harness, key, token: await harness.token(key.user, spec) };
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -39,81 +39,81 @@ function twinOf(signature: string): string {
 
 describe('a good token', () => {
   test('speaks for the user of its key, within its own scope', async () => {
-    const { ground, key, token } = await withToken({ scope: SCOPE });
-    await expect(ground.tokens.verify(token)).resolves.toEqual({
+    const { harness, key, token } = await withToken({ scope: SCOPE });
+    await expect(harness.tokens.verify(token)).resolves.toEqual({
       ...key.user,
       extra: { ...key.user.extra, [EXTRA.scope]: [JSON.stringify(SCOPE)] },
     });
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('without a scope: exactly the user of its key', async () => {
-    const { ground, key, token } = await withToken();
-    await expect(ground.tokens.verify(token)).resolves.toEqual(key.user);
-    await ground[Symbol.asyncDispose]();
+    const { harness, key, token } = await withToken();
+    await expect(harness.tokens.verify(token)).resolves.toEqual(key.user);
+    await harness[Symbol.asyncDispose]();
   });
 
   test('of a key that another replica made a moment ago', async () => {
-    const { ground, key, token } = await withToken();
-    ground.index.keys.clear();
-    ground.index.arriving.push(key);
-    await expect(ground.tokens.verify(token)).resolves.toEqual(key.user);
-    await ground[Symbol.asyncDispose]();
+    const { harness, key, token } = await withToken();
+    harness.index.keys.clear();
+    harness.index.arriving.push(key);
+    await expect(harness.tokens.verify(token)).resolves.toEqual(key.user);
+    await harness[Symbol.asyncDispose]();
   });
 
   test('made by another replica, with keys that this one has not read yet', async () => {
-    const { ground, key, token } = await withToken();
-    const other = await startGround({ clock: ground.clock, store: ground.store });
+    const { harness, key, token } = await withToken();
+    const other = await startTokens({ clock: harness.clock, store: harness.store });
     other.index.set(key);
     await other.tokens.stop(); // no timer: it reads when it has to
-    await ground.clock.advanceAsync(31 * DAY_MS);
-    const newer = await ground.token(key.user);
+    await harness.clock.advanceAsync(31 * DAY_MS);
+    const newer = await harness.token(key.user);
     expect(decodeProtectedHeader(newer)['kid']).not.toBe(decodeProtectedHeader(token)['kid']);
     await expect(other.tokens.verify(newer)).resolves.toEqual(key.user);
     await expect(other.tokens.verify(token)).resolves.toBeUndefined(); // its day is over
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 });
 
 describe('a token speaks for nobody', () => {
   test('from the moment of its expiry', async () => {
-    const { ground, token } = await withToken({ ttl: 60 });
-    ground.clock.advance(59_999);
-    await expect(ground.tokens.verify(token)).resolves.toBeDefined();
-    ground.clock.advance(1);
-    await expect(ground.tokens.verify(token)).resolves.toBeUndefined();
-    await ground[Symbol.asyncDispose]();
+    const { harness, token } = await withToken({ ttl: 60 });
+    harness.clock.advance(59_999);
+    await expect(harness.tokens.verify(token)).resolves.toBeDefined();
+    harness.clock.advance(1);
+    await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
+    await harness[Symbol.asyncDispose]();
   });
 
   test.each([
     [1_000, true],
     [2_000, false],
   ])('issued by a replica whose clock is %i ms ahead: accepted %s', async (aheadMs, isAccepted) => {
-    const { ground, token } = await withToken();
-    const behind = new FakeClock(ground.clock.now() - aheadMs);
-    const other = await startGround({ clock: behind, store: ground.store });
+    const { harness, token } = await withToken();
+    const behind = new FakeClock(harness.clock.now() - aheadMs);
+    const other = await startTokens({ clock: behind, store: harness.store });
     other.index.set(keyRecord());
     expect((await other.tokens.verify(token)) !== undefined).toBe(isAccepted);
     await other.tokens.stop();
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('with the other signature that verifies as well, or another spelling of it', async () => {
-    const { ground, key } = await withToken();
+    const { harness, key } = await withToken();
     for (let round = 0; round < 20; round++) {
-      const token = await ground.token(key.user);
-      await expect(ground.tokens.verify(token)).resolves.toBeDefined();
+      const token = await harness.token(key.user);
+      await expect(harness.tokens.verify(token)).resolves.toBeDefined();
       const end = token.lastIndexOf('.') + 1;
       const twin = token.slice(0, end) + twinOf(token.slice(end));
       // A stock verifier accepts both, so it is the same token twice.
-      await expect(verifyWith(await ground.keySet(), twin, ground.clock.now())).resolves.toBeDefined();
-      await expect(ground.tokens.verify(twin)).resolves.toBeUndefined();
+      await expect(verifyWith(await harness.keySet(), twin, harness.clock.now())).resolves.toBeDefined();
+      await expect(harness.tokens.verify(twin)).resolves.toBeUndefined();
       const last = token.at(-1) ?? '';
       const respelled = token.slice(0, -1) + ALPHABET.charAt(ALPHABET.indexOf(last) + 1);
-      await expect(ground.tokens.verify(respelled)).resolves.toBeUndefined();
-      await expect(ground.tokens.verify(`${token}=`)).resolves.toBeUndefined();
+      await expect(harness.tokens.verify(respelled)).resolves.toBeUndefined();
+      await expect(harness.tokens.verify(`${token}=`)).resolves.toBeUndefined();
     }
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test.each<[string, Parameters<typeof keyRecord>[0]]>([
@@ -123,37 +123,37 @@ describe('a token speaks for nobody', () => {
     ['may do something else by now', { tokenGeneration: 2 }],
     ['was put back to what it was', { tokenGeneration: 0 }],
   ])('when its key %s', async (_what, change) => {
-    const { ground, token } = await withToken();
-    ground.index.set(keyRecord(change));
-    await expect(ground.tokens.verify(token)).resolves.toBeUndefined();
-    await ground[Symbol.asyncDispose]();
+    const { harness, token } = await withToken();
+    harness.index.set(keyRecord(change));
+    await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('when its key is gone', async () => {
-    const { ground, token } = await withToken();
-    ground.index.keys.clear();
-    await expect(ground.tokens.verify(token)).resolves.toBeUndefined();
-    await ground[Symbol.asyncDispose]();
+    const { harness, token } = await withToken();
+    harness.index.keys.clear();
+    await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('when one character is another', async () => {
-    const { ground, token } = await withToken();
+    const { harness, token } = await withToken();
     for (let at = 0; at < token.length; at += 7) {
       const other = token[at] === 'A' ? 'B' : 'A';
       // The last character of a part holds bits that mean nothing.
       if (token[at] === '.' || token[at + 1] === '.' || at === token.length - 1) continue;
       const changed = token.slice(0, at) + other + token.slice(at + 1);
-      await expect(ground.tokens.verify(changed)).resolves.toBeUndefined();
+      await expect(harness.tokens.verify(changed)).resolves.toBeUndefined();
     }
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 
   test.each(['', '.', '..', '...', 'a.b.c', 'pak_abc', '{}', 'e30.e30.e30', 'x'.repeat(100_000)])(
     'when it is none: %.20s',
     async (text) => {
-      const ground = await startGround();
-      await expect(ground.tokens.verify(text)).resolves.toBeUndefined();
-      await ground[Symbol.asyncDispose]();
+      const harness = await startTokens();
+      await expect(harness.tokens.verify(text)).resolves.toBeUndefined();
+      await harness[Symbol.asyncDispose]();
     },
   );
 
@@ -167,8 +167,8 @@ describe('a token speaks for nobody', () => {
     ['signed with another key', {}, {}],
     ['a symmetric algorithm', { alg: 'HS256' }, {}],
   ])('forged: %s', async (_what, header, claims) => {
-    const { ground, token } = await withToken();
-    const [keyPair, keySet] = [await generateKeyPair('ES256'), await ground.keySet()];
+    const { harness, token } = await withToken();
+    const [keyPair, keySet] = [await generateKeyPair('ES256'), await harness.keySet()];
     const kid = keySet.keys[0]?.kid ?? '';
     const wanted = { alg: 'ES256', typ: 'dcet+jwt', kid, ...header };
     const payload = { ...claimsOf(token), ...claims };
@@ -181,27 +181,31 @@ describe('a token speaks for nobody', () => {
               .setProtectedHeader(wanted)
               .sign(new TextEncoder().encode(JSON.stringify(keySet.keys[0])))
           : `${encode(wanted)}.${encode(payload)}.`;
-    await expect(ground.tokens.verify(forged)).resolves.toBeUndefined();
-    await ground[Symbol.asyncDispose]();
+    await expect(harness.tokens.verify(forged)).resolves.toBeUndefined();
+    await harness[Symbol.asyncDispose]();
   });
 
   test('of an API with another issuer over the same store', async () => {
-    const { ground, key, token } = await withToken();
-    const other = await startGround({ clock: ground.clock, store: ground.store, issuer: `${ISSUER}/other` });
+    const { harness, key, token } = await withToken();
+    const other = await startTokens({
+      clock: harness.clock,
+      store: harness.store,
+      issuer: `${ISSUER}/other`,
+    });
     other.index.set(key);
     await expect(other.tokens.verify(token)).resolves.toBeUndefined();
     await other.tokens.stop();
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 });
 
 describe('the API itself', () => {
   test('takes no token, and asks no host cluster about one', async () => {
-    const { ground, token } = await withToken();
+    const { harness, token } = await withToken();
     const asked: string[] = [];
     const authenticator = new BearerAuthenticator({
       keys: { authenticate: () => Promise.resolve(undefined) },
-      local: new LocalAdministrator(Buffer.alloc(32), ground.clock),
+      local: new LocalAdministrator(Buffer.alloc(32), harness.clock),
       host: {
         authenticate: (text) => {
           asked.push(text);
@@ -216,6 +220,6 @@ describe('the API itself', () => {
     for (const text of ['e30.e30.e30', '..', 'a.b.c', 'opaque']) {
       await expect(authenticate(text)).resolves.toMatchObject({ name: 'host-user' });
     }
-    await ground[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
   });
 });

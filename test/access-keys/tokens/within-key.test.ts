@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../src/base/json.ts';
 import { matchScope } from '../../../src/access-keys/authorization/scope/scope-match.ts';
 import { scopeOf } from '../../../src/access-keys/identity.ts';
 import type { RequestTarget, Scope } from '../../../src/access-keys/types.ts';
-import { claimsOf, keyRecord, startGround, tokenOf } from './setup.ts';
+import { claimsOf, keyRecord, startTokens, tokenOf } from './token-harness.ts';
 
 const NAMES = ['a', 'b'];
 const name = fc.constantFrom(...NAMES, '*');
@@ -77,8 +77,8 @@ function reaches(within: Scope | undefined, asked: AccessRequest, where: Request
 
 describe('whatever is asked for', () => {
   test('a token reaches no further and lives no longer than its key, as it says and as it is verified', async () => {
-    await using ground = await startGround();
-    const nowMs = ground.clock.now();
+    await using harness = await startTokens();
+    const nowMs = harness.clock.now();
     let granted = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -91,7 +91,7 @@ describe('whatever is asked for', () => {
         }),
         async ({ keyScope, tokenScope, lifeMs, ttl, probes }) => {
           const expiresAtMs = lifeMs === undefined ? undefined : nowMs + lifeMs;
-          const key = ground.index.set(
+          const key = harness.index.set(
             keyRecord({
               ...(keyScope === undefined ? {} : { scope: keyScope }),
               ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
@@ -101,7 +101,7 @@ describe('whatever is asked for', () => {
             ...(ttl === undefined ? {} : { ttl }),
             ...(tokenScope === undefined ? {} : { scope: tokenScope as JsonObject }),
           };
-          const answer = await ground.create(key.user, spec).catch((error: unknown) => error);
+          const answer = await harness.create(key.user, spec).catch((error: unknown) => error);
           const code = answer instanceof StatusError ? answer.code : 201;
           expect([201, 401, 403, 422]).toContain(code);
           if (code !== 201) return;
@@ -111,7 +111,7 @@ describe('whatever is asked for', () => {
           expect(exp * 1000).toBeLessThanOrEqual(expiresAtMs ?? Number.POSITIVE_INFINITY);
           expect(exp - iat).toBeGreaterThan(0);
           expect(exp - iat).toBeLessThanOrEqual(ttl || 86_400);
-          const user = await ground.tokens.verify(token);
+          const user = await harness.tokens.verify(token);
           const own = user && scopeOf(user);
           expect(own).toEqual(claimsOf(token)['platform.sh'].scope);
           const wider = probes.filter(

@@ -5,7 +5,7 @@ import {
   startEmbeddedCluster,
   type EmbeddedCluster,
 } from '../../../src/embedded-cluster/embedded-cluster.ts';
-import { startComposed, type Composed } from '../../access-keys/composed.ts';
+import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import {
   HOSTILE_SELECTORS,
   hostileJsonPatches,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RawClient } from '../../contract/raw-client.ts';
-import { KEYS_PATH } from '../../access-keys/composed.ts';
+import { KEYS_PATH } from '../../access-keys/composed-api.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { newKeyText } from '../../../src/cli/keys/keys-output.ts';
-import { startComposed } from '../../access-keys/composed.ts';
+import { startComposed } from '../../access-keys/composed-api.ts';
 
 test('a kubeconfig asks for a name that the given certificate has', async () => {
   await using api = await startComposed();

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed.ts';
-import { claimsOf } from '../../access-keys/tokens/setup.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { claimsOf } from '../../access-keys/tokens/token-harness.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 
 let folder: string;

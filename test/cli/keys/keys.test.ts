@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { ManagementConfig } from '../../../src/config/types.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 
 const KEY = /^pak_\w{12}_\w{49}\n$/u;

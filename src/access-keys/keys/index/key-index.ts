@@ -20,7 +20,7 @@ const RETRY_MAX_MS = 10_000;
 /** How often it is looked whether the watch has come far enough, where no event says so. */
 const CATCH_UP_POLL_MS = 10;
 /** After this the watch is given up and everything is read again. */
-const CATCH_UP_PATIENCE_MS = 2_000;
+const CATCH_UP_RELIST_AFTER_MS = 2_000;
 /** Longer nobody waits. */
 const CATCH_UP_MAX_MS = 5_000;
 
@@ -121,7 +121,7 @@ export class KeyIndex implements KeyIndexContract {
       const waitedMs = clock.monotonicMs() - startMs;
       if (waitedMs >= CATCH_UP_MAX_MS)
         throw new StoreError('unavailable', 'the keys could not be read in time');
-      if (waitedMs >= CATCH_UP_PATIENCE_MS && !isReadAgain) {
+      if (waitedMs >= CATCH_UP_RELIST_AFTER_MS && !isReadAgain) {
         isReadAgain = true;
         this.#follow();
       }

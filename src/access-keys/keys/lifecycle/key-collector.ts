@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../../kube/work-queue.ts';
 import { StoreError } from '../../../apiserver/storage/store.ts';
-import { decideFate } from './key-lifecycle.ts';
+import { decideLifecycle } from './key-lifecycle.ts';
 import type { KeyActivity } from '../authentication/key-activity.ts';
 import { activityIntervalMs } from './key-expiry.ts';
 import type { KeyIndex } from '../index/key-index.ts';
@@ -136,7 +136,7 @@ export class KeyCollector {
     if (!key) return;
     if (key.isAfterActivity && this.#dueMs(key) <= clock.now()) await activity.read();
     const nowMs = clock.now();
-    const fate = decideFate(key, index, { nowMs, endMs: this.#endMs(key) });
+    const fate = decideLifecycle(key, index, { nowMs, endMs: this.#endMs(key) });
     switch (fate.kind) {
       case 'stay':
         this.#wakeAt(this.#dueMs(key));

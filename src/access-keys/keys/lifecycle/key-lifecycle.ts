@@ -13,7 +13,7 @@ export interface KeyNeighbours {
   dependentsOf(uid: string): Iterable<IndexedKey>;
 }
 
-export type Fate =
+export type LifecycleAction =
   | { readonly kind: 'stay' }
   /** Delete it, in the foreground if it has dependents of its own that must go first. */
   | {
@@ -26,7 +26,7 @@ export type Fate =
   /** These owners are gone or going, but others remain. */
   | { readonly kind: 'disown'; readonly uids: readonly string[] };
 
-const STAY: Fate = { kind: 'stay' };
+const STAY: LifecycleAction = { kind: 'stay' };
 
 export interface Moment {
   readonly nowMs: number;
@@ -34,13 +34,17 @@ export interface Moment {
   readonly endMs: number | undefined;
 }
 
-export function decideFate(key: IndexedKey, neighbours: KeyNeighbours, { nowMs, endMs }: Moment): Fate {
-  if (key.deletion) return fateOfDeleted(key, neighbours, nowMs);
+export function decideLifecycle(
+  key: IndexedKey,
+  neighbours: KeyNeighbours,
+  { nowMs, endMs }: Moment,
+): LifecycleAction {
+  if (key.deletion) return actionForDeleted(key, neighbours, nowMs);
   if (endMs !== undefined && endMs <= nowMs) return { kind: 'remove', why: 'expired', isForeground: false };
-  return fateOfOwned(key, neighbours);
+  return actionForOwned(key, neighbours);
 }
 
-function fateOfDeleted(key: IndexedKey, neighbours: KeyNeighbours, nowMs: number): Fate {
+function actionForDeleted(key: IndexedKey, neighbours: KeyNeighbours, nowMs: number): LifecycleAction {
   if (key.finalizers.includes(ORPHAN)) {
     return { kind: 'release', finalizer: ORPHAN, orphans: [...neighbours.dependentsOf(key.uid)] };
   }
@@ -78,7 +82,7 @@ function descendsFrom(key: IndexedKey, ancestor: string, neighbours: KeyNeighbou
   return false;
 }
 
-function fateOfOwned(key: IndexedKey, neighbours: KeyNeighbours): Fate {
+function actionForOwned(key: IndexedKey, neighbours: KeyNeighbours): LifecycleAction {
   if (key.owners.length === 0) return STAY;
   const states = key.owners.map((owner) => ({ owner, state: stateOf(owner, neighbours) }));
   const leaving = states.filter(({ state }) => state !== 'there').map(({ owner }) => owner.uid);

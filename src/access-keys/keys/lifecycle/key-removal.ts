@@ -10,7 +10,7 @@ import { StatusError } from '../../../kube/status-error.ts';
 import { cloneJson, type JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Store, StoredEntry } from '../../../apiserver/storage/store.ts';
-import { isKeyReference, type Fate } from './key-lifecycle.ts';
+import { isKeyReference, type LifecycleAction } from './key-lifecycle.ts';
 import type { IndexedKey } from '../index/key-record.ts';
 
 const ATTEMPTS = 10;
@@ -30,7 +30,10 @@ export class KeyRemoval {
     this.#options = options;
   }
 
-  async remove(key: IndexedKey, { why, isForeground }: Extract<Fate, { kind: 'remove' }>): Promise<void> {
+  async remove(
+    key: IndexedKey,
+    { why, isForeground }: Extract<LifecycleAction, { kind: 'remove' }>,
+  ): Promise<void> {
     if (why === 'ownerless' && (await this.#hasOwner(key))) return;
     const { deleter, logger } = this.#options;
     try {

@@ -12,7 +12,7 @@ import { conflict, invalid } from '../../../apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
-import { makeAccessKey } from '../../credentials/access-key.ts';
+import { generateAccessKey } from '../../credentials/access-key.ts';
 import type { RandomBytes } from '../../credentials/base62.ts';
 import type { KeyDigests } from '../../credentials/key-digests.ts';
 import { KEYS, MANAGEMENT_GROUP, ROTATE } from '../../authorization/roles.ts';
@@ -76,7 +76,7 @@ function rotate(options: RotationOptions, stored: JsonObject, request: JsonObjec
     .map((credential) => ({ ...credential, untilMs: Math.min(credential.untilMs, untilMs) }));
   const errors = overlapErrors(overlapSeconds, older);
   if (errors.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, errors);
-  const key = makeAccessKey(options.randomBytes);
+  const key = generateAccessKey(options.randomBytes);
   const next = withCredentials(stored, {
     current: options.digests.stored(key),
     replaced: [...(overlapSeconds === 0 ? [] : older), { ...current, untilMs }],

@@ -7,7 +7,7 @@ import type { Overlay, ObjectView } from '../../../apiserver/objects/resource-de
 import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
 import { invariant } from '../../../base/errors.ts';
 import { cloneJson, jsonEquals, type JsonObject } from '../../../base/json.ts';
-import { makeAccessKey } from '../../credentials/access-key.ts';
+import { generateAccessKey } from '../../credentials/access-key.ts';
 import type { RandomBytes } from '../../credentials/base62.ts';
 import { isSameDigest, type KeyDigests, type StoredCredential } from '../../credentials/key-digests.ts';
 import type { Seal } from '../../types.ts';
@@ -66,7 +66,7 @@ export class StoredKeys implements ObjectView {
       keepUnnamed(spec, objectField(previous, 'spec'));
       this.#takeOutRepeated(spec, stored);
     } else if (text(spec, 'key') === '') {
-      spec['key'] = makeAccessKey(this.#options.randomBytes);
+      spec['key'] = generateAccessKey(this.#options.randomBytes);
     }
   }
 

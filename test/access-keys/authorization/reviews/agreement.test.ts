@@ -10,14 +10,14 @@ import {
   AUTHENTICATED,
   EXTRA,
 } from '../../../../src/access-keys/identity.ts';
-import { openGround, part, type Ground } from '../authorization-server.ts';
+import { startAuthorizationServer, part, type AuthorizationServer } from '../authorization-server.ts';
 import { prefixes, scopes } from '../scope/random-scopes.ts';
 
-let ground: Ground;
+let server: AuthorizationServer;
 beforeAll(async () => {
-  ground = await openGround();
+  server = await startAuthorizationServer();
 });
-afterAll(() => ground[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 /** A request as it is sent, and what it is as an access review says it. */
 interface Asked {
@@ -103,7 +103,7 @@ const users: fc.Arbitrary<UserInfo> = fc
     },
   }));
 
-const keyUid = (): string => ground.people.get('delegator')?.extra[EXTRA.keyUid]?.[0] ?? '';
+const keyUid = (): string => server.callers.get('delegator')?.extra[EXTRA.keyUid]?.[0] ?? '';
 
 const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const SELF_REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
@@ -115,12 +115,12 @@ function reviewOf(
 ): Promise<JsonObject> {
   const sent = Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]));
   const spec = { user: name, groups: [...groups], extra: sent, ...attributes };
-  return ground.review('delegator', prefix + ACCESS_REVIEWS, spec);
+  return server.review('delegator', prefix + ACCESS_REVIEWS, spec);
 }
 
 async function send(user: UserInfo, { method, path }: Asked, prefix = ''): Promise<number> {
-  ground.people.set('someone', user);
-  const { status } = await ground.send('someone', method, prefix + path, method === 'GET' ? undefined : {});
+  server.callers.set('someone', user);
+  const { status } = await server.send('someone', method, prefix + path, method === 'GET' ? undefined : {});
   return status;
 }
 
@@ -132,7 +132,7 @@ test('here: a review by oneself, a review by another, and the request', async ()
       const review = await reviewOf(user, asked);
       expect(status === 403).toBe(review['allowed'] !== true);
       seen.add(review['allowed'] === true);
-      const self = await ground.send('someone', 'POST', SELF_REVIEWS, { spec: asked.attributes });
+      const self = await server.send('someone', 'POST', SELF_REVIEWS, { spec: asked.attributes });
       // Who may not ask, learns of one thing only: that.
       const isAsked = self.status === 201;
       const asking = onResource('create', 'authorization.k8s.io', 'selfsubjectaccessreviews');

@@ -5,13 +5,13 @@ import { failure } from '../../../../src/apiserver/status.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { EXTRA, TOKEN_AUDIENCE } from '../../../../src/access-keys/identity.ts';
 import { textAt } from '../../../cases.ts';
-import { openGround, part, person, type Ground } from '../authorization-server.ts';
+import { startAuthorizationServer, part, caller, type AuthorizationServer } from '../authorization-server.ts';
 
-let ground: Ground;
+let server: AuthorizationServer;
 beforeAll(async () => {
-  ground = await openGround();
+  server = await startAuthorizationServer();
 });
-afterAll(() => ground[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
@@ -19,7 +19,7 @@ const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 let count = 0;
 async function newKey(spec: JsonObject = {}): Promise<{ name: string; token: string }> {
   const name = `key-${++count}`;
-  const answer = await ground.create('admin', name, { user: 'alice', ...spec });
+  const answer = await server.create('admin', name, { user: 'alice', ...spec });
   expect(answer.status).toBe(201);
   return { name, token: textAt(part(answer, 'spec'), 'key') };
 }
@@ -31,7 +31,7 @@ const noneOf = (asked: string): JsonObject => ({
 
 describe('TokenReview', () => {
   const review = (spec: JsonObject, prefix = ''): Promise<JsonObject> =>
-    ground.review('delegator', prefix + TOKEN_REVIEWS, spec);
+    server.review('delegator', prefix + TOKEN_REVIEWS, spec);
   const UNKNOWN = { authenticated: false, user: {} };
 
   test('says whose key it is', async () => {
@@ -56,7 +56,7 @@ describe('TokenReview', () => {
 
   test('does not send the token back, and nobody may keep the answer', async () => {
     const { token } = await newKey();
-    const answer = await ground.send('delegator', 'POST', TOKEN_REVIEWS, {
+    const answer = await server.send('delegator', 'POST', TOKEN_REVIEWS, {
       spec: { token, audiences: ['x'] },
     });
     expect(answer.text).not.toContain(token);
@@ -81,7 +81,7 @@ describe('TokenReview', () => {
   });
 
   test('a failure of ours is no answer', async () => {
-    await using own = await openGround();
+    await using own = await startAuthorizationServer();
     own.tokens.get = () => {
       throw failure(503, 'ServiceUnavailable', 'later');
     };
@@ -90,7 +90,7 @@ describe('TokenReview', () => {
   });
 
   test('needs a token', async () => {
-    expect((await ground.send('delegator', 'POST', TOKEN_REVIEWS, {})).status).toBe(400);
+    expect((await server.send('delegator', 'POST', TOKEN_REVIEWS, {})).status).toBe(400);
   });
 
   test('below a target, a key that does not reach it is unknown', async () => {
@@ -125,7 +125,7 @@ describe('TokenReview', () => {
     ['/kubernetes/cluster/a', [TOKEN_AUDIENCE], { authenticated: true, audiences: [TOKEN_AUDIENCE] }],
     ['/kubernetes/cluster/b', [TOKEN_AUDIENCE], { authenticated: false }],
   ])('the audiences of tokens and keys, below "%s" for %j', async (prefix, audiences, expected) => {
-    ground.tokens.set('t.t.t', person('alice', [], { clusters: [{ cluster: 'a' }] }));
+    server.tokens.set('t.t.t', caller('alice', [], { clusters: [{ cluster: 'a' }] }));
     const key = await newKey({ scope: { clusters: [{ cluster: 'a' }] } });
     for (const token of ['t.t.t', key.token]) {
       const { user: _user, ...status } = await review({ token, audiences }, prefix);
@@ -135,31 +135,31 @@ describe('TokenReview', () => {
 
   test('a credential for another audience has not been used', async () => {
     const { token } = await newKey();
-    ground.used.length = 0;
+    server.used.length = 0;
     await review({ token, audiences: ['x'] });
-    expect(ground.used).toEqual([]);
+    expect(server.used).toEqual([]);
   });
 
   test('a key that is found good has been used, another has not', async () => {
     const { token } = await newKey();
-    ground.used.length = 0;
+    server.used.length = 0;
     await review({ token: `${token}x` });
     await review({ token });
-    expect(ground.used).toEqual(['alice']);
+    expect(server.used).toEqual(['alice']);
   });
 
   test('is not for everybody to ask', async () => {
     const { token } = await newKey();
     for (const prefix of ['', '/kubernetes/cluster/a']) {
-      expect((await ground.send('alice', 'POST', prefix + TOKEN_REVIEWS, { spec: { token } })).status).toBe(
+      expect((await server.send('alice', 'POST', prefix + TOKEN_REVIEWS, { spec: { token } })).status).toBe(
         403,
       );
     }
   });
 
   test('is only made', async () => {
-    expect((await ground.send('delegator', 'GET', TOKEN_REVIEWS)).status).toBe(405);
-    expect((await ground.send('delegator', 'GET', `/kubernetes/cluster/a${TOKEN_REVIEWS}`)).status).toBe(405);
+    expect((await server.send('delegator', 'GET', TOKEN_REVIEWS)).status).toBe(405);
+    expect((await server.send('delegator', 'GET', `/kubernetes/cluster/a${TOKEN_REVIEWS}`)).status).toBe(405);
   });
 });
 
@@ -167,7 +167,7 @@ describe('SubjectAccessReview', () => {
   const pods = { resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'n', name: 'x' } };
   const scope = { [EXTRA.scope]: ['{"clusters":[{"cluster":"a"}]}'] };
   const review = (spec: JsonObject, prefix = '/kubernetes/cluster/a'): Promise<JsonObject> =>
-    ground.review('delegator', prefix + ACCESS_REVIEWS, spec);
+    server.review('delegator', prefix + ACCESS_REVIEWS, spec);
 
   test('inside the scope the cluster decides, outside nobody', async () => {
     expect(await review({ user: 'alice', extra: scope, ...pods })).toEqual({ allowed: false });
@@ -183,28 +183,28 @@ describe('SubjectAccessReview', () => {
 
   test('ends with the key: disabled, changed, deleted, expired', async () => {
     const { name, token } = await newKey({ ttl: 60, groups: ['platform:admins'] });
-    const { user } = await ground.review('delegator', TOKEN_REVIEWS, { token });
+    const { user } = await server.review('delegator', TOKEN_REVIEWS, { token });
     const { username, groups, extra } = user as { username: string; groups: string[]; extra: JsonObject };
     const asked = { user: username, groups, extra, ...pods };
     const path = `/apis/management.platform.sh/v1/ownedaccesskeys/${name}`;
     expect(await review(asked)).toEqual({ allowed: true });
-    await ground.send('admin', 'PATCH', path, { spec: { disabled: true } });
-    await ground.keys.index.catchUp();
+    await server.send('admin', 'PATCH', path, { spec: { disabled: true } });
+    await server.keys.index.catchUp();
     expect(await review(asked)).toEqual({
       allowed: false,
       denied: true,
       reason: 'the access key is disabled',
     });
-    await ground.send('admin', 'PATCH', path, { spec: { disabled: null } });
-    await ground.keys.index.catchUp();
+    await server.send('admin', 'PATCH', path, { spec: { disabled: null } });
+    await server.keys.index.catchUp();
     const changed = {
       allowed: false,
       denied: true,
       reason: 'the access key has changed: a new token is needed',
     };
     expect(await review(asked)).toEqual(changed);
-    await ground.send('admin', 'DELETE', path);
-    await ground.keys.index.catchUp();
+    await server.send('admin', 'DELETE', path);
+    await server.keys.index.catchUp();
     const gone = { allowed: false, denied: true, reason: 'the access key does not exist any more' };
     expect(await review(asked)).toEqual(gone);
   });
@@ -216,7 +216,7 @@ describe('SubjectAccessReview', () => {
       'spec.resourceAttributes: Required value: exactly one of nonResourceAttributes or resourceAttributes must be specified',
     ],
   ])('%j is refused', async (spec, text) => {
-    const answer = await ground.send('delegator', 'POST', ACCESS_REVIEWS, { spec });
+    const answer = await server.send('delegator', 'POST', ACCESS_REVIEWS, { spec });
     expect([answer.status, textAt(answer.json ?? {}, 'message')]).toEqual([
       422,
       `SubjectAccessReview.authorization.k8s.io "" is invalid: ${text}`,
@@ -232,7 +232,7 @@ describe('SubjectAccessReview', () => {
 describe('about oneself', () => {
   test('kubectl auth whoami', async () => {
     const { name, token } = await newKey();
-    const answer = await ground.send(token, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
+    const answer = await server.send(token, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
     expect(part(answer, 'status')['userInfo']).toMatchObject({
       username: 'alice',
       extra: { [EXTRA.keyName]: [name] },
@@ -256,8 +256,8 @@ describe('about oneself', () => {
       ],
     ],
   ])('kubectl auth can-i --list: %s', async (_what, as, rules) => {
-    ground.people.set('reader', person('alice', [], { roles: [{ role: 'platformCLI' }] }));
-    const status = await ground.review(as, '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+    server.callers.set('reader', caller('alice', [], { roles: [{ role: 'platformCLI' }] }));
+    const status = await server.review(as, '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
       namespace: 'default',
     });
     expect(status).toMatchObject({ resourceRules: rules, incomplete: false });
@@ -273,8 +273,8 @@ describe('about oneself', () => {
       },
       { verbs: ['create'] },
     ];
-    ground.people.set('named', person('alice', [], { rules }));
-    const status = await ground.review('named', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+    server.callers.set('named', caller('alice', [], { rules }));
+    const status = await server.review('named', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
       namespace: 'default',
     });
     expect(status['incomplete']).toBe(true);
@@ -282,7 +282,7 @@ describe('about oneself', () => {
 
   test('what one may do is asked about a namespace, as of a real server', async () => {
     const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
-    const { json } = await ground.send('admin', 'POST', path, { spec: {} });
+    const { json } = await server.send('admin', 'POST', path, { spec: {} });
     expect(json).toMatchObject({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
   });
 
@@ -291,20 +291,20 @@ describe('about oneself', () => {
       'authentication.k8s.io/v1/selfsubjectreviews',
       'authorization.k8s.io/v1/selfsubjectaccessreviews',
     ]) {
-      expect((await ground.send('admin', 'POST', `/kubernetes/cluster/a/apis/${path}`, {})).status).toBe(404);
+      expect((await server.send('admin', 'POST', `/kubernetes/cluster/a/apis/${path}`, {})).status).toBe(404);
     }
   });
 });
 
 test('INVARIANT: below the prefix of a target nothing is served but the two reviews that are authorised there', () => {
-  const served = ground.access.kinds.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
+  const served = server.access.kinds.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
   expect(served.map(({ plural }) => plural).sort()).toEqual(['subjectaccessreviews', 'tokenreviews']);
-  expect(ground.keys.definition.isServedUnder('/kubernetes/cluster/a')).toBe(false);
+  expect(server.keys.definition.isServedUnder('/kubernetes/cluster/a')).toBe(false);
 });
 
 test('outside the scope a target is forbidden, inside there is nothing', async () => {
-  ground.people.set('project-a', person('alice', [], { projects: [{ project: 'a' }] }));
-  const get = async (path: string): Promise<number> => (await ground.send('project-a', 'GET', path)).status;
+  server.callers.set('project-a', caller('alice', [], { projects: [{ project: 'a' }] }));
+  const get = async (path: string): Promise<number> => (await server.send('project-a', 'GET', path)).status;
   expect(await get('/kubernetes/project/b/virtualcluster/v')).toBe(403);
   expect(await get('/kubernetes/project/a/virtualcluster/v')).toBe(404);
   expect(await get('/kubernetes/project/a/virtualcluster/v/api/v1/pods')).toBe(404);

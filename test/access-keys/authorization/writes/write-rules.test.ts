@@ -5,20 +5,26 @@ import { objectField, objectList } from '../../../../src/apiserver/validation/me
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { Scope } from '../../../../src/access-keys/types.ts';
 import { textAt } from '../../../cases.ts';
-import { KEYS_PATH, openGround, part, person, type Ground } from '../authorization-server.ts';
+import {
+  KEYS_PATH,
+  startAuthorizationServer,
+  part,
+  caller,
+  type AuthorizationServer,
+} from '../authorization-server.ts';
 
-let ground: Ground;
+let server: AuthorizationServer;
 beforeAll(async () => {
-  ground = await openGround();
+  server = await startAuthorizationServer();
 });
-afterAll(() => ground[Symbol.asyncDispose]());
+afterAll(() => server[Symbol.asyncDispose]());
 
 let count = 0;
 const fresh = (): string => `key-${++count}`;
 
 /** The status, and for a refusal what it says after "is forbidden: ". */
 async function made(as: string, spec: JsonObject): Promise<string> {
-  const { status, json } = await ground.create(as, fresh(), spec);
+  const { status, json } = await server.create(as, fresh(), spec);
   return status === 201
     ? 'made'
     : `${status} ${textAt(json ?? {}, 'message').replace(/^.*? is (forbidden|invalid): /, '')}`;
@@ -26,7 +32,7 @@ async function made(as: string, spec: JsonObject): Promise<string> {
 
 function scoped(name: string, scope: Scope): string {
   const token = `${name}-${++count}`;
-  ground.people.set(token, person(name, [], scope));
+  server.callers.set(token, caller(name, [], scope));
   return token;
 }
 
@@ -95,7 +101,7 @@ describe('new keys', () => {
   });
 
   test('a user of the system may not make keys of itself: only an administrator may', async () => {
-    ground.people.set('node', person('system:node:a'));
+    server.callers.set('node', caller('system:node:a'));
     expect(await made('node', { user: 'system:node:a' })).toMatch(/^403 spec\.user: /);
   });
 });
@@ -108,9 +114,9 @@ describe('scopes', () => {
   test('without a scope, the new key gets that of the key that makes it', async () => {
     const as = scoped('alice', MAKER);
     const name = fresh();
-    const answer = await ground.create(as, name, { user: 'alice' });
+    const answer = await server.create(as, name, { user: 'alice' });
     expect([answer.status, part(answer, 'spec')['scope']]).toEqual([201, MAKER]);
-    const stored = await ground.send('admin', 'GET', `${KEYS_PATH}/${name}`);
+    const stored = await server.send('admin', 'GET', `${KEYS_PATH}/${name}`);
     expect(part(stored, 'spec')['scope']).toEqual(MAKER);
   });
 
@@ -118,8 +124,8 @@ describe('scopes', () => {
     const as = scoped('alice', { rules: [{}] });
     const name = fresh();
     const path = `${KEYS_PATH}/${name}?fieldManager=test`;
-    const apply = (spec: JsonObject): ReturnType<Ground['send']> =>
-      ground.send(as, 'PATCH', path, {
+    const apply = (spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
+      server.send(as, 'PATCH', path, {
         apiVersion: 'management.platform.sh/v1',
         kind: 'OwnedAccessKey',
         metadata: { name },
@@ -147,7 +153,7 @@ describe('scopes', () => {
   });
 
   test('administrators do not leave their scope either', async () => {
-    ground.people.set('scoped-admin', person('root', ['platform:admins'], MAKER));
+    server.callers.set('scoped-admin', caller('root', ['platform:admins'], MAKER));
     expect(await made('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
       /^403 spec\.scope\.clusters\[0\]/,
     );
@@ -156,10 +162,10 @@ describe('scopes', () => {
 
   test('a key with a scope does not change one that reaches further', async () => {
     const name = fresh();
-    await ground.create('alice', name, { user: 'alice' });
+    await server.create('alice', name, { user: 'alice' });
     const as = scoped('alice', MAKER);
-    const patch = (spec: JsonObject): ReturnType<Ground['send']> =>
-      ground.send(as, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    const patch = (spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
+      server.send(as, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
     const refused = await patch({ description: 'x' });
     expect([refused.status, refused.json?.['message']]).toEqual([
       403,
@@ -170,16 +176,16 @@ describe('scopes', () => {
 
   test('a key with a scope changes itself, but not to more', async () => {
     const name = fresh();
-    const made = await ground.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
+    const made = await server.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
     const token = textAt(part(made, 'spec'), 'key');
-    const patch = (spec: JsonObject): ReturnType<Ground['send']> =>
-      ground.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    const patch = (spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
+      server.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
     expect((await patch({ description: 'x' })).status).toBe(200);
     expect((await patch({ scope: null })).status).toBe(403);
     expect((await patch({ scope: { clusters: [{ cluster: '*' }] } })).status).toBe(403);
-    const current = (await ground.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
+    const current = (await server.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
     const { scope: _scope, ...spec } = current['spec'] as JsonObject;
-    expect((await ground.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
+    expect((await server.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
     expect((await patch({ scope: { projects: null } })).status).toBe(200);
   });
 });
@@ -188,8 +194,8 @@ describe('a key that expires', () => {
   /** The bearer token of a key of alice that lives a minute, and its name. */
   async function short(spec: JsonObject = {}): Promise<{ name: string; token: string }> {
     const name = fresh();
-    const answer = await ground.create('admin', name, { user: 'alice', ttl: 60, ...spec });
-    await ground.keys.index.catchUp();
+    const answer = await server.create('admin', name, { user: 'alice', ttl: 60, ...spec });
+    await server.keys.index.catchUp();
     return { name, token: textAt(part(answer, 'spec'), 'key') };
   }
   const RULE = 'an access key that expires creates and changes no key so that it outlives it';
@@ -214,7 +220,7 @@ describe('a key that expires', () => {
 
   test('has less to give as it ages', async () => {
     const { token } = await short();
-    ground.clock.advance(20_000);
+    server.clock.advance(20_000);
     expect(await made(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
     expect(await made(token, { user: 'alice', ttl: 40 })).toBe('made');
   });
@@ -233,7 +239,7 @@ describe('a key that expires', () => {
   ])('does not extend itself or another key of its user by %j: %i', async (spec, status) => {
     const [caller, other] = [await short(), await short()];
     for (const { name } of [other, caller]) {
-      const answer = await ground.send(caller.token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+      const answer = await server.send(caller.token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
       expect([answer.status, answer.text.includes(RULE)]).toEqual([status, status === 403]);
     }
   });
@@ -241,7 +247,7 @@ describe('a key that expires', () => {
   test('changes other things of a key that outlives it', async () => {
     const [{ token }, lasting] = [await short(), await short({ ttl: 0 })];
     const patch = async (spec: JsonObject): Promise<number> =>
-      (await ground.send(token, 'PATCH', `${KEYS_PATH}/${lasting.name}`, { spec })).status;
+      (await server.send(token, 'PATCH', `${KEYS_PATH}/${lasting.name}`, { spec })).status;
     expect(await patch({ description: 'x' })).toBe(200);
     expect(await patch({ ttl: 3600 })).toBe(200);
     expect(await patch({ ttl: 3601 })).toBe(403);
@@ -249,18 +255,18 @@ describe('a key that expires', () => {
 
   test('a PUT and server-side apply are bound by the same rule', async () => {
     const { name, token } = await short();
-    const current = (await ground.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
+    const current = (await server.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
     const spec = { ...objectField(current, 'spec'), ttl: 0 };
-    expect((await ground.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
+    expect((await server.send(token, 'PUT', `${KEYS_PATH}/${name}`, { ...current, spec })).status).toBe(403);
     const applied = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name } };
     const path = `${KEYS_PATH}/${name}?fieldManager=test&force=true`;
-    expect((await ground.send(token, 'PATCH', path, { ...applied, spec: { ttl: 0 } })).status).toBe(403);
+    expect((await server.send(token, 'PATCH', path, { ...applied, spec: { ttl: 0 } })).status).toBe(403);
   });
 
   test('of an idle key, the life that counts is that from its last use', async () => {
     const { token } = await short({ ttlAfterLastActivity: true });
-    ground.clock.advance(50_000);
-    ground.keys.used((await ground.keys.authenticator.authenticate(token)) ?? person('nobody'));
+    server.clock.advance(50_000);
+    server.keys.used((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
     expect(await made(token, { user: 'alice', ttl: 60 })).toBe('made');
     expect(await made(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
   });
@@ -269,15 +275,15 @@ describe('a key that expires', () => {
 describe('changes', () => {
   test('what is another user’s does not exist', async () => {
     const name = fresh();
-    await ground.create('bob', name, { user: 'bob' });
-    expect((await ground.send('alice', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(404);
-    expect((await ground.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, {})).status).toBe(404);
-    expect((await ground.send('alice', 'DELETE', `${KEYS_PATH}/${name}`)).status).toBe(404);
-    expect((await ground.send('admin', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(200);
+    await server.create('bob', name, { user: 'bob' });
+    expect((await server.send('alice', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(404);
+    expect((await server.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, {})).status).toBe(404);
+    expect((await server.send('alice', 'DELETE', `${KEYS_PATH}/${name}`)).status).toBe(404);
+    expect((await server.send('admin', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(200);
   });
 
   test('a list shows one’s own keys and those of one’s teams', async () => {
-    await using own = await openGround();
+    await using own = await startAuthorizationServer();
     await own.create('admin', 'b', { user: 'bob' });
     await own.create('admin', 'a', { user: 'alice' });
     await own.create('admin', 't', { team: 'blue' });
@@ -293,8 +299,8 @@ describe('changes', () => {
   });
 
   describe('of a key with a group that its owner has not', () => {
-    const patch = (name: string, spec: JsonObject): ReturnType<Ground['send']> =>
-      ground.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, { spec });
+    const patch = (name: string, spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
+      server.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, { spec });
     const given: JsonObject = {
       user: 'alice',
       groups: ['x'],
@@ -318,18 +324,18 @@ describe('changes', () => {
       [{ groups: ['x', 'y'] }, 403],
     ])('%j: %i', async (spec, status) => {
       const name = fresh();
-      expect((await ground.create('admin', name, given)).status).toBe(201);
+      expect((await server.create('admin', name, given)).status).toBe(201);
       expect((await patch(name, spec)).status).toBe(status);
     });
   });
 
   test('the status is for administrators to write', async () => {
     const name = fresh();
-    await ground.create('alice', name, { user: 'alice' });
+    await server.create('alice', name, { user: 'alice' });
     const body = { status: { lastActivity: '2026-01-01T00:00:00Z' } };
     const path = `${KEYS_PATH}/${name}/status`;
-    expect((await ground.send('alice', 'PATCH', path, body)).status).toBe(403);
-    expect((await ground.send('admin', 'PATCH', path, body)).status).toBe(200);
+    expect((await server.send('alice', 'PATCH', path, body)).status).toBe(403);
+    expect((await server.send('admin', 'PATCH', path, body)).status).toBe(200);
   });
 });
 
@@ -338,11 +344,11 @@ describe('blockOwnerDeletion', () => {
     const metadata = { name: fresh(), ownerReferences: [{ blockOwnerDeletion: true, ...owner }] };
     const user = as === 'admin' ? 'root' : as;
     const spec = { displayName: 'D', ttl: 0, type: 'User', user };
-    return (await ground.send(as, 'POST', KEYS_PATH, { metadata, spec })).status;
+    return (await server.send(as, 'POST', KEYS_PATH, { metadata, spec })).status;
   };
   const ownerOf = async (user: string): Promise<JsonObject> => {
     const name = fresh();
-    const uid = textAt(part(await ground.create('admin', name, { user }), 'metadata'), 'uid');
+    const uid = textAt(part(await server.create('admin', name, { user }), 'metadata'), 'uid');
     return { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
   };
 
@@ -359,7 +365,7 @@ describe('blockOwnerDeletion', () => {
     const owner = await ownerOf('alice');
     const metadata = { name: fresh(), ownerReferences: [{ ...owner, blockOwnerDeletion: true }] };
     const body = { metadata, spec: { displayName: 'D', ttl: 0, type: 'User', user: 'alice' } };
-    const answer = await ground.send(as, 'POST', KEYS_PATH, body);
+    const answer = await server.send(as, 'POST', KEYS_PATH, body);
     expect([answer.status, answer.json?.['reason']]).toEqual([422, 'Invalid']);
   });
 });

@@ -4,7 +4,7 @@ import type { Notes } from '../../../../src/apiserver/storage/store.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { readLines } from '../watch-lines.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
-import { at, keyOf, KEYS_PATH, makeKeys, openRoom, type Room } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
 /** Counts the writes of notes, and fails some. */
 class CountingStore extends LaggingStore {
@@ -24,52 +24,52 @@ class CountingStore extends LaggingStore {
   }
 }
 
-function use(room: Pick<Room, 'keys'>, name: string): void {
-  const key = room.keys.index.byName(name);
-  if (key) room.keys.used(key.user);
+function use(api: Pick<KeyServer, 'keys'>, name: string): void {
+  const key = api.keys.index.byName(name);
+  if (key) api.keys.used(key.user);
 }
 
 describe('last activity', () => {
   test('is shown everywhere, at once, and leaves the resourceVersion alone', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    const created = await room.create('k1');
+    await using api = await startKeyServer({ clock });
+    const created = await api.create('k1');
     const version = at(created, 'metadata.resourceVersion');
-    const first = await room.send('GET', `${KEYS_PATH}/k1`);
+    const first = await api.send('GET', `${KEYS_PATH}/k1`);
     expect(first.json?.['status']).toEqual({});
     clock.advance(5_000);
-    use(room, 'k1');
+    use(api, 'k1');
     const shown = { lastActivity: '2026-01-01T00:00:05Z' };
-    const got = await room.send('GET', `${KEYS_PATH}/k1`);
+    const got = await api.send('GET', `${KEYS_PATH}/k1`);
     expect([got.json?.['status'], at(got.json, 'metadata.resourceVersion')]).toEqual([shown, version]);
-    expect((await room.send('GET', KEYS_PATH)).text).toContain(shown.lastActivity);
-    const table = await room.send('GET', KEYS_PATH, undefined, {
+    expect((await api.send('GET', KEYS_PATH)).text).toContain(shown.lastActivity);
+    const table = await api.send('GET', KEYS_PATH, undefined, {
       accept: 'application/json;as=Table;g=meta.k8s.io;v=v1',
     });
     clock.advance(2_000);
     expect(table.text).toContain('"0s"');
-    const patched = await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { displayName: 'E' } });
+    const patched = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { displayName: 'E' } });
     expect(patched.json?.['status']).toEqual(shown);
-    const lines = readLines(`http://${room.server.address}${KEYS_PATH}?watch=true&resourceVersion=0`);
+    const lines = readLines(`http://${api.server.address}${KEYS_PATH}?watch=true&resourceVersion=0`);
     expect(await lines.next()).toContain(shown.lastActivity);
     lines.close();
   });
 
   test('a write of a busy key does not take it into the object, and a status write stays', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    await room.create('k1');
+    await using api = await startKeyServer({ clock });
+    await api.create('k1');
     clock.advance(10_000);
-    use(room, 'k1');
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { displayName: 'E' } });
+    use(api, 'k1');
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { displayName: 'E' } });
     const stored = async (): Promise<unknown> =>
-      (await room.store.get({ resource: room.keys.definition.storage, namespace: '', name: 'k1' }))?.value[
+      (await api.store.get({ resource: api.keys.definition.storage, namespace: '', name: 'k1' }))?.value[
         'status'
       ];
     expect(await stored()).toEqual({});
-    await room.send('PATCH', `${KEYS_PATH}/k1/status`, { status: { lastActivity: '2026-01-01T00:00:03Z' } });
+    await api.send('PATCH', `${KEYS_PATH}/k1/status`, { status: { lastActivity: '2026-01-01T00:00:03Z' } });
     expect(await stored()).toEqual({ lastActivity: '2026-01-01T00:00:03Z' });
-    const got = await room.send('GET', `${KEYS_PATH}/k1`);
+    const got = await api.send('GET', `${KEYS_PATH}/k1`);
     expect(at(got.json, 'status.lastActivity')).toBe('2026-01-01T00:00:10Z');
   });
 
@@ -77,10 +77,10 @@ describe('last activity', () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new CountingStore(memory);
-    const room = await openRoom({ clock, store });
-    for (let i = 0; i < 20; i++) await room.create(`k${i}`, { ttl: 0 });
+    const api = await startKeyServer({ clock, store });
+    for (let i = 0; i < 20; i++) await api.create(`k${i}`, { ttl: 0 });
     for (let second = 0; second < 300; second++) {
-      for (let i = 0; i < 20; i++) use(room, `k${i}`);
+      for (let i = 0; i < 20; i++) use(api, `k${i}`);
       await clock.advanceAsync(1_000);
     }
     const perKey = new Map<string, number>();
@@ -89,10 +89,10 @@ describe('last activity', () => {
     expect(perKey.size).toBe(20);
     expect([Math.min(...perKey.values()), Math.max(...perKey.values())]).toEqual([5, 5]);
     expect(store.written.length).toBeLessThanOrEqual(6);
-    use(room, 'k3');
-    await room[Symbol.asyncDispose]();
+    use(api, 'k3');
+    await api[Symbol.asyncDispose]();
     expect(store.written.at(-1)?.size).toBe(20);
-    await using again = await openRoom({ clock, store });
+    await using again = await startKeyServer({ clock, store });
     const got = await again.send('GET', `${KEYS_PATH}/k3`);
     expect(at(got.json, 'status.lastActivity')).toBe(new Date(clock.now()).toISOString().replace('.000', ''));
   });
@@ -101,20 +101,20 @@ describe('last activity', () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new CountingStore(memory);
-    await using room = await openRoom({ clock, store });
-    await room.create('k1', { ttl: 20, ttlAfterLastActivity: true });
+    await using api = await startKeyServer({ clock, store });
+    await api.create('k1', { ttl: 20, ttlAfterLastActivity: true });
     store.failingNotes = 1;
-    use(room, 'k1');
+    use(api, 'k1');
     await clock.advanceAsync(1_000);
     expect(store.written).toHaveLength(0);
     await clock.advanceAsync(5_000);
     expect(store.written).toHaveLength(1);
     for (let i = 0; i < 20; i++) {
-      use(room, 'k1');
+      use(api, 'k1');
       await clock.advanceAsync(500);
     }
     expect(store.written).toHaveLength(6);
-    await room.send('DELETE', `${KEYS_PATH}/k1`);
+    await api.send('DELETE', `${KEYS_PATH}/k1`);
     await clock.advanceAsync(2_000);
     expect((await memory.notes('activity').read()).size).toBe(0);
   });
@@ -128,7 +128,7 @@ describe('last activity', () => {
       ]),
     );
     const clock = new FakeClock();
-    await using _room = await openRoom({ clock, store: memory });
+    await using _room = await startKeyServer({ clock, store: memory });
     await clock.advanceAsync(1_000);
     expect([...(await memory.notes('activity').read()).keys()]).toEqual(['bad']);
   });
@@ -136,7 +136,7 @@ describe('last activity', () => {
   test('a use at another replica keeps a key alive here', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
-    await using here = await openRoom({ clock, store: memory });
+    await using here = await startKeyServer({ clock, store: memory });
     const there = makeKeys(memory, { clock });
     await there.start();
     const key = keyOf(await here.create('k1', { ttl: 60, ttlAfterLastActivity: true }));

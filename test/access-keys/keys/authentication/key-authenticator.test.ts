@@ -4,12 +4,12 @@ import { EXTRA } from '../../../../src/access-keys/identity.ts';
 import { FakeClock, settle } from '../../../fake-clock.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
-import { at, keyOf, KEYS_PATH, makeKeys, openRoom, type Room } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
 /** The name of the caller, `401` and the words, or `unknown`. */
-async function outcome(room: Pick<Room, 'keys'>, token: string): Promise<string> {
+async function outcome(api: Pick<KeyServer, 'keys'>, token: string): Promise<string> {
   try {
-    return (await room.keys.authenticator.authenticate(token))?.name ?? 'unknown';
+    return (await api.keys.authenticator.authenticate(token))?.name ?? 'unknown';
   } catch (error) {
     return error instanceof StatusError ? `${error.code} ${error.reason} ${error.message}` : String(error);
   }
@@ -20,14 +20,14 @@ const DISABLED = '401 Unauthorized platform access key is disabled. Enable it or
 
 describe('authentication', () => {
   test('a key is its subject, with its groups, and the authorizer learns what it needs', async () => {
-    await using room = await openRoom();
-    const created = await room.create('k1', {
+    await using api = await startKeyServer();
+    const created = await api.create('k1', {
       user: '',
       team: 'red',
       groups: ['ci'],
       scope: { projects: [{ project: 'a' }] },
     });
-    expect(await room.keys.authenticator.authenticate(keyOf(created))).toEqual({
+    expect(await api.keys.authenticator.authenticate(keyOf(created))).toEqual({
       name: 'platform:team:red',
       uid: '',
       groups: ['platform:team:red', 'ci', 'system:authenticated'],
@@ -38,14 +38,14 @@ describe('authentication', () => {
         [EXTRA.scope]: ['{"projects":[{"project":"a"}]}'],
       },
     });
-    const free = await room.keys.authenticator.authenticate(keyOf(await room.create('k2')));
+    const free = await api.keys.authenticator.authenticate(keyOf(await api.create('k2')));
     expect(Object.keys(free?.extra ?? {})).not.toContain(EXTRA.scope);
   });
 
   test('wrong, foreign, damaged and deleted keys are unknown', async () => {
-    await using room = await openRoom();
-    const key = keyOf(await room.create('k1', {}, { finalizers: ['example.com/hold'] }));
-    const foreign = keyOf(await (await openRoom()).create('k1'));
+    await using api = await startKeyServer();
+    const key = keyOf(await api.create('k1', {}, { finalizers: ['example.com/hold'] }));
+    const foreign = keyOf(await (await startKeyServer()).create('k1'));
     const mixed = key.slice(0, 17) + foreign.slice(17);
     const texts = [
       '',
@@ -56,20 +56,20 @@ describe('authentication', () => {
       `${key} `,
       'S3cret!S3cret-0123456789abcdefghij',
     ];
-    expect(await Promise.all(texts.map((text) => outcome(room, text)))).toEqual(texts.map(() => 'unknown'));
-    expect(await outcome(room, key)).toBe('u');
-    await room.send('DELETE', `${KEYS_PATH}/k1`);
-    expect((await room.send('GET', `${KEYS_PATH}/k1`)).status).toBe(200);
-    expect(await outcome(room, key)).toBe('unknown');
+    expect(await Promise.all(texts.map((text) => outcome(api, text)))).toEqual(texts.map(() => 'unknown'));
+    expect(await outcome(api, key)).toBe('u');
+    await api.send('DELETE', `${KEYS_PATH}/k1`);
+    expect((await api.send('GET', `${KEYS_PATH}/k1`)).status).toBe(200);
+    expect(await outcome(api, key)).toBe('unknown');
   });
 
   test('a key that the client brought along works, and belongs to one object', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const key = 'S3cret!S3cret-0123456789abcdefghij';
-    await room.create('k1', { key });
-    expect(await outcome(room, key)).toBe('u');
+    await api.create('k1', { key });
+    expect(await outcome(api, key)).toBe('u');
     const body = { metadata: { name: 'k2' }, spec: { displayName: 'D', ttl: 0, type: '', user: 'v', key } };
-    const twice = await room.send('POST', KEYS_PATH, body);
+    const twice = await api.send('POST', KEYS_PATH, body);
     expect(twice.status).toBe(422);
     expect(twice.text).toContain('spec.key');
     expect(twice.text).not.toContain(key);
@@ -77,45 +77,45 @@ describe('authentication', () => {
 
   test('disabled and expired keys are told so, but only to those who have them', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    const key = keyOf(await room.create('k1', { ttl: 60 }, { finalizers: ['example.com/hold'] }));
-    const forged = `${key.slice(0, 17)}${keyOf(await room.create('k2')).slice(17)}`;
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: true } });
-    expect(await outcome(room, key)).toBe(DISABLED);
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: false } });
+    await using api = await startKeyServer({ clock });
+    const key = keyOf(await api.create('k1', { ttl: 60 }, { finalizers: ['example.com/hold'] }));
+    const forged = `${key.slice(0, 17)}${keyOf(await api.create('k2')).slice(17)}`;
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: true } });
+    expect(await outcome(api, key)).toBe(DISABLED);
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { disabled: false } });
     clock.advance(59_999);
-    expect(await outcome(room, key)).toBe('u');
+    expect(await outcome(api, key)).toBe('u');
     clock.advance(1);
-    const first = outcome(room, key);
+    const first = outcome(api, key);
     expect(await first).toBe(EXPIRED);
-    expect(await outcome(room, forged)).toBe('unknown');
+    expect(await outcome(api, forged)).toBe('unknown');
   });
 
   test('ttl 0 never ends; a ttl after the last use begins anew with each', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    const forever = keyOf(await room.create('k0', { ttl: 0 }));
-    const used = keyOf(await room.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
+    await using api = await startKeyServer({ clock });
+    const forever = keyOf(await api.create('k0', { ttl: 0 }));
+    const used = keyOf(await api.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
     for (let i = 0; i < 10; i++) {
       clock.advance(50_000);
-      expect((await room.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${used}` })).status).toBe(
+      expect((await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${used}` })).status).toBe(
         200,
       );
     }
     clock.advance(60_000);
-    expect(await outcome(room, used)).toBe(EXPIRED);
+    expect(await outcome(api, used)).toBe(EXPIRED);
     clock.advance(3e12);
-    expect(await outcome(room, forever)).toBe('u');
+    expect(await outcome(api, forever)).toBe('u');
   });
 
   test('a key that another replica made a moment ago works at once', async () => {
     await using store = new MemoryStore();
-    await using room = await openRoom({ store });
+    await using api = await startKeyServer({ store });
     const lagging = new LaggingStore(store);
     const other = makeKeys(lagging);
     await other.start();
     lagging.hold();
-    const key = keyOf(await room.create('k1'));
+    const key = keyOf(await api.create('k1'));
     expect(other.index.size).toBe(0);
     const answers = Promise.all([outcome({ keys: other }, key), outcome({ keys: other }, key)]);
     await settle();

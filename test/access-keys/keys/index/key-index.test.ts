@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock, settle } from '../../../fake-clock.ts';
 import { LaggingStore } from './lagging-store.ts';
-import { at, keyOf, KEYS_PATH, makeKeys, openRoom } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer } from '../key-server.ts';
 
 describe('index', () => {
   test('survives the end of its watch, and lists that fail, without losing a change', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
-    await using room = await openRoom({ store });
+    await using api = await startKeyServer({ store });
     const lagging = new LaggingStore(store);
     const other = makeKeys(lagging, { clock });
     await other.start();
@@ -16,21 +16,21 @@ describe('index', () => {
     other.index.onChange(({ now, before }) => {
       changes.push(`${before?.name ?? ''}>${now?.name ?? ''}`);
     });
-    const stays = await room.create('stays');
-    await room.create('goes');
-    await room.create('anew');
+    const stays = await api.create('stays');
+    await api.create('goes');
+    await api.create('anew');
     lagging.failingLists = 3;
     lagging.endWatches();
-    await room.send('DELETE', `${KEYS_PATH}/goes`);
-    await room.send('DELETE', `${KEYS_PATH}/anew`);
-    const anew = await room.create('anew');
-    await room.create('new');
+    await api.send('DELETE', `${KEYS_PATH}/goes`);
+    await api.send('DELETE', `${KEYS_PATH}/anew`);
+    const anew = await api.create('anew');
+    await api.create('new');
     expect([...other.index.all()].map(({ name }) => name).toSorted()).toEqual(['anew', 'goes', 'stays']);
     await clock.advanceAsync(2000);
     expect([...other.index.all()].map(({ name }) => name).toSorted()).toEqual(['anew', 'new', 'stays']);
     expect(other.index.byName('anew')?.uid).toBe(at(anew, 'metadata.uid'));
     expect(changes.slice(3)).toEqual(['goes>', 'anew>', '>anew', '>new']);
-    await room.send('PATCH', `${KEYS_PATH}/stays`, { spec: { disabled: true } });
+    await api.send('PATCH', `${KEYS_PATH}/stays`, { spec: { disabled: true } });
     await settle();
     expect(other.index.byName('stays')?.isDisabled).toBe(true);
     expect(other.index.byCredential(keyOf(stays).slice(4, 16))).toHaveLength(1);
@@ -40,12 +40,12 @@ describe('index', () => {
   test('catching up waits for what was written, and reads again where the watch is stuck', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
-    await using room = await openRoom({ store });
+    await using api = await startKeyServer({ store });
     const lagging = new LaggingStore(store);
     const other = makeKeys(lagging, { clock });
     await other.start();
     lagging.hold();
-    await room.create('k1');
+    await api.create('k1');
     let isCaughtUp = false;
     const caughtUp = other.index.catchUp().then(() => {
       isCaughtUp = true;
@@ -57,14 +57,14 @@ describe('index', () => {
     await caughtUp;
     expect(other.index.byName('k1')).toBeDefined();
     lagging.hold();
-    await room.create('k2');
+    await api.create('k2');
     const again = other.index.catchUp();
     await clock.advanceAsync(1900);
     expect(other.index.byName('k2')).toBeUndefined();
     await clock.advanceAsync(200);
     await again;
     expect(other.index.byName('k2')).toBeDefined();
-    await room.create('k3');
+    await api.create('k3');
     lagging.failingLists = 1000;
     const failed = other.index.catchUp().catch(String);
     await clock.advanceAsync(6000);
@@ -74,11 +74,11 @@ describe('index', () => {
 
   test('when a key ends', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    const { index } = room.keys;
-    await room.create('never', { ttl: 0 });
-    const created = await room.create('minute', { ttl: 60 });
-    await room.create('idle', { ttl: 60, ttlAfterLastActivity: true });
+    await using api = await startKeyServer({ clock });
+    const { index } = api.keys;
+    await api.create('never', { ttl: 0 });
+    const created = await api.create('minute', { ttl: 60 });
+    await api.create('idle', { ttl: 60, ttlAfterLastActivity: true });
     const ends = (name: string): number | undefined => {
       const record = index.byName(name);
       return record && index.expiresAtMs(record);
@@ -87,9 +87,9 @@ describe('index', () => {
     expect([ends('never'), ends('minute'), ends('idle')]).toEqual([undefined, endMs, endMs]);
     clock.advance(10_000);
     const record = index.byName('idle');
-    if (record) room.keys.used(record.user);
+    if (record) api.keys.used(record.user);
     expect([ends('minute'), ends('idle')]).toEqual([endMs, endMs + 10_000]);
-    await room.send('DELETE', `${KEYS_PATH}/idle`);
+    await api.send('DELETE', `${KEYS_PATH}/idle`);
     expect(record && index.expiresAtMs(record)).toBe(0);
   });
 });

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
-import { at, keyOf, KEYS_PATH, makeKeys, openRoom, type Room } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
 const HOLD = { finalizers: ['example.com/hold'] };
 
@@ -20,76 +20,76 @@ function owned(owners: readonly JsonObject[], isBlocking = false): JsonObject {
   };
 }
 
-async function names(room: Room): Promise<string> {
-  const list = (await room.send('GET', KEYS_PATH)).json?.['items'] as JsonValue[]; // a list of the API
+async function names(api: KeyServer): Promise<string> {
+  const list = (await api.send('GET', KEYS_PATH)).json?.['items'] as JsonValue[]; // a list of the API
   return list.map((item) => text(metadataOf(item as JsonObject), 'name')).join(' ');
 }
 
-interface Ground extends AsyncDisposable {
+interface CollectorHarness extends AsyncDisposable {
   readonly clock: FakeClock;
-  readonly room: Room;
+  readonly api: KeyServer;
   /** Lets the collector do what there is to do now. */
   settled(): Promise<string>;
 }
 
-async function ground(options: Parameters<typeof openRoom>[0] = {}): Promise<Ground> {
+async function startCollector(options: Parameters<typeof startKeyServer>[0] = {}): Promise<CollectorHarness> {
   const clock = new FakeClock();
-  const room = await openRoom({ clock, ...options });
+  const api = await startKeyServer({ clock, ...options });
   return {
     clock,
-    room,
+    api,
     settled: async () => {
       for (let i = 0; i < 10; i++) await clock.advanceAsync(0);
-      return names(room);
+      return names(api);
     },
-    [Symbol.asyncDispose]: () => room[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
   };
 }
 
 describe('expiry', () => {
   test('keys go when they end, in their order, and finalizers hold them as usual', async () => {
-    await using here = await ground();
-    const { room, clock } = here;
+    await using collector = await startCollector();
+    const { api, clock } = collector;
     for (const [name, ttl] of Object.entries({ a: 30, b: 10, c: 20, never: 0 }))
-      await room.create(name, { ttl });
-    await room.create('held', { ttl: 20 }, HOLD);
+      await api.create(name, { ttl });
+    await api.create('held', { ttl: 20 }, HOLD);
     await clock.advanceAsync(9_999);
-    expect(await here.settled()).toBe('a b c held never');
+    expect(await collector.settled()).toBe('a b c held never');
     await clock.advanceAsync(1);
-    expect(await here.settled()).toBe('a c held never');
+    expect(await collector.settled()).toBe('a c held never');
     await clock.advanceAsync(10_000);
-    expect(await here.settled()).toBe('a held never');
-    const held = await room.send('GET', `${KEYS_PATH}/held`);
+    expect(await collector.settled()).toBe('a held never');
+    const held = await api.send('GET', `${KEYS_PATH}/held`);
     expect(at(held.json, 'metadata.deletionTimestamp')).toBe('2026-01-01T00:00:20Z');
-    await room.send('PATCH', `${KEYS_PATH}/held`, { metadata: { finalizers: null } });
+    await api.send('PATCH', `${KEYS_PATH}/held`, { metadata: { finalizers: null } });
     await clock.advanceAsync(3e9);
-    expect(await here.settled()).toBe('never');
+    expect(await collector.settled()).toBe('never');
   });
 
   test('a ttl that is changed in time counts', async () => {
-    await using here = await ground();
-    await here.room.create('longer', { ttl: 10 });
-    await here.room.create('shorter', { ttl: 1000 });
-    await here.clock.advanceAsync(5_000);
-    await here.room.send('PATCH', `${KEYS_PATH}/longer`, { spec: { ttl: 100 } });
-    await here.room.send('PATCH', `${KEYS_PATH}/shorter`, { spec: { ttl: 6 } });
-    await here.clock.advanceAsync(1_000);
-    expect(await here.settled()).toBe('longer');
-    await here.clock.advanceAsync(94_000);
-    expect(await here.settled()).toBe('');
+    await using collector = await startCollector();
+    await collector.api.create('longer', { ttl: 10 });
+    await collector.api.create('shorter', { ttl: 1000 });
+    await collector.clock.advanceAsync(5_000);
+    await collector.api.send('PATCH', `${KEYS_PATH}/longer`, { spec: { ttl: 100 } });
+    await collector.api.send('PATCH', `${KEYS_PATH}/shorter`, { spec: { ttl: 6 } });
+    await collector.clock.advanceAsync(1_000);
+    expect(await collector.settled()).toBe('longer');
+    await collector.clock.advanceAsync(94_000);
+    expect(await collector.settled()).toBe('');
   });
 
   test('what ended while nobody was there goes at the start', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
-    await using room = await openRoom({ store, clock });
-    await room.keys.stop();
-    await room.create('k1', { ttl: 10 });
+    await using api = await startKeyServer({ store, clock });
+    await api.keys.stop();
+    await api.create('k1', { ttl: 10 });
     clock.advance(100_000);
     const keys = makeKeys(store, { clock });
     await keys.start();
     await clock.advanceAsync(10);
-    expect(await names(room)).toBe('');
+    expect(await names(api)).toBe('');
     await keys.stop();
   });
 
@@ -97,13 +97,13 @@ describe('expiry', () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new FailingStore(memory);
-    await using room = await openRoom({ store, clock });
-    await room.create('k1', { ttl: 10 });
+    await using api = await startKeyServer({ store, clock });
+    await api.create('k1', { ttl: 10 });
     store.failingDeletes = 3;
     await clock.advanceAsync(10_000);
-    expect(await names(room)).toBe('k1');
+    expect(await names(api)).toBe('k1');
     await clock.advanceAsync(1_000);
-    expect(await names(room)).toBe('');
+    expect(await names(api)).toBe('');
   });
 });
 
@@ -120,14 +120,14 @@ describe('graceful deletion', () => {
   test('ends at its deadline, also after a restart', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
-    const first = await openRoom({ store, clock });
+    const first = await startKeyServer({ store, clock });
     for (const name of ['g1', 'g2']) await first.create(name, { ttl: 0 });
     await first.create('g3', { ttl: 0 }, HOLD);
     for (const name of ['g1', 'g2', 'g3'])
       await first.send('DELETE', `${KEYS_PATH}/${name}?gracePeriodSeconds=30`);
     await first.send('DELETE', `${KEYS_PATH}/g2?gracePeriodSeconds=10`);
     await first[Symbol.asyncDispose]();
-    await using second = await openRoom({ store, clock });
+    await using second = await startKeyServer({ store, clock });
     await clock.advanceAsync(9_000);
     expect(await names(second)).toBe('g1 g2 g3');
     await clock.advanceAsync(1_100);
@@ -139,25 +139,25 @@ describe('graceful deletion', () => {
   });
 
   test('is only done where it is asked for', async () => {
-    await using here = await ground();
-    await here.room.create('k1', { ttl: 0 });
-    const answer = await here.room.send('DELETE', `${KEYS_PATH}/k1`);
+    await using collector = await startCollector();
+    await collector.api.create('k1', { ttl: 0 });
+    const answer = await collector.api.send('DELETE', `${KEYS_PATH}/k1`);
     expect(answer.json?.['status']).toBe('Success');
-    expect(await here.settled()).toBe('');
+    expect(await collector.settled()).toBe('');
   });
 
   test('the key works until its deadline, which may be shortened and never extended', async () => {
-    await using here = await ground();
-    const { room, clock } = here;
-    const key = keyOf(await room.create('k1', { ttl: 0 }, HOLD));
-    const remove = (seconds: number): ReturnType<Room['send']> =>
-      room.send('DELETE', `${KEYS_PATH}/k1`, {
+    await using collector = await startCollector();
+    const { api, clock } = collector;
+    const key = keyOf(await api.create('k1', { ttl: 0 }, HOLD));
+    const remove = (seconds: number): ReturnType<KeyServer['send']> =>
+      api.send('DELETE', `${KEYS_PATH}/k1`, {
         kind: 'DeleteOptions',
         apiVersion: 'v1',
         gracePeriodSeconds: seconds,
       });
     const use = async (): Promise<number> =>
-      (await room.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
+      (await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
     const first = await remove(60);
     expect([
       first.status,
@@ -170,124 +170,124 @@ describe('graceful deletion', () => {
     const shorter = await remove(30);
     expect(at(shorter.json, 'metadata.deletionTimestamp')).toBe(deadline(30));
     await remove(90);
-    const now = await room.send('GET', `${KEYS_PATH}/k1`);
+    const now = await api.send('GET', `${KEYS_PATH}/k1`);
     expect(at(now.json, 'metadata.deletionTimestamp')).toBe(deadline(30));
     await clock.advanceAsync(29_999);
     expect(await use()).toBe(200);
     await clock.advanceAsync(1);
     // Its finalizer holds the object, not the credential.
     expect(await use()).toBe(401);
-    expect((await room.send('GET', `${KEYS_PATH}/k1`)).status).toBe(200);
+    expect((await api.send('GET', `${KEYS_PATH}/k1`)).status).toBe(200);
   });
 });
 
 describe('owners', () => {
   test('an object goes with the last of its owners, and its own dependents with it', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const [a, b] = [await room.create('a', { ttl: 0 }), await room.create('b', { ttl: 0 })];
-    const c = await room.create('c', { ttl: 0 }, owned([a, b]));
-    await room.create('d', { ttl: 0 }, owned([c]));
-    await room.send('DELETE', `${KEYS_PATH}/a`);
-    expect(await here.settled()).toBe('b c d');
-    const left = await room.send('GET', `${KEYS_PATH}/c`);
+    await using collector = await startCollector();
+    const { api } = collector;
+    const [a, b] = [await api.create('a', { ttl: 0 }), await api.create('b', { ttl: 0 })];
+    const c = await api.create('c', { ttl: 0 }, owned([a, b]));
+    await api.create('d', { ttl: 0 }, owned([c]));
+    await api.send('DELETE', `${KEYS_PATH}/a`);
+    expect(await collector.settled()).toBe('b c d');
+    const left = await api.send('GET', `${KEYS_PATH}/c`);
     expect(at(left.json, 'metadata.ownerReferences')).toMatchObject([{ name: 'b' }]);
-    await room.send('DELETE', `${KEYS_PATH}/b`);
-    expect(await here.settled()).toBe('');
+    await api.send('DELETE', `${KEYS_PATH}/b`);
+    expect(await collector.settled()).toBe('');
   });
 
   test('owners of other kinds count as there; a wrong name or uid as gone', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const a = await room.create('a', { ttl: 0 });
+    await using collector = await startCollector();
+    const { api } = collector;
+    const a = await api.create('a', { ttl: 0 });
     const reference = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u1' };
-    await room.create('pod', { ttl: 0 }, { ownerReferences: [reference] });
+    await api.create('pod', { ttl: 0 }, { ownerReferences: [reference] });
     const wrongName = { metadata: { name: 'b', uid: at(a, 'metadata.uid') ?? '' } };
     const wrongUid = { metadata: { name: 'a', uid: 'u2' } };
-    await room.create('name', { ttl: 0 }, owned([wrongName]));
-    await room.create('uid', { ttl: 0 }, owned([wrongUid]));
-    expect(await here.settled()).toBe('a pod');
+    await api.create('name', { ttl: 0 }, owned([wrongName]));
+    await api.create('uid', { ttl: 0 }, owned([wrongUid]));
+    expect(await collector.settled()).toBe('a pod');
   });
 
   test('orphan: the owner goes, its dependents stay and forget it', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const a = await room.create('a', { ttl: 0 });
-    await room.create('b', { ttl: 0 }, owned([a]));
-    const answer = await room.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Orphan`);
+    await using collector = await startCollector();
+    const { api } = collector;
+    const a = await api.create('a', { ttl: 0 });
+    await api.create('b', { ttl: 0 }, owned([a]));
+    const answer = await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Orphan`);
     expect(at(answer.json, 'metadata.finalizers')).toEqual(['orphan']);
-    expect(await here.settled()).toBe('b');
-    const left = await room.send('GET', `${KEYS_PATH}/b`);
+    expect(await collector.settled()).toBe('b');
+    const left = await api.send('GET', `${KEYS_PATH}/b`);
     expect(at(left.json, 'metadata.ownerReferences')).toBeUndefined();
     expect(at(left.json, 'metadata.generation')).toBe(1);
   });
 
   test('foreground: what blocks goes first, all the way down', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const a = await room.create('a', { ttl: 0 });
-    const b = await room.create('b', { ttl: 0 }, owned([a], true));
-    await room.create('c', { ttl: 0 }, { ...owned([b], true), ...HOLD });
-    await room.create('free', { ttl: 0 }, { ...owned([a]), ...HOLD });
-    await room.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
-    expect(await here.settled()).toBe('a b c free');
+    await using collector = await startCollector();
+    const { api } = collector;
+    const a = await api.create('a', { ttl: 0 });
+    const b = await api.create('b', { ttl: 0 }, owned([a], true));
+    await api.create('c', { ttl: 0 }, { ...owned([b], true), ...HOLD });
+    await api.create('free', { ttl: 0 }, { ...owned([a]), ...HOLD });
+    await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
+    expect(await collector.settled()).toBe('a b c free');
     for (const name of ['a', 'b', 'c', 'free']) {
-      const { json } = await room.send('GET', `${KEYS_PATH}/${name}`);
+      const { json } = await api.send('GET', `${KEYS_PATH}/${name}`);
       expect(at(json, 'metadata.deletionTimestamp')).toBeDefined();
     }
-    await room.send('PATCH', `${KEYS_PATH}/c`, { metadata: { finalizers: null } });
-    expect(await here.settled()).toBe('free');
+    await api.send('PATCH', `${KEYS_PATH}/c`, { metadata: { finalizers: null } });
+    expect(await collector.settled()).toBe('free');
   });
 
   test('foreground with another owner: the dependent stays and forgets the one', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const [a, b] = [await room.create('a', { ttl: 0 }), await room.create('b', { ttl: 0 })];
-    await room.create('c', { ttl: 0 }, owned([a, b], true));
-    await room.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
-    expect(await here.settled()).toBe('b c');
-    expect(at((await room.send('GET', `${KEYS_PATH}/c`)).json, 'metadata.ownerReferences')).toMatchObject([
+    await using collector = await startCollector();
+    const { api } = collector;
+    const [a, b] = [await api.create('a', { ttl: 0 }), await api.create('b', { ttl: 0 })];
+    await api.create('c', { ttl: 0 }, owned([a, b], true));
+    await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
+    expect(await collector.settled()).toBe('b c');
+    expect(at((await api.send('GET', `${KEYS_PATH}/c`)).json, 'metadata.ownerReferences')).toMatchObject([
       { name: 'b' },
     ]);
   });
 
   test('foreground in a circle ends', async () => {
-    await using here = await ground();
-    const { room } = here;
-    const a = await room.create('a', { ttl: 0 });
-    const b = await room.create('b', { ttl: 0 }, owned([a], true));
-    await room.send('PATCH', `${KEYS_PATH}/a`, { metadata: owned([b], true) });
-    await room.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
-    expect(await here.settled()).toBe('');
+    await using collector = await startCollector();
+    const { api } = collector;
+    const a = await api.create('a', { ttl: 0 });
+    const b = await api.create('b', { ttl: 0 }, owned([a], true));
+    await api.send('PATCH', `${KEYS_PATH}/a`, { metadata: owned([b], true) });
+    await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
+    expect(await collector.settled()).toBe('');
   });
 
   test('an index that lags behind deletes nothing that has an owner', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
-    await using room = await openRoom({ store: memory, clock });
+    await using api = await startKeyServer({ store: memory, clock });
     const lagging = new LaggingStore(memory);
     const other = makeKeys(lagging, { clock });
     await other.start();
-    const a = await room.create('a', { ttl: 0 });
-    await room.create('b', { ttl: 0 }, owned([a]));
+    const a = await api.create('a', { ttl: 0 });
+    await api.create('b', { ttl: 0 }, owned([a]));
     await clock.advanceAsync(100);
-    expect(await names(room)).toBe('a b');
+    expect(await names(api)).toBe('a b');
     await other.stop();
   });
 
   test('three replicas at once do it once', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
-    await using room = await openRoom({ store, clock });
+    await using api = await startKeyServer({ store, clock });
     const others = [makeKeys(store, { clock }), makeKeys(store, { clock })];
     for (const other of others) await other.start();
-    const a = await room.create('a', { ttl: 30 });
-    for (let i = 0; i < 10; i++) await room.create(`b${i}`, { ttl: i }, i % 2 === 0 ? owned([a], true) : {});
-    await room.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
+    const a = await api.create('a', { ttl: 30 });
+    for (let i = 0; i < 10; i++) await api.create(`b${i}`, { ttl: i }, i % 2 === 0 ? owned([a], true) : {});
+    await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
     await clock.advanceAsync(5_500);
-    expect(await names(room)).toBe('b7 b9');
+    expect(await names(api)).toBe('b7 b9');
     await clock.advanceAsync(10_000);
-    expect(await names(room)).toBe('');
+    expect(await names(api)).toBe('');
     for (const other of others) await other.stop();
   });
 });

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import type { RawAnswer } from '../../../contract/raw-client.ts';
 import { KEYS_PER_USER_MAX } from '../../../../src/access-keys/keys/resource/key-admission.ts';
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
-import { at, KEYS_PATH, MINIMAL, openRoom, type Room } from '../key-server.ts';
+import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from '../key-server.ts';
 
 /** Everybody sees what begins with its name, and deletes what is called `…-free`. */
 const authorizer: Authorizer = {
@@ -18,7 +18,7 @@ const authorizer: Authorizer = {
     user.name === 'nobody' || text(metadataOf(object), 'name').startsWith(user.name),
 };
 
-async function child(room: Room, user: string, owner: JsonObject): Promise<RawAnswer> {
+async function child(api: KeyServer, user: string, owner: JsonObject): Promise<RawAnswer> {
   const reference = {
     apiVersion: 'management.platform.sh/v1',
     kind: 'OwnedAccessKey',
@@ -26,14 +26,14 @@ async function child(room: Room, user: string, owner: JsonObject): Promise<RawAn
     ...owner,
   };
   const body = { metadata: { name: `${user}-child`, ownerReferences: [reference] }, spec: MINIMAL };
-  return room.send('POST', KEYS_PATH, body, { authorization: `Bearer ${user}` });
+  return api.send('POST', KEYS_PATH, body, { authorization: `Bearer ${user}` });
 }
 
 describe('blockOwnerDeletion', () => {
   test('needs an owner that the writer sees and may delete', async () => {
-    await using room = await openRoom({ authorizer });
+    await using api = await startKeyServer({ authorizer });
     const uid = async (name: string): Promise<string> =>
-      String(at(await room.create(name), 'metadata.uid') as string); // metadata
+      String(at(await api.create(name), 'metadata.uid') as string); // metadata
     const [mine, fixed] = [await uid('ada-free'), await uid('ada-fixed')];
     const refused: readonly (readonly [string, JsonObject])[] = [
       ['ada', { name: 'ada-fixed', uid: fixed }],
@@ -43,7 +43,7 @@ describe('blockOwnerDeletion', () => {
       ['bob', { name: 'ada-free', uid: mine }],
     ];
     for (const [user, owner] of refused) {
-      const answer = await child(room, user, owner);
+      const answer = await child(api, user, owner);
       expect(answer.status).toBe(422);
       expect(at(answer.json, 'details.causes')).toEqual([
         {
@@ -53,19 +53,19 @@ describe('blockOwnerDeletion', () => {
         },
       ]);
     }
-    expect((await child(room, 'ada', { name: 'ada-free', uid: mine })).status).toBe(201);
-    const again = await room.send('PATCH', `${KEYS_PATH}/ada-child`, { metadata: { labels: { a: 'b' } } });
+    expect((await child(api, 'ada', { name: 'ada-free', uid: mine })).status).toBe(201);
+    const again = await api.send('PATCH', `${KEYS_PATH}/ada-child`, { metadata: { labels: { a: 'b' } } });
     expect(again.status).toBe(200);
-    expect(
-      (await child(room, 'bob', { name: 'ada-free', uid: mine, blockOwnerDeletion: false })).status,
-    ).toBe(201);
+    expect((await child(api, 'bob', { name: 'ada-free', uid: mine, blockOwnerDeletion: false })).status).toBe(
+      201,
+    );
   });
 });
 
 test('a user has so many keys and no more', async () => {
-  await using room = await openRoom({});
-  await room.create('k1', { user: 'ada' });
-  const { store } = room;
+  await using api = await startKeyServer({});
+  await api.create('k1', { user: 'ada' });
+  const { store } = api;
   const made = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
   if (!made) throw new Error('k1 was not made');
   for (let n = 2; n <= KEYS_PER_USER_MAX; n++) {
@@ -73,25 +73,25 @@ test('a user has so many keys and no more', async () => {
     await store.create({ ...made.key, name: `k${n}` }, value);
   }
   const post = (name: string): Promise<RawAnswer> =>
-    room.send('POST', KEYS_PATH, { metadata: { name }, spec: { ...MINIMAL, user: 'ada' } });
+    api.send('POST', KEYS_PATH, { metadata: { name }, spec: { ...MINIMAL, user: 'ada' } });
   expect((await post('one-more')).json).toMatchObject({
     code: 403,
     message: expect.stringContaining(
       `"ada" has ${KEYS_PER_USER_MAX} access keys, which is the limit`,
     ) as string,
   });
-  await room.send('DELETE', `${KEYS_PATH}/k7`);
+  await api.send('DELETE', `${KEYS_PATH}/k7`);
   expect((await post('one-more')).status).toBe(201);
 });
 
 test('who may not write at all is told that first', async () => {
   const group = { group: 'management.platform.sh', resource: 'ownedaccesskeys' };
-  await using room = await openRoom({
+  await using api = await startKeyServer({
     reviewAccess: async ({ next }) => {
       throw forbidden(group, text(metadataOf(next), 'name'), 'the test says so');
     },
   });
-  const answer = await room.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec: { ttl: -1 } });
+  const answer = await api.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec: { ttl: -1 } });
   expect([answer.status, answer.json?.['reason']]).toEqual([403, 'Forbidden']);
 });
 
@@ -99,10 +99,10 @@ describe('a key that clients bring along', () => {
   const key = 'a-key-of-my-own-0123456789-abcdefghij';
 
   test('becomes one object, however many ask for it at the same moment', async () => {
-    await using room = await openRoom({});
+    await using api = await startKeyServer({});
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>
-        room.send('POST', KEYS_PATH, { metadata: { name: `same-${n}` }, spec: { ...MINIMAL, key } }),
+        api.send('POST', KEYS_PATH, { metadata: { name: `same-${n}` }, spec: { ...MINIMAL, key } }),
       ),
     );
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
@@ -112,12 +112,12 @@ describe('a key that clients bring along', () => {
   });
 
   test('is free again for a create that was only tried, or is sent again', async () => {
-    await using room = await openRoom({});
+    await using api = await startKeyServer({});
     const body = { metadata: { name: 'tried' }, spec: { ...MINIMAL, key } };
-    expect((await room.send('POST', `${KEYS_PATH}?dryRun=All`, body)).status).toBe(201);
+    expect((await api.send('POST', `${KEYS_PATH}?dryRun=All`, body)).status).toBe(201);
     const wrong = { ...body, metadata: { name: 'again' }, spec: { ...MINIMAL, key, ttl: -1 } };
-    expect((await room.send('POST', KEYS_PATH, wrong)).status).toBe(422);
+    expect((await api.send('POST', KEYS_PATH, wrong)).status).toBe(422);
     const right = { ...body, metadata: { name: 'again' } };
-    expect((await room.send('POST', KEYS_PATH, right)).status).toBe(201);
+    expect((await api.send('POST', KEYS_PATH, right)).status).toBe(201);
   });
 });

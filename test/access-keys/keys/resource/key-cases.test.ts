@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
 import { FakeClock } from '../../../fake-clock.ts';
-import { keyOf, KEYS_PATH, MINIMAL, openRoom, type Room } from '../key-server.ts';
+import { keyOf, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from '../key-server.ts';
 
 interface PlatformCase {
   id: string;
@@ -28,33 +28,33 @@ const CASES = (
 ).cases.filter(({ group }) => group === 'platform'); // our own file
 
 /** What is there before the request, as the case tells it in words. */
-const BEFORE: Record<string, (room: Room, clock: FakeClock) => Promise<string | undefined>> = {
+const BEFORE: Record<string, (api: KeyServer, clock: FakeClock) => Promise<string | undefined>> = {
   'platform-key-generated': async () => undefined,
-  'platform-key-not-in-get': async (room) => keyOf(await room.create('k1')),
+  'platform-key-not-in-get': async (api) => keyOf(await api.create('k1')),
   'platform-key-supplied-by-client': async () => undefined,
-  'platform-key-immutable': async (room) => void (await room.create('k1')),
-  'platform-put-without-key-keeps-key': async (room) => keyOf(await room.create('k1')),
-  'platform-expired-401': async (room, clock) => {
-    const key = keyOf(await room.create('k1', {}, { finalizers: ['example.com/hold'] }));
-    await room.keys.stop();
+  'platform-key-immutable': async (api) => void (await api.create('k1')),
+  'platform-put-without-key-keeps-key': async (api) => keyOf(await api.create('k1')),
+  'platform-expired-401': async (api, clock) => {
+    const key = keyOf(await api.create('k1', {}, { finalizers: ['example.com/hold'] }));
+    await api.keys.stop();
     clock.advance(61_000);
     return key;
   },
-  'platform-ttl-zero-never-expires': async (room, clock) => {
-    const key = keyOf(await room.create('k1', { ttl: 0 }));
+  'platform-ttl-zero-never-expires': async (api, clock) => {
+    const key = keyOf(await api.create('k1', { ttl: 0 }));
     await clock.advanceAsync(1e12);
     return key;
   },
-  'platform-ttl-after-last-activity': async (room, clock) => {
-    const key = keyOf(await room.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
+  'platform-ttl-after-last-activity': async (api, clock) => {
+    const key = keyOf(await api.create('k1', { ttl: 60, ttlAfterLastActivity: true }));
     for (let i = 0; i < 5; i++) {
       await clock.advanceAsync(50_000);
-      await room.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` });
+      await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` });
     }
     return key;
   },
-  'platform-expired-key-is-deleted': async (room, clock) => {
-    await room.create('k1');
+  'platform-expired-key-is-deleted': async (api, clock) => {
+    await api.create('k1');
     await clock.advanceAsync(61_000);
     return undefined;
   },
@@ -64,8 +64,8 @@ const BEFORE: Record<string, (room: Room, clock: FakeClock) => Promise<string | 
   'platform-scope-empty-object': async () => undefined,
   'platform-rules-resourcenames-without-resources': async () => undefined,
   'platform-rules-nonresource-wildcard': async () => undefined,
-  'platform-connector-data-write-only': async (room) =>
-    void (await room.create('k1', { identity: { connectorData: 'eA==' } })),
+  'platform-connector-data-write-only': async (api) =>
+    void (await api.create('k1', { identity: { connectorData: 'eA==' } })),
 };
 
 /** About who may do what, about tokens, and about other servers: not the kind's own. */
@@ -82,15 +82,15 @@ describe('worked cases about keys', () => {
     '%s',
     async (id, { request, expect: expected }) => {
       const clock = new FakeClock();
-      await using room = await openRoom({
+      await using api = await startKeyServer({
         clock,
         ...(id === 'platform-max-ttl' ? { maxTtlSeconds: 2_592_000 } : {}),
       });
-      const key = await BEFORE[id]?.(room, clock);
-      const body = await bodyOf(room, request.body, id);
+      const key = await BEFORE[id]?.(api, clock);
+      const body = await bodyOf(api, request.body, id);
       const isCaller = expected.status === 401 || /ttl-(zero|after)/.test(id);
       const headers = isCaller ? { authorization: `Bearer ${key}` } : {};
-      const answer = await room.send(request.method ?? 'GET', request.path, body, {
+      const answer = await api.send(request.method ?? 'GET', request.path, body, {
         ...lowerCase(request.headers),
         ...headers,
       });
@@ -104,17 +104,20 @@ describe('worked cases about keys', () => {
       const text = isJsonObject(pattern) ? String(pattern['regex'] as string) : '^$'; // our own file
       expect(keyOf(answer.json ?? {})).toMatch(new RegExp(text));
       const isKept =
-        id !== 'platform-put-without-key-keeps-key' ||
-        (await room.keys.authenticator.authenticate(key ?? ''));
+        id !== 'platform-put-without-key-keeps-key' || (await api.keys.authenticator.authenticate(key ?? ''));
       expect(isKept).toBeTruthy();
     },
   );
 });
 
 /** The case's body, with what a create needs besides where the case is about something else. */
-async function bodyOf(room: Room, body: JsonValue | undefined, id: string): Promise<JsonValue | undefined> {
+async function bodyOf(
+  api: KeyServer,
+  body: JsonValue | undefined,
+  id: string,
+): Promise<JsonValue | undefined> {
   if (id === 'platform-put-without-key-keeps-key') {
-    const { json } = await room.send('GET', `${KEYS_PATH}/k1`);
+    const { json } = await api.send('GET', `${KEYS_PATH}/k1`);
     return { ...json, spec: { ...MINIMAL, displayName: 'Other' } };
   }
   if (!isJsonObject(body) || !isJsonObject(body['spec']) || id === 'platform-key-immutable') return body;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import type { RawAnswer } from '../../../contract/raw-client.ts';
-import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, openRoom } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, keyTypes, MINIMAL, startKeyServer } from '../key-server.ts';
 
 const SUPPLIED = 'S3cret!S3cret-0123456789abcdefghij';
 
@@ -32,22 +32,22 @@ function blanked(value: JsonValue): JsonValue {
 
 describe('documents of a real server', () => {
   test('the created object is the same but for the key', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const spec = { displayName: 'My Access Key', ttl: 1728000, type: 'User', user: 'my-user' };
-    const created = await room.create('my-access-key', spec);
+    const created = await api.create('my-access-key', spec);
     expect(keyOf(created)).toMatch(/^[A-Za-z0-9_]{40,}$/);
     const wanted = golden('create.json');
     const { key: _key, ...shown } = created['spec'] as JsonObject; // an object of the API
     expect(JSON.stringify(blanked({ ...created, spec: shown }))).toBe(JSON.stringify(blanked(wanted)));
-    const list = await room.send('GET', KEYS_PATH);
+    const list = await api.send('GET', KEYS_PATH);
     expect(JSON.stringify(blanked(list.json ?? {}))).toBe(JSON.stringify(blanked(golden('list.json'))));
-    const deleted = await room.send('DELETE', `${KEYS_PATH}/my-access-key`);
+    const deleted = await api.send('DELETE', `${KEYS_PATH}/my-access-key`);
     expect(blanked(deleted.json ?? {})).toEqual(blanked(golden('delete.Status.json')));
   });
 
   test('every field of the OpenAPI document is there, with the same type, and described', async () => {
-    await using room = await openRoom();
-    const answer = await room.send('GET', '/openapi/v3/apis/management.platform.sh/v1');
+    await using api = await startKeyServer();
+    const answer = await api.send('GET', '/openapi/v3/apis/management.platform.sh/v1');
     const ours = schemasOf(answer.json ?? {});
     const theirs = schemasOf(golden('openapi-v3.management.platform.sh.v1.json'));
     // The platform renamed this one, and the requirement uses the new name.
@@ -131,8 +131,8 @@ describe('validation of a create', () => {
     ['scope', { scope: { roles: [{}] } }, ['spec.scope.roles[0].role FieldValueRequired']],
   ];
   test.each(bad)('%s', async (_what, spec, expected) => {
-    await using room = await openRoom();
-    const answer = await room.send('POST', KEYS_PATH, {
+    await using api = await startKeyServer();
+    const answer = await api.send('POST', KEYS_PATH, {
       metadata: { name: 'k1' },
       spec: { ...MINIMAL, ...spec },
     });
@@ -151,35 +151,35 @@ describe('validation of a create', () => {
     ['a key of the client', { key: SUPPLIED }, { key: SUPPLIED }],
   ];
   test.each(good)('%s', async (_what, spec, expected) => {
-    await using room = await openRoom();
-    const created = await room.create('k1', spec);
+    await using api = await startKeyServer();
+    const created = await api.create('k1', spec);
     expect(created['spec']).toMatchObject(expected);
   });
 
   test('a maximum: nothing longer, and nothing without end', async () => {
-    await using room = await openRoom({ maxTtlSeconds: 100 });
+    await using api = await startKeyServer({ maxTtlSeconds: 100 });
     for (const ttl of [0, 101]) {
-      const answer = await room.send('POST', KEYS_PATH, {
+      const answer = await api.send('POST', KEYS_PATH, {
         metadata: { name: 'k1' },
         spec: { ...MINIMAL, ttl },
       });
       expect(causes(answer)).toEqual(['spec.ttl FieldValueInvalid']);
       expect(answer.text).toContain('must be from 1 to 100');
     }
-    await room.create('k1', { ttl: 100 });
-    const answer = await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: null } });
+    await api.create('k1', { ttl: 100 });
+    const answer = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: null } });
     expect(causes(answer)).toEqual(['spec.ttl FieldValueInvalid']);
   });
 
   test('warnings name the replacement of what is deprecated', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const spec = {
       ...MINIMAL,
       parent: 'p',
       oidcLogin: { idToken: 'eA==' },
       scope: { rules: [{ verbs: ['get'] }], allowPlatformCli: true },
     };
-    const answer = await room.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec });
+    const answer = await api.send('POST', KEYS_PATH, { metadata: { name: 'k1' }, spec });
     const warning = answer.headers.get('warning') ?? '';
     for (const [field, replacement] of [
       ['spec.parent', 'spec.identity'],
@@ -189,7 +189,7 @@ describe('validation of a create', () => {
     ]) {
       expect(warning).toMatch(new RegExp(`${field} is deprecated: use [^"]*${replacement}`));
     }
-    const empty = await room.send('POST', KEYS_PATH, {
+    const empty = await api.send('POST', KEYS_PATH, {
       metadata: { name: 'k2' },
       spec: { ...MINIMAL, scope: {} },
     });
@@ -211,30 +211,30 @@ describe('validation of a change', () => {
     ['ttl', { ttl: -5 }, ['spec.ttl FieldValueInvalid']],
   ];
   test.each(bad)('%s cannot be changed so', async (_what, spec, expected) => {
-    await using room = await openRoom();
-    await room.create('k1');
-    const answer = await room.send('PATCH', `${KEYS_PATH}/k1`, { spec });
+    await using api = await startKeyServer();
+    await api.create('k1');
+    const answer = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec });
     expect(answer.status).toBe(422);
     expect(causes(answer)).toEqual(expected);
     expect(answer.text).not.toContain(SUPPLIED);
   });
 
   test('what cannot be changed may be left out', async () => {
-    await using room = await openRoom();
-    const created = await room.create('k1', { description: 'old' });
+    await using api = await startKeyServer();
+    const created = await api.create('k1', { description: 'old' });
     const body = {
       metadata: { name: 'k1', resourceVersion: at(created, 'metadata.resourceVersion') ?? '' },
       spec: { displayName: 'New', ttl: 61 },
     };
-    const answer = await room.send('PUT', `${KEYS_PATH}/k1`, body);
+    const answer = await api.send('PUT', `${KEYS_PATH}/k1`, body);
     expect(answer.json?.['spec']).toEqual({ displayName: 'New', user: 'u', ttl: 61, type: 'User' });
-    expect(await room.keys.authenticator.authenticate(keyOf(created))).toMatchObject({ name: 'u' });
+    expect(await api.keys.authenticator.authenticate(keyOf(created))).toMatchObject({ name: 'u' });
   });
 
   test('a ttl from before a lower maximum may stay', async () => {
-    await using room = await openRoom({ maxTtlSeconds: 1000 });
-    await room.create('k1', { ttl: 900 });
-    await using strict = await openRoom({ store: room.store, maxTtlSeconds: 100 });
+    await using api = await startKeyServer({ maxTtlSeconds: 1000 });
+    await api.create('k1', { ttl: 900 });
+    await using strict = await startKeyServer({ store: api.store, maxTtlSeconds: 100 });
     const answer = await strict.send('PATCH', `${KEYS_PATH}/k1`, { metadata: { labels: { a: 'b' } } });
     expect(answer.status).toBe(200);
     expect((await strict.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: 901 } })).status).toBe(422);
@@ -242,10 +242,10 @@ describe('validation of a change', () => {
 
   test('a use in the future is none', async () => {
     const clock = new FakeClock();
-    await using room = await openRoom({ clock });
-    await room.create('k1');
+    await using api = await startKeyServer({ clock });
+    await api.create('k1');
     const write = (lastActivity: string): Promise<RawAnswer> =>
-      room.send('PATCH', `${KEYS_PATH}/k1/status`, { status: { lastActivity } });
+      api.send('PATCH', `${KEYS_PATH}/k1/status`, { status: { lastActivity } });
     expect(causes(await write('2099-01-01T00:00:00Z'))).toEqual(['status.lastActivity FieldValueInvalid']);
     expect(at((await write('2025-06-01T00:00:00Z')).json, 'status.lastActivity')).toBe(
       '2025-06-01T00:00:00Z',
@@ -253,13 +253,13 @@ describe('validation of a change', () => {
   });
 
   test('the token generation rises with what the key may do, and only then', async () => {
-    await using room = await openRoom();
-    const created = await room.create('k1');
+    await using api = await startKeyServer();
+    const created = await api.create('k1');
     const uid = String(at(created, 'metadata.uid') as string); // metadata of the API
     const generation = async (patch: JsonObject): Promise<number> => {
-      expect((await room.send('PATCH', `${KEYS_PATH}/k1`, patch)).status).toBe(200);
-      await room.keys.index.catchUp();
-      return room.keys.index.byUid(uid)?.tokenGeneration ?? 0;
+      expect((await api.send('PATCH', `${KEYS_PATH}/k1`, patch)).status).toBe(200);
+      await api.keys.index.catchUp();
+      return api.keys.index.byUid(uid)?.tokenGeneration ?? 0;
     };
     expect(await generation({ spec: { displayName: 'E', description: 'd' } })).toBe(1);
     expect(await generation({ metadata: { labels: { a: 'b' } } })).toBe(1);
@@ -278,23 +278,23 @@ describe('kubectl apply', () => {
   const ONCE = 'which kubectl apply does not print: endpoint-syncer keys rotate';
 
   test('that creates a key, on either side, answers that its secret was shown once', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const metadata = { name: 'k1', annotations: { [LAST_APPLIED]: '{}' } };
     const body = { metadata, spec: MINIMAL };
     const type = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
     const applied = { ...type, metadata: { name: 'k2' }, spec: MINIMAL };
-    const apply = (): ReturnType<typeof room.send> =>
-      room.send('PATCH', `${KEYS_PATH}/k2?fieldManager=test`, applied, {
+    const apply = (): ReturnType<typeof api.send> =>
+      api.send('PATCH', `${KEYS_PATH}/k2?fieldManager=test`, applied, {
         'content-type': 'application/apply-patch+yaml',
       });
-    const dryRun = await room.send('POST', `${KEYS_PATH}?dryRun=All`, body);
-    const answers = [await room.send('POST', KEYS_PATH, body), await apply()];
+    const dryRun = await api.send('POST', `${KEYS_PATH}?dryRun=All`, body);
+    const answers = [await api.send('POST', KEYS_PATH, body), await apply()];
     expect(answers.map(({ status, headers }) => [status, headers.get('warning')])).toEqual([
       [201, expect.stringContaining(`${ONCE} k1 issues another`)],
       [201, expect.stringContaining(`${ONCE} k2 issues another`)],
     ]);
-    const plain = await room.send('POST', KEYS_PATH, { metadata: { name: 'k3' }, spec: MINIMAL });
-    const later = await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
+    const plain = await api.send('POST', KEYS_PATH, { metadata: { name: 'k3' }, spec: MINIMAL });
+    const later = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
     for (const answer of [dryRun, plain, later, await apply()])
       expect(answer.headers.get('warning')).toBeNull();
   });

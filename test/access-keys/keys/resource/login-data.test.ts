@@ -3,29 +3,29 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
-import { openGround, part } from '../../authorization/authorization-server.ts';
-import { at, keyOf, KEYS_PATH, openRoom } from '../key-server.ts';
+import { startAuthorizationServer, part } from '../../authorization/authorization-server.ts';
+import { at, keyOf, KEYS_PATH, startKeyServer } from '../key-server.ts';
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl-_~';
 
 test.each([JWT, 'not base64!', 'ключ ☃', ' ', '{"a": 1}\n', 'x'.repeat(10_000)])(
   'a token may be any text: %.20s',
   async (secret) => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const spec: JsonObject = {
       oidcLogin: { idToken: secret, accessToken: secret, refreshToken: secret },
       identity: { userId: 'u', connectorData: secret },
     };
-    const created = await room.create('k1', spec);
-    const again = await room.send('PATCH', `${KEYS_PATH}/k1`, { spec });
+    const created = await api.create('k1', spec);
+    const again = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec });
     expect(at(again.json, 'metadata.resourceVersion')).toBe(at(created, 'metadata.resourceVersion'));
-    const shown = [created, again.json, (await room.send('GET', `${KEYS_PATH}/k1`)).json];
+    const shown = [created, again.json, (await api.send('GET', `${KEYS_PATH}/k1`)).json];
     for (const object of shown) {
       expect([at(object, 'spec.oidcLogin'), at(object, 'spec.identity')]).toEqual([{}, { userId: 'u' }]);
     }
     // A space is in every text; of what is longer nothing is stored as it is.
     const text = secret === ' ' ? JWT : JSON.stringify(secret).slice(1, -1);
-    expect(JSON.stringify(await room.store.list({ resource: KEY_STORAGE }))).not.toContain(text);
+    expect(JSON.stringify(await api.store.list({ resource: KEY_STORAGE }))).not.toContain(text);
   },
 );
 
@@ -33,16 +33,16 @@ describe('parent', () => {
   const LOGIN: JsonObject = { type: 'Login', oidcLogin: { refreshToken: JWT } };
 
   async function parentOf(own: JsonObject, spec: JsonObject): Promise<unknown> {
-    await using ground = await openGround();
-    const key = await ground.create('admin', 'login', { user: 'alice', ...own });
+    await using server = await startAuthorizationServer();
+    const key = await server.create('admin', 'login', { user: 'alice', ...own });
     expect(key.status).toBe(201);
-    await ground.keys.index.catchUp();
-    const created = await ground.create(keyOf(key.json ?? {}), 'new', { user: 'alice', ...spec });
+    await server.keys.index.catchUp();
+    const created = await server.create(keyOf(key.json ?? {}), 'new', { user: 'alice', ...spec });
     expect([created.status, created.headers.get('warning')]).toEqual([
       201,
       expect.toSatisfy((text) => text === null || spec['parent'] !== undefined),
     ]);
-    const stored = await ground.send('admin', 'GET', `${KEYS_PATH}/new`);
+    const stored = await server.send('admin', 'GET', `${KEYS_PATH}/new`);
     expect(part(stored, 'spec')['parent']).toBe(part(created, 'spec')['parent']);
     return part(created, 'spec')['parent'];
   }
@@ -61,10 +61,10 @@ describe('parent', () => {
 });
 
 test('a PUT without a resourceVersion is the last write', async () => {
-  await using room = await openRoom();
-  const { metadata: _metadata, ...created } = await room.create('k1');
-  const put = (description: string, resourceVersion?: string): ReturnType<typeof room.send> =>
-    room.send('PUT', `${KEYS_PATH}/k1`, {
+  await using api = await startKeyServer();
+  const { metadata: _metadata, ...created } = await api.create('k1');
+  const put = (description: string, resourceVersion?: string): ReturnType<typeof api.send> =>
+    api.send('PUT', `${KEYS_PATH}/k1`, {
       ...created,
       metadata: { name: 'k1', ...(resourceVersion === undefined ? {} : { resourceVersion }) },
       spec: { displayName: 'D', ttl: 60, type: 'User', user: 'u', description },
@@ -75,5 +75,5 @@ test('a PUT without a resourceVersion is the last write', async () => {
   expect((await put('b')).status).toBe(200);
   const stale = await put('c', version);
   expect([stale.status, at(stale.json, 'reason')]).toEqual([409, 'Conflict']);
-  expect(at((await room.send('GET', `${KEYS_PATH}/k1`)).json, 'spec.description')).toBe('b');
+  expect(at((await api.send('GET', `${KEYS_PATH}/k1`)).json, 'spec.description')).toBe('b');
 });

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../../src/base/json.ts';
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
 import { textAt } from '../../../cases.ts';
 import { readLines } from '../watch-lines.ts';
-import { at, keyOf, KEYS_PATH, MINIMAL, openRoom, type Room } from '../key-server.ts';
+import { at, keyOf, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from '../key-server.ts';
 
 const SECRETS = {
   connectorData: 'Y29ubmVjdG9yLXNlY3JldA==',
@@ -21,17 +21,17 @@ const SPEC: JsonObject = {
   oidcLogin: { idToken, accessToken, refreshToken },
 };
 
-async function everyView(room: Room): Promise<string> {
+async function everyView(api: KeyServer): Promise<string> {
   const as = (form: string): Record<string, string> => ({
     accept: `application/json;as=${form};g=meta.k8s.io;v=v1`,
   });
   const answers = await Promise.all([
-    room.send('GET', `${KEYS_PATH}/k1`),
-    room.send('GET', KEYS_PATH),
-    room.send('GET', `${KEYS_PATH}/k1`, undefined, as('PartialObjectMetadata')),
-    room.send('GET', `${KEYS_PATH}?includeObject=Object`, undefined, as('Table')),
-    room.send('GET', `${KEYS_PATH}/k1/status`),
-    room.send('GET', `${KEYS_PATH}/k1`, undefined, { accept: 'application/yaml' }),
+    api.send('GET', `${KEYS_PATH}/k1`),
+    api.send('GET', KEYS_PATH),
+    api.send('GET', `${KEYS_PATH}/k1`, undefined, as('PartialObjectMetadata')),
+    api.send('GET', `${KEYS_PATH}?includeObject=Object`, undefined, as('Table')),
+    api.send('GET', `${KEYS_PATH}/k1/status`),
+    api.send('GET', `${KEYS_PATH}/k1`, undefined, { accept: 'application/yaml' }),
   ]);
   return answers.map(({ text, headers }) => text + JSON.stringify([...headers])).join('\n');
 }
@@ -44,56 +44,56 @@ function leaked(text: string, secrets: readonly string[]): string[] {
 
 describe('secrets', () => {
   test('no view, watch, refusal or stored text holds one; the create shows the key alone', async () => {
-    await using room = await openRoom();
-    const lines = readLines(`http://${room.server.address}${KEYS_PATH}?watch=true&resourceVersion=1`);
-    const created = await room.create('k1', SPEC);
+    await using api = await startKeyServer();
+    const lines = readLines(`http://${api.server.address}${KEYS_PATH}?watch=true&resourceVersion=1`);
+    const created = await api.create('k1', SPEC);
     const key = keyOf(created);
     expect(key).not.toBe('');
     expect(leaked(JSON.stringify(created), Object.values(SECRETS))).toEqual([]);
-    const dry = await room.send('POST', `${KEYS_PATH}?dryRun=All`, {
+    const dry = await api.send('POST', `${KEYS_PATH}?dryRun=All`, {
       metadata: { name: 'k2' },
       spec: { ...MINIMAL, ...SPEC },
     });
     expect(dry.status).toBe(201);
     expect(keyOf(dry.json ?? {})).toBe('');
     const writes = await Promise.all([
-      room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ...SPEC, key, description: 'x' } }),
-      room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { key: `${key}x` } }),
-      room.send('POST', KEYS_PATH, { metadata: { name: 'K' }, spec: { ...MINIMAL, key, ...SPEC } }),
-      room.send('PATCH', `${KEYS_PATH}/k1?fieldValidation=Strict`, { spec: { ...SPEC, key, bogus: 1 } }),
+      api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ...SPEC, key, description: 'x' } }),
+      api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { key: `${key}x` } }),
+      api.send('POST', KEYS_PATH, { metadata: { name: 'K' }, spec: { ...MINIMAL, key, ...SPEC } }),
+      api.send('PATCH', `${KEYS_PATH}/k1?fieldValidation=Strict`, { spec: { ...SPEC, key, bogus: 1 } }),
     ]);
     expect(writes.map(({ status }) => status)).toEqual([200, 422, 422, 422]);
     expect(await lines.next()).toContain('ADDED');
     expect(await lines.next()).toContain('MODIFIED');
     lines.close();
-    const stored = JSON.stringify(await room.store.list({ resource: KEY_STORAGE }));
-    const text = [dry.text, ...writes.map((write) => write.text), await everyView(room), lines.text].join(
+    const stored = JSON.stringify(await api.store.list({ resource: KEY_STORAGE }));
+    const text = [dry.text, ...writes.map((write) => write.text), await everyView(api), lines.text].join(
       '\n',
     );
-    const deleted = await room.send('DELETE', `${KEYS_PATH}/k1?propagationPolicy=Foreground`);
+    const deleted = await api.send('DELETE', `${KEYS_PATH}/k1?propagationPolicy=Foreground`);
     expect(leaked(text + stored + deleted.text, [key, key.slice(17), ...Object.values(SECRETS)])).toEqual([]);
     expect(text).not.toMatch(/credential|digest|sealed|f:key|f:connectorData|f:idToken/);
   });
 
   test('writing the same again is no change, with or without the secrets', async () => {
-    await using room = await openRoom();
-    const created = await room.create('k1', SPEC);
+    await using api = await startKeyServer();
+    const created = await api.create('k1', SPEC);
     const version = (): Promise<unknown> =>
-      room.send('GET', `${KEYS_PATH}/k1`).then(({ json }) => at(json, 'metadata.resourceVersion'));
+      api.send('GET', `${KEYS_PATH}/k1`).then(({ json }) => at(json, 'metadata.resourceVersion'));
     const before = await version();
-    const shown = (await room.send('GET', `${KEYS_PATH}/k1`)).json ?? {};
-    expect((await room.send('PUT', `${KEYS_PATH}/k1`, shown)).status).toBe(200);
+    const shown = (await api.send('GET', `${KEYS_PATH}/k1`)).json ?? {};
+    expect((await api.send('PUT', `${KEYS_PATH}/k1`, shown)).status).toBe(200);
     const whole = { ...shown, spec: { ...MINIMAL, ...SPEC, key: keyOf(created) } };
-    const put = await room.send('PUT', `${KEYS_PATH}/k1`, whole);
+    const put = await api.send('PUT', `${KEYS_PATH}/k1`, whole);
     expect([put.status, at(put.json, 'metadata.generation')]).toEqual([200, 1]);
     expect(
-      (await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ...SPEC, key: keyOf(created) } })).status,
+      (await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ...SPEC, key: keyOf(created) } })).status,
     ).toBe(200);
     expect(await version()).toBe(before);
   });
 
   test('an apply that repeats its secrets is no change', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const body = {
       ...TYPE,
       metadata: { name: 'k1' },
@@ -101,7 +101,7 @@ describe('secrets', () => {
     };
     const apply = async (manager = 'm'): Promise<JsonObject> => {
       const headers = { 'content-type': 'application/apply-patch+yaml' };
-      const answer = await room.send('PATCH', `${KEYS_PATH}/k1?fieldManager=${manager}`, body, headers);
+      const answer = await api.send('PATCH', `${KEYS_PATH}/k1?fieldManager=${manager}`, body, headers);
       expect(answer.status).toBeLessThan(300);
       return answer.json ?? {};
     };
@@ -112,7 +112,7 @@ describe('secrets', () => {
   });
 
   test('the manifest that kubectl apply keeps in an annotation has none', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
     const key = 'S3cret!S3cret-0123456789abcdefghij';
     const body = { ...TYPE, metadata: { name: 'k1' }, spec: { ...MINIMAL, ...SPEC, key } };
@@ -121,27 +121,27 @@ describe('secrets', () => {
       return { annotations: { [annotation]: text } };
     };
     const write = { ...body, metadata: { name: 'k1', ...manifest('a') } };
-    expect((await room.send('POST', `${KEYS_PATH}?dryRun=All`, write)).text).not.toContain(key);
-    expect((await room.send('POST', KEYS_PATH, write)).status).toBe(201);
-    const again = await room.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('a'), spec: { key } });
+    expect((await api.send('POST', `${KEYS_PATH}?dryRun=All`, write)).text).not.toContain(key);
+    expect((await api.send('POST', KEYS_PATH, write)).status).toBe(201);
+    const again = await api.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('a'), spec: { key } });
     expect(at(again.json, 'metadata.resourceVersion')).toBe(
-      at((await room.send('GET', `${KEYS_PATH}/k1`)).json, 'metadata.resourceVersion'),
+      at((await api.send('GET', `${KEYS_PATH}/k1`)).json, 'metadata.resourceVersion'),
     );
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('b'), spec: { description: 'b' } });
-    const stored = JSON.stringify(await room.store.list({ resource: KEY_STORAGE }));
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { metadata: manifest('b'), spec: { description: 'b' } });
+    const stored = JSON.stringify(await api.store.list({ resource: KEY_STORAGE }));
     const secrets = [key, ...Object.values(SECRETS)];
-    expect(leaked(stored + again.text + (await everyView(room)), secrets)).toEqual([]);
-    const { json } = await room.send('GET', `${KEYS_PATH}/k1`);
+    expect(leaked(stored + again.text + (await everyView(api)), secrets)).toEqual([]);
+    const { json } = await api.send('GET', `${KEYS_PATH}/k1`);
     const kept = textAt(at(json, 'metadata.annotations') as JsonObject, annotation); // it was written
     const spec = { ...MINIMAL, identity: { userId: '1' }, oidcLogin: {}, description: 'b' };
     expect(JSON.parse(kept)).toEqual({ ...body, spec });
   });
 
   test('a secret stays until it is emptied, or what holds it goes', async () => {
-    await using room = await openRoom();
-    await room.create('k1', SPEC);
+    await using api = await startKeyServer();
+    await api.create('k1', SPEC);
     const sealed = async (): Promise<string[]> => {
-      const entry = await room.store.get({
+      const entry = await api.store.get({
         resource: KEY_STORAGE,
         namespace: '',
         name: 'k1',
@@ -154,18 +154,18 @@ describe('secrets', () => {
       'oidcLogin.idToken',
       'oidcLogin.refreshToken',
     ];
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { identity: { email: 'a@b' }, displayName: 'E' } });
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { identity: { email: 'a@b' }, displayName: 'E' } });
     expect(await sealed()).toEqual(all);
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { oidcLogin: { idToken: '' } } });
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { oidcLogin: { idToken: '' } } });
     expect(await sealed()).toEqual(all.filter((name) => name !== 'oidcLogin.idToken'));
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { oidcLogin: null } });
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { oidcLogin: null } });
     expect(await sealed()).toEqual(['identity.connectorData']);
-    await room.send('PATCH', `${KEYS_PATH}/k1`, { spec: { identity: null } });
+    await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { identity: null } });
     expect(await sealed()).toEqual([]);
   });
 
   test('whatever is written in whatever order, nothing but the key of the create is ever seen', async () => {
-    await using room = await openRoom();
+    await using api = await startKeyServer();
     let count = 0;
     const secret = fc.constantFrom('', ...Object.values(SECRETS));
     const identity = fc.option(
@@ -179,23 +179,23 @@ describe('secrets', () => {
     await fc.assert(
       fc.asyncProperty(write, fc.array(write, { maxLength: 4 }), async (first, writes) => {
         const name = `p${count++}`;
-        const created = await room.create(name, first as JsonObject);
+        const created = await api.create(name, first as JsonObject);
         const texts: string[] = [];
         for (const spec of writes) {
-          const answer = await room.send('PATCH', `${KEYS_PATH}/${name}`, {
+          const answer = await api.send('PATCH', `${KEYS_PATH}/${name}`, {
             spec: { ...spec, key: keyOf(created) },
           });
           expect(answer.status).toBe(200);
           const version = at(answer.json, 'metadata.resourceVersion');
-          const again = await room.send('PATCH', `${KEYS_PATH}/${name}`, { spec });
+          const again = await api.send('PATCH', `${KEYS_PATH}/${name}`, { spec });
           expect(at(again.json, 'metadata.resourceVersion')).toBe(version);
-          const round = await room.send('PUT', `${KEYS_PATH}/${name}`, again.json ?? {});
+          const round = await api.send('PUT', `${KEYS_PATH}/${name}`, again.json ?? {});
           expect(at(round.json, 'metadata.resourceVersion')).toBe(version);
           texts.push(answer.text, again.text, round.text);
         }
-        texts.push((await room.send('GET', `${KEYS_PATH}/${name}`)).text);
+        texts.push((await api.send('GET', `${KEYS_PATH}/${name}`)).text);
         expect(leaked(texts.join(), [keyOf(created), ...Object.values(SECRETS)])).toEqual([]);
-        expect(await room.keys.authenticator.authenticate(keyOf(created))).toBeDefined();
+        expect(await api.keys.authenticator.authenticate(keyOf(created))).toBeDefined();
       }),
       { numRuns: 25 },
     );

@@ -28,7 +28,12 @@ import { hostReviews } from '../../../../src/access-keys/authorization/delegated
 import { EXTRA } from '../../../../src/access-keys/identity.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { textAt } from '../../../cases.ts';
-import { KEYS_PATH, openGround, part, type Ground } from '../authorization-server.ts';
+import {
+  KEYS_PATH,
+  startAuthorizationServer,
+  part,
+  type AuthorizationServer,
+} from '../authorization-server.ts';
 
 /** Tokens of the host's users. */
 const HOST_USERS: Record<string, JsonObject> = {
@@ -53,7 +58,7 @@ const HOST_RIGHTS = [
 
 let host: EmbeddedCluster;
 let client: WatchClient;
-let ground: Ground;
+let server: AuthorizationServer;
 const asked: string[] = [];
 let refusal: number | undefined;
 
@@ -66,10 +71,10 @@ beforeAll(async () => {
     metrics: { requested: () => undefined },
     userAgent: 'test/1',
   });
-  ground = await openGround({ host: client });
+  server = await startAuthorizationServer({ host: client });
 });
 afterAll(async () => {
-  await ground[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   await client[Symbol.asyncDispose]();
   await host[Symbol.asyncDispose]();
 });
@@ -128,31 +133,31 @@ const VIEWER = 'viewer-token-of-the-host';
 
 describe('over HTTP', () => {
   test('the host says who it is and what it may do', async () => {
-    expect((await ground.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
-    expect((await ground.send(VIEWER, 'GET', KEYS_PATH)).status).toBe(200);
-    expect((await ground.send(VIEWER, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
-    expect((await ground.send(OPS, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
-    expect((await ground.send('token-that-nobody-knows', 'GET', KEYS_PATH)).status).toBe(401);
+    expect((await server.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
+    expect((await server.send(VIEWER, 'GET', KEYS_PATH)).status).toBe(200);
+    expect((await server.send(VIEWER, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
+    expect((await server.send(OPS, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
+    expect((await server.send('token-that-nobody-knows', 'GET', KEYS_PATH)).status).toBe(401);
   });
 
   test('what the host is told of a user is what it said itself', async () => {
-    ground.clock.advance(60_000);
+    server.clock.advance(60_000);
     asked.length = 0;
-    await ground.send(VIEWER, 'GET', KEYS_PATH);
+    await server.send(VIEWER, 'GET', KEYS_PATH);
     expect(asked).toEqual([`token ${VIEWER}`, '{"example.com/x":["y"]}alice list ownedaccesskeys ']);
   });
 
   test('a user of the host is not the user of this API with the same name, and sees what the host allows', async () => {
-    await ground.create('alice', 'of-alice', { user: 'alice' });
-    await ground.create('bob', 'of-bob', { user: 'bob' });
-    const { text } = await ground.send(VIEWER, 'GET', KEYS_PATH);
+    await server.create('alice', 'of-alice', { user: 'alice' });
+    await server.create('bob', 'of-bob', { user: 'bob' });
+    const { text } = await server.send(VIEWER, 'GET', KEYS_PATH);
     expect(text).toContain('of-bob');
-    expect((await ground.send(VIEWER, 'GET', `${KEYS_PATH}/of-alice`)).status).toBe(403);
-    expect((await ground.send(OPS, 'GET', `${KEYS_PATH}/of-bob`)).status).toBe(200);
+    expect((await server.send(VIEWER, 'GET', `${KEYS_PATH}/of-alice`)).status).toBe(403);
+    expect((await server.send(OPS, 'GET', `${KEYS_PATH}/of-bob`)).status).toBe(200);
   });
 
   test('groups that mean something here are not the host’s to give', async () => {
-    const answer = await ground.send(OPS, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
+    const answer = await server.send(OPS, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
     expect(part(answer, 'status')['userInfo']).toMatchObject({
       username: 'ops',
       groups: ['ops', 'system:authenticated'],
@@ -161,7 +166,7 @@ describe('over HTTP', () => {
 
   test('a token of ours that the host trusts is no credential here', async () => {
     for (const token of ['token-that-is-really-ours', 'token-of-nobody-on-the-host']) {
-      expect((await ground.send(token, 'GET', KEYS_PATH)).status).toBe(401);
+      expect((await server.send(token, 'GET', KEYS_PATH)).status).toBe(401);
     }
   });
 
@@ -176,7 +181,7 @@ describe('over HTTP', () => {
     [{ user: 'bob', type: 'Login' }, 403],
   ])('who makes keys for others impersonates them: %j is %i', async (spec, status) => {
     expect(
-      (await ground.create(OPS, `k-${JSON.stringify(spec).replaceAll(/[^a-z]+/g, '')}`, spec)).status,
+      (await server.create(OPS, `k-${JSON.stringify(spec).replaceAll(/[^a-z]+/g, '')}`, spec)).status,
     ).toBe(status);
   });
 
@@ -185,21 +190,21 @@ describe('over HTTP', () => {
     const spec = (verb: string): JsonObject => ({
       resourceAttributes: { verb, group: 'management.platform.sh', resource: 'ownedaccesskeys' },
     });
-    expect(await ground.review(VIEWER, path, spec('list'))).toEqual({ allowed: true });
-    expect(await ground.review(VIEWER, path, spec('create'))).toEqual({ allowed: false });
-    expect((await ground.send(VIEWER, 'GET', '/apis')).status).toBe(200);
+    expect(await server.review(VIEWER, path, spec('list'))).toEqual({ allowed: true });
+    expect(await server.review(VIEWER, path, spec('create'))).toEqual({ allowed: false });
+    expect((await server.send(VIEWER, 'GET', '/apis')).status).toBe(200);
   });
 
   test('a host that refuses is said, without its words', async () => {
-    ground.clock.advance(60_000);
+    server.clock.advance(60_000);
     refusal = 403;
-    const answer = await ground.send(OPS, 'GET', KEYS_PATH);
+    const answer = await server.send(OPS, 'GET', KEYS_PATH);
     refusal = undefined;
     expect([answer.status, textAt(answer.json ?? {}, 'message')]).toEqual([
       503,
       'the host cluster does not say who you are: this program may not create a TokenReview there (ClusterRole system:auth-delegator)',
     ]);
-    expect((await ground.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
+    expect((await server.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
   });
 });
 

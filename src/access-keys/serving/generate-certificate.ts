@@ -28,7 +28,7 @@ async function loadX509(): Promise<typeof X509> {
   return import('@peculiar/x509');
 }
 
-export async function makeAuthority(nowMs: number): Promise<TlsPair> {
+export async function generateAuthority(nowMs: number): Promise<TlsPair> {
   const x509 = await loadX509();
   const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
   const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
@@ -47,7 +47,7 @@ export async function makeAuthority(nowMs: number): Promise<TlsPair> {
 }
 
 /** A certificate for these host names and IP addresses, signed by `authority`. */
-export async function makeServerCertificate(
+export async function generateServerCertificate(
   authority: TlsPair,
   names: readonly string[],
   nowMs: number,

@@ -93,7 +93,7 @@ export class TestIndex implements KeyIndex {
   }
 }
 
-export interface Ground extends AsyncDisposable {
+export interface TokenHarness extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly store: MemoryStore;
   readonly index: TestIndex;
@@ -112,7 +112,7 @@ export interface CreateOptions {
   readonly warnings?: string[];
 }
 
-export async function startGround(options: Partial<TokensOptions> = {}): Promise<Ground> {
+export async function startTokens(options: Partial<TokensOptions> = {}): Promise<TokenHarness> {
   const clock = (options.clock as FakeClock | undefined) ?? new FakeClock();
   const store = (options.store as MemoryStore | undefined) ?? new MemoryStore();
   const index = new TestIndex();

@@ -5,18 +5,18 @@ import type { Clock, Timer } from '../../../base/clock.ts';
 import { EXTRA } from '../../identity.ts';
 import type { IndexedKey, KeyChange } from '../index/key-record.ts';
 
-export interface WatchEndsOptions {
+export interface WatchRevocationOptions {
   readonly clock: Clock;
   /** Ends the open watches of these users. */
   endWatches(isConcerned: (user: UserInfo) => boolean): void;
 }
 
-export class WatchEnds implements Disposable {
-  readonly #options: WatchEndsOptions;
+export class WatchRevocation implements Disposable {
+  readonly #options: WatchRevocationOptions;
   /** By credential id: the end of a secret that was replaced. */
   readonly #timers = new Map<string, Timer>();
 
-  constructor(options: WatchEndsOptions) {
+  constructor(options: WatchRevocationOptions) {
     this.#options = options;
   }
 

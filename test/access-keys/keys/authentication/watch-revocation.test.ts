@@ -1,8 +1,8 @@
 /** A watch does not outlive the rights that it was opened with. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../src/base/json.ts';
-import { KEYS_PATH, startComposed, type Composed } from './composed.ts';
+import type { JsonObject } from '../../../../src/base/json.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../composed-api.ts';
 
 let api: Composed;
 beforeAll(async () => {
