@@ -69,7 +69,7 @@ test('a port that is taken is an error of the API, and the sync works', async ()
   const text = await answer.text();
   expect(answer.status).toBe(503);
   expect(text).toMatch(
-    /\[-\]management-api failed: .*EADDRINUSE.*does it run already\? Choose a free address/u,
+    /\[-\]management-api failed: .*EADDRINUSE.*is it running already\? Choose a free address/u,
   );
   await eventually(
     async () => (await fetch(`${daemon.healthUrl}/readyz`)).text(),
@@ -84,7 +84,7 @@ test('served, ready, and ended with the daemon', async () => {
   await using world = await surroundings('127.0.0.1:0');
   const { options, lines } = world;
   const daemon = await startDaemon({ ...options, ...accessKeysCompanion(options) });
-  const url = lines.get('the key and token API is served')?.['url'];
+  const url = lines.get('serving the key and token API')?.['url'];
   if (typeof url !== 'string') throw new Error('it does not say where it is served');
   await using client = new RawClient({ url, ca: readFileSync(join(folder, 'data', 'ca.crt'), 'utf8') });
   expect((await client.send({ method: 'GET', path: '/version' })).status).toBe(200);

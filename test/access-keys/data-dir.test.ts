@@ -35,7 +35,7 @@ describe('a database without a byte', () => {
     await (await startComposed({ dataDir: folder.path, config }))[Symbol.asyncDispose]();
     truncateSync(database);
     await expect(startComposed({ dataDir: folder.path, config })).rejects.toThrow(
-      /management\.db is empty \(0 bytes\), but .*master\.key .*: put .* back from a backup, or remove it to begin with an empty store/,
+      /management\.db is empty \(0 bytes\), but .*master\.key .*: restore .* from a backup, or remove it to start with an empty store/,
     );
     rmSync(database);
     await using api = await startComposed({ dataDir: folder.path, config });

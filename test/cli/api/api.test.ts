@@ -111,7 +111,7 @@ describe('api', () => {
         /^error: cannot listen on managementApi\.bindAddress .*EADDRINUSE.*Choose a free address\n$/u,
       ),
       expect.stringMatching(/^error: .*master\.key is damaged.*\n$/u),
-      expect.stringMatching(/^error: managementApi\.dataDir .* cannot be made: .*\n$/u),
+      expect.stringMatching(/^error: managementApi\.dataDir .* cannot be created: .*\n$/u),
     ]);
   });
 
