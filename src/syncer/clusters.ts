@@ -17,8 +17,12 @@ import type { Logger } from '../base/logger.ts';
 import { isReported } from '../base/repetition.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { retry, type BackoffLimits } from '../base/retry.ts';
-import { kindPolicy } from './references/reference-kinds.ts';
-import { resolveNamedKinds, type Discoveries, type ReferencedKind } from './references/referenced-kind.ts';
+import {
+  kindPolicy,
+  resolveNamedKinds,
+  type Discoveries,
+  type ReferencedKind,
+} from './references/kinds/referenced-kind.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
 import type { OwnerReference } from './translate/forge.ts';
 

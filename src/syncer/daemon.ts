@@ -12,7 +12,7 @@ import { guardedClient } from '../kube/guarded-client.ts';
 import { connectClusters, type Clusters } from './clusters.ts';
 import { startCompanion, type Companion, type StartCompanion } from './companion.ts';
 import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOptions } from './generation.ts';
-import { listMarked } from './references/marked-objects.ts';
+import { listMarked } from './references/orphans/marked-objects.ts';
 import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';

@@ -7,7 +7,7 @@ import type { ClusterName, IndexFunctions } from '../kube/types.ts';
 import { keyOf, objectKey, parseKey, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import type { ReferenceNotes } from './reconcile/reconciler.ts';
-import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/referrer.ts';
+import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/index/reference-index.ts';
 import type { References, Referrers } from './references/references.ts';
 import { recordedKinds } from './translate/merge/recorded-kinds.ts';
 

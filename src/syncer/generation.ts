@@ -16,7 +16,7 @@ import { measuredPipeline } from './patch/measured-pipeline.ts';
 import type { createSandbox, Sandbox } from './sandbox/sandbox.ts';
 import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
 import type { ReferenceMetrics } from './references/environment.ts';
-import type { ReferencedKind } from './references/referenced-kind.ts';
+import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/dry-run.ts';
 import { checkSlices } from './slice-check.ts';

@@ -18,7 +18,8 @@ import { createController, type Controller, type ControllerMetrics } from './rec
 import { createCopyForge } from './reconcile/copy-forge.ts';
 import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './reconcile/observer.ts';
 import type { DryRun } from './reconcile/dry-run.ts';
-import { createReconciler, type Reconcile, type ReferenceNotes } from './reconcile/reconciler.ts';
+import { createReconciler, type ReferenceNotes } from './reconcile/reconciler.ts';
+import type { Reconcile } from './reconcile/result.ts';
 import { createRecreationBackoff } from './reconcile/recreation.ts';
 import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/sources.ts';
 import type { SyncedPairs } from './reconcile/synced-pairs.ts';

@@ -3,7 +3,7 @@
 import type { ClusterName } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { syncedKinds } from './kinds/synced-kinds.ts';
-import type { ReferencedKind } from './references/referenced-kind.ts';
+import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 
 export interface Right {
   readonly cluster: ClusterName;

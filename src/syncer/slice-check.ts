@@ -11,7 +11,7 @@ import type { Config } from '../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../kube/object.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
-import { listMarked } from './references/marked-objects.ts';
+import { listMarked } from './references/orphans/marked-objects.ts';
 import { namedVirtual } from './translate/metadata/ownership.ts';
 import type { NameTranslator } from './translate/types.ts';
 

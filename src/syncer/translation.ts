@@ -10,7 +10,7 @@ import type { Evaluator } from './sandbox/types.ts';
 import { createLabelTranslator } from './translate/metadata/labels.ts';
 import { createNameTranslator } from './translate/names/name-translator.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
-import { kindPolicy } from './references/reference-kinds.ts';
+import { kindPolicy } from './references/kinds/referenced-kind.ts';
 
 export interface TranslationOptions {
   readonly config: Config;

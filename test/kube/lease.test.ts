@@ -2,8 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Clock, Timer } from '../../src/base/clock.ts';
-import { sleep } from '../../src/base/clock.ts';
+import { type Clock, type Timer, sleep } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { LeaseLock } from '../../src/kube/lease.ts';
 import type { KubeObject } from '../../src/kube/object.ts';

@@ -11,8 +11,8 @@ import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { ReferenceLookup } from '../../syncer/patch/types.ts';
 import { createOfflineReferences } from '../../syncer/references/offline-references.ts';
-import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
-import { refusalRules } from '../../syncer/references/refusals.ts';
+import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
+import { refusalRules } from '../../syncer/references/decide/refusals.ts';
 import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';

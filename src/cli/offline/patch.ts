@@ -15,7 +15,7 @@ import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { validateObject } from '../../syncer/patch/validation/validate-endpoints.ts';
 import { plainText } from '../../syncer/sandbox/frame.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
-import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
+import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { createLabelTranslator } from '../../syncer/translate/metadata/labels.ts';
 import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';

@@ -2,8 +2,11 @@
 
 import type { Config } from '../../config/types.ts';
 import type { ClusterName } from '../../kube/types.ts';
-import { kindPolicy } from '../../syncer/references/reference-kinds.ts';
-import { asReferencedKind, type ReferencedKind } from '../../syncer/references/referenced-kind.ts';
+import {
+  kindPolicy,
+  asReferencedKind,
+  type ReferencedKind,
+} from '../../syncer/references/kinds/referenced-kind.ts';
 import { requiredRights, type Right } from '../../syncer/rights.ts';
 import { pluralOf } from '../names/kind-scope.ts';
 

@@ -1,7 +1,6 @@
 /** What the engine has to know of a kind that it syncs. A kind is one file of this folder; nothing outside of it asks which kind it has. */
 
-import type { RecordedEvent } from '../../kube/types.ts';
-import type { IndexFunctions, Lister } from '../../kube/types.ts';
+import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ResultProblem } from '../patch/run.ts';

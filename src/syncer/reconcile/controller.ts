@@ -11,7 +11,7 @@ import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
 import { isNamespaceMissing, outcomeOf, type Outcome } from './outcome.ts';
-import type { Reconcile, ReconcileResult } from './reconciler.ts';
+import type { Reconcile, ReconcileResult } from './result.ts';
 
 /** How many keys may be decided at the same time; requests in flight have a bound of their own. Many, so that patches form batches. */
 const DECISIONS_MAX = 256;

@@ -33,6 +33,7 @@ import {
   warning,
 } from './notices.ts';
 import type { RecreationBackoff } from './recreation.ts';
+import type { Reconcile, ReconcileResult } from './result.ts';
 import { isInStep, syncedPair, type SyncedPairs } from './synced-pairs.ts';
 
 export interface ReconcilerOptions {
@@ -73,23 +74,6 @@ export interface ReferenceNotes {
   /** The key has been decided once, whatever the outcome. */
   markReconciled(key: ObjectKey): void;
 }
-
-/** What became of a key. `waitMs` asks to look again later even if nothing happens. */
-export interface ReconcileResult {
-  readonly outcome:
-    | 'unchanged'
-    | 'created'
-    | 'updated'
-    | 'rewritten'
-    | 'deleted'
-    | 'ignored'
-    | 'refused'
-    | 'waiting';
-  readonly reason?: string;
-  readonly waitMs?: number;
-}
-
-export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 const FROM_HOST = 'changed on the host';

@@ -13,7 +13,7 @@ import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
 import type { WriteMetrics } from '../reconcile/writer.ts';
 import type { DryRun } from '../reconcile/dry-run.ts';
 import type { ControllerMetrics } from '../reconcile/controller.ts';
-import type { Discoveries } from './referenced-kind.ts';
+import type { Discoveries } from './kinds/referenced-kind.ts';
 
 export interface ReferenceMetrics {
   readonly queue: QueueMetrics;

@@ -5,13 +5,13 @@ import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
 import { virtualByAnnotations } from '../translate/metadata/ownership.ts';
 import { needsWrite } from '../reconcile/diff.ts';
-import type { KindPolicy } from './reference-kinds.ts';
-import { decideReference, hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
-import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import-forge.ts';
-import { copiedFrom, observeReference, type KindView } from './kind-view.ts';
-import { asReferencedKind, referenceIdOf, type ReferencedKind } from './referenced-kind.ts';
+import { type KindPolicy, asReferencedKind, type ReferencedKind } from './kinds/referenced-kind.ts';
+import { decideReference, hostKeyOf, type ReferenceObservation } from './decide/decide-reference.ts';
+import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import/import-forge.ts';
+import { copiedFrom, observeReference, type KindView } from './decide/observe-reference.ts';
+import { referenceIdOf } from './index/reference-id.ts';
 import { kindIdOf } from '../translate/merge/recorded-kinds.ts';
-import { refusalOfContent, type RefusalRules } from './refusals.ts';
+import { refusalOfContent, type RefusalRules } from './decide/refusals.ts';
 
 export interface OfflineWorld {
   readonly virtual: readonly KubeObject[];

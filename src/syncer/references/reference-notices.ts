@@ -2,10 +2,9 @@
 
 import type { EventRecorder } from '../../kube/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
-import type { ReferenceProblem } from './decide-reference.ts';
-import type { ReferenceIndex } from './reference-index.ts';
-import type { ReferenceId } from './referenced-kind.ts';
-import type { ReferrerId } from './referrer.ts';
+import type { ReferenceProblem } from './decide/decide-reference.ts';
+import type { ReferenceIndex, ReferrerId } from './index/reference-index.ts';
+import type { ReferenceId } from './index/reference-id.ts';
 
 /** A synced object that references others. */
 export interface Referrer {

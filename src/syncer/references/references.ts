@@ -11,21 +11,21 @@ import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import { createContentionGuard } from '../reconcile/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
 import { createRecreationBackoff } from '../reconcile/recreation.ts';
-import { decideReference } from './decide-reference.ts';
+import { decideReference } from './decide/decide-reference.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import { HostNames } from './host-names.ts';
-import { isImport } from './import-forge.ts';
-import { Importer } from './importer.ts';
-import type { KindCaches } from './kind-caches.ts';
-import { KindRegistry, partsOfKind } from './kind-registry.ts';
-import { copiedFrom, observeReference } from './kind-view.ts';
-import { ReferenceIndex } from './reference-index.ts';
+import { HostNames } from './index/host-names.ts';
+import { isImport } from './import/import-forge.ts';
+import { Importer } from './import/importer.ts';
+import type { KindCaches } from './kinds/kind-caches.ts';
+import { KindRegistry, partsOfKind } from './kinds/kind-registry.ts';
+import { copiedFrom, observeReference } from './decide/observe-reference.ts';
+import { ReferenceIndex, type ReferrerId } from './index/reference-index.ts';
 import { ReferenceNotices, type Referrer } from './reference-notices.ts';
-import type { ReferrerId } from './referrer.ts';
-import { parseReferenceId, referenceIdOf, type ReferencedKind, type ReferenceId } from './referenced-kind.ts';
+import { type ReferencedKind } from './kinds/referenced-kind.ts';
+import { parseReferenceId, referenceIdOf, type ReferenceId } from './index/reference-id.ts';
 import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
-import { refusalRules, type RefusalRules } from './refusals.ts';
-import { createSweeper, type KindParts } from './sweep.ts';
+import { refusalRules, type RefusalRules } from './decide/refusals.ts';
+import { createSweeper, type KindParts } from './orphans/removed-kinds.ts';
 
 /** How the synced objects that reference others are reached. */
 export interface Referrers {
@@ -308,7 +308,7 @@ export class References {
     const isWrittenBy = (id: ReferenceId, hostKey: ObjectKey) => (key: ObjectKey) =>
       this.#index.writtenBy(key, id) === hostKey;
     return new Importer({
-      workplaceOf: (id) => this.#kinds.workplace(parseReferenceId(id).kind),
+      resourcesOf: (id) => this.#kinds.resources(parseReferenceId(id).kind),
       forge: { names, labels, owner },
       names,
       rules: this.#rules,
@@ -317,8 +317,8 @@ export class References {
       isDispensable: (copy) => this.#isDispensable(copy),
       isStillWritten: (id, hostKey) => [...this.#index.namersOf(id)].some(isWrittenBy(id, hostKey)),
       recheck: (id) => this.#recheck(id),
-      tellProblem: (id, problem) => this.#notices.problem(id, problem),
-      tellImported: (id, note) => this.#notices.imported(id, note),
+      reportProblem: (id, problem) => this.#notices.problem(id, problem),
+      reportImported: (id, note) => this.#notices.imported(id, note),
       alert: (id, reason, note) => this.#notices.alert(id, reason, note),
       guards: {
         host: { recreation: createRecreationBackoff(clock), contention: createContentionGuard(clock) },

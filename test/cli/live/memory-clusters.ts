@@ -6,8 +6,7 @@ import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
 import type { Change } from '../../../src/cli/live/world/plan.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/world/snapshot.ts';
 import { ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
-import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
-import { asReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';
 
 export interface MemoryClusters {
   readonly virtual: readonly KubeObject[];

@@ -8,8 +8,7 @@ import type { ClusterName, EventRecorder, RecordedEvent } from '../../../src/kub
 import { createEngine, type Engine } from '../../../src/syncer/engine.ts';
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
-import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
-import { resolveNamedKinds } from '../../../src/syncer/references/referenced-kind.ts';
+import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/kinds/referenced-kind.ts';
 import { References } from '../../../src/syncer/references/references.ts';
 import { createTranslation, createTranslators } from '../../../src/syncer/translation.ts';
 import type { Faults } from '../world/faults.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cloneJson, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
-import { valueAt } from '../../../src/base/json.ts';
+import { cloneJson, type JsonObject, type JsonValue, valueAt } from '../../../src/base/json.ts';
 import { LEGACY, mappings, translators } from '../translate/setup.ts';
 import { subsetsToHost, subsetsToVirtual } from './setup.ts';
 

@@ -16,11 +16,24 @@ import {
   surplusCopies,
   type ReferenceDecision,
   type ReferenceObservation,
-} from '../../../syncer/references/decide-reference.ts';
-import { forgeHostImport, forgeVirtualImport, isImport } from '../../../syncer/references/import-forge.ts';
-import { copiedFrom, observeReference, type KindView } from '../../../syncer/references/kind-view.ts';
-import { referenceIdOf, type ReferencedKind } from '../../../syncer/references/referenced-kind.ts';
-import { refusalOfContent, refusalRules, type RefusalRules } from '../../../syncer/references/refusals.ts';
+} from '../../../syncer/references/decide/decide-reference.ts';
+import {
+  forgeHostImport,
+  forgeVirtualImport,
+  isImport,
+} from '../../../syncer/references/import/import-forge.ts';
+import {
+  copiedFrom,
+  observeReference,
+  type KindView,
+} from '../../../syncer/references/decide/observe-reference.ts';
+import { type ReferencedKind } from '../../../syncer/references/kinds/referenced-kind.ts';
+import { referenceIdOf } from '../../../syncer/references/index/reference-id.ts';
+import {
+  refusalOfContent,
+  refusalRules,
+  type RefusalRules,
+} from '../../../syncer/references/decide/refusals.ts';
 import { kindIdOf, type KindId } from '../../../syncer/translate/merge/recorded-kinds.ts';
 import type { NameTranslator } from '../../../syncer/translate/types.ts';
 import { createTranslators } from '../../../syncer/translation.ts';

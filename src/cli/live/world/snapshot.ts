@@ -12,13 +12,13 @@ import {
 } from '../../../kube/object.ts';
 import { isNotFound, StatusError } from '../../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../../kube/types.ts';
-import { partsOfKind } from '../../../syncer/references/kind-registry.ts';
-import { kindPolicy } from '../../../syncer/references/reference-kinds.ts';
+import { partsOfKind } from '../../../syncer/references/kinds/kind-registry.ts';
 import {
+  kindPolicy,
   resolveKind,
   resolveNamedKinds,
   type ReferencedKind,
-} from '../../../syncer/references/referenced-kind.ts';
+} from '../../../syncer/references/kinds/referenced-kind.ts';
 import type { OwnerReference } from '../../../syncer/translate/forge.ts';
 import { kindIdOf, recordedKinds } from '../../../syncer/translate/merge/recorded-kinds.ts';
 import type { NameTranslator } from '../../../syncer/translate/types.ts';

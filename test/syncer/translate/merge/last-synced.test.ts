@@ -10,10 +10,9 @@ import {
   type SyncedEntry,
   withRevision,
 } from '../../../../src/syncer/translate/merge/last-synced.ts';
-import { valueAt } from '../../../../src/base/json.ts';
+import { valueAt, type JsonValue } from '../../../../src/base/json.ts';
 import { withValueAt } from '../../../../src/syncer/translate/json-path.ts';
 import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
-import type { JsonValue } from '../../../../src/base/json.ts';
 import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
 import { endpoints } from '../setup.ts';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
-import { jsonEquals, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
+import { jsonEquals, type JsonObject, type JsonValue, valueAt } from '../../../../src/base/json.ts';
 import { LAST_SYNCED } from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
-import { valueAt } from '../../../../src/base/json.ts';
 import { memberOf } from '../../../../src/syncer/translate/content.ts';
 import { withValueAt } from '../../../../src/syncer/translate/json-path.ts';
 import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';

@@ -1,8 +1,8 @@
 /** Objects that carry the marker label of one virtual cluster, read page by page, metadata only. */
 
-import type { KubeObject, Resource } from '../../kube/object.ts';
-import type { ClusterClient } from '../../kube/types.ts';
-import { MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
+import type { KubeObject, Resource } from '../../../kube/object.ts';
+import type { ClusterClient } from '../../../kube/types.ts';
+import { MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
 
 const PAGE_SIZE = 500;
 

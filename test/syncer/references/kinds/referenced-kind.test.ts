@@ -1,8 +1,8 @@
 /** Which kinds references may lead to: those that patches of synced kinds name. */
 
 import { expect, test } from 'vitest';
-import type { PatchConfig, SyncConfig } from '../../../src/config/types.ts';
-import { kindPolicy } from '../../../src/syncer/references/reference-kinds.ts';
+import type { PatchConfig, SyncConfig } from '../../../../src/config/types.ts';
+import { kindPolicy } from '../../../../src/syncer/references/kinds/referenced-kind.ts';
 
 const reference = (kind: string): PatchConfig => ({
   path: 'metadata.annotations.a',

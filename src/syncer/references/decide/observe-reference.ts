@@ -1,12 +1,12 @@
 /** One referenced kind as both clusters show it, and the observation of one object in it. */
 
-import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
-import { namedVirtual } from '../translate/metadata/ownership.ts';
-import type { NameTranslator } from '../translate/types.ts';
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
+import { namedVirtual } from '../../translate/metadata/ownership.ts';
+import type { NameTranslator } from '../../translate/types.ts';
 import { hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
-import { isImport } from './import-forge.ts';
-import type { ReferencedKind } from './referenced-kind.ts';
+import { isImport } from '../import/import-forge.ts';
+import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 
 /** What is known of the objects of one kind. */
 export interface KindView {

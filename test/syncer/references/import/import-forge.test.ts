@@ -2,17 +2,17 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
 import {
   forgeHostImport,
   forgeVirtualImport,
   isImport,
-} from '../../../src/syncer/references/import-forge.ts';
-import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
-import { ownershipOf } from '../../../src/syncer/translate/metadata/ownership.ts';
-import { needsWrite } from '../../../src/syncer/reconcile/diff.ts';
-import { GADGET_KIND } from './gadget-kind.ts';
+} from '../../../../src/syncer/references/import/import-forge.ts';
+import { createLabelTranslator } from '../../../../src/syncer/translate/metadata/labels.ts';
+import { createNameTranslator } from '../../../../src/syncer/translate/names/name-translator.ts';
+import { ownershipOf } from '../../../../src/syncer/translate/metadata/ownership.ts';
+import { needsWrite } from '../../../../src/syncer/reconcile/diff.ts';
+import { GADGET_KIND } from '../gadget-kind.ts';
 
 const names = createNameTranslator({
   vcluster: 'vc',

@@ -3,12 +3,12 @@
  * a virtual cluster choose names; they must not choose these. Pure.
  */
 
-import type { Config } from '../../config/types.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
-import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
-import { OBJECT_NAME } from '../translate/metadata/bookkeeping.ts';
-import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
-import { holdsKubeconfig, holdsPlatformKey } from './secret-content.ts';
+import type { Config } from '../../../config/types.ts';
+import type { KubeObject, Resource } from '../../../kube/object.ts';
+import { parse } from 'yaml';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import { OBJECT_NAME } from '../../translate/metadata/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
 
 export interface RefusalRules {
   /** The virtual cluster's name. */
@@ -165,4 +165,39 @@ function isSecret({ group, kind }: Resource): boolean {
 function isNameOfVclusterSecret(name: string, vcluster: string): boolean {
   if (VCLUSTER_OBJECT.test(name)) return true;
   return name.startsWith(`${vcluster}-`) && /-(certs|token|kubeconfig)$/.test(name);
+}
+
+/** Longer texts that name the members of a kubeconfig are taken for one without being parsed. */
+const PARSED_BYTES_MAX = 64 * 1024;
+/** `cluster` and `user` lists, in YAML or JSON. */
+const CLUSTERS = /["']?clusters["']?\s*:/;
+const USERS = /["']?users["']?\s*:/;
+/** The shape of a key of the key and token API: id, secret, checksum. */
+const PLATFORM_KEY_TEXT = /\bpak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/;
+
+function holdsKubeconfig(data: JsonObject): boolean {
+  return textsOf(data).some(isKubeconfig);
+}
+
+function holdsPlatformKey(data: JsonObject): boolean {
+  return textsOf(data).some((text) => PLATFORM_KEY_TEXT.test(text));
+}
+
+function isKubeconfig(text: string): boolean {
+  const escaped = text.includes('\\u');
+  if (!escaped && !(CLUSTERS.test(text) && USERS.test(text))) return false;
+  if (text.length > PARSED_BYTES_MAX) return true;
+  try {
+    const document = parse(text, { maxAliasCount: 100, logLevel: 'silent' }) as JsonValue; // YAML of JSON types
+    return isJsonObject(document) && Array.isArray(document['clusters']) && Array.isArray(document['users']);
+  } catch {
+    return !escaped; // what a more lenient parser reads as one must not pass
+  }
+}
+
+/** The values as text, decoded from base64. */
+function textsOf(data: JsonObject): string[] {
+  return Object.values(data).flatMap((value) =>
+    typeof value === 'string' ? [Buffer.from(value, 'base64').toString('utf8')] : [],
+  );
 }

@@ -3,9 +3,9 @@
  * what both sides show. Pure: no clock, no requests, no memory of its own.
  */
 
-import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import { isOptedOut } from '../reconcile/decide.ts';
-import { describeReference, type ReferencedKind } from './referenced-kind.ts';
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
+import { isOptedOut } from '../../reconcile/decide.ts';
+import { describeReference, type ReferencedKind } from '../kinds/referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
 
 export interface ReferenceObservation {

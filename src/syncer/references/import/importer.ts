@@ -1,24 +1,25 @@
 /** One referenced object, once: observe both sides, decide, remove what has no purpose, bring the copy in step. Idempotent. */
 
-import { keyOf, type KubeObject } from '../../kube/object.ts';
-import { SKIP_BACKSYNC } from '../reconcile/decide.ts';
-import type { ReconcileResult } from '../reconcile/reconciler.ts';
+import { keyOf, type KubeObject } from '../../../kube/object.ts';
+import { SKIP_BACKSYNC } from '../../reconcile/decide.ts';
+import type { ReconcileResult } from '../../reconcile/result.ts';
 import {
   decideReference,
   hostKeyOf,
   surplusCopies,
   type ReferenceDecision,
   type ReferenceObservation,
-} from './decide-reference.ts';
+} from '../decide/decide-reference.ts';
 import { HostImporter } from './host-import.ts';
-import type { ImportContext, ImportJob, KindWorkplace } from './import-job.ts';
-import { ImportLanes, type LaneGuards } from './import-lanes.ts';
-import { observeReference } from './kind-view.ts';
-import { describeReference, parseReferenceId, type ReferenceId } from './referenced-kind.ts';
+import type { ImportContext, ImportJob, KindResources } from './import-job.ts';
+import { ImportTracker, type ImportGuards } from './import-tracker.ts';
+import { observeReference } from '../decide/observe-reference.ts';
+import { describeReference } from '../kinds/referenced-kind.ts';
+import { parseReferenceId, type ReferenceId } from '../index/reference-id.ts';
 import { VirtualImporter } from './virtual-import.ts';
 
 export interface ImporterOptions extends ImportContext {
-  readonly workplaceOf: (id: ReferenceId) => KindWorkplace | undefined;
+  readonly resourcesOf: (id: ReferenceId) => KindResources | undefined;
   isReferenced(id: ReferenceId): boolean;
   /** Every Endpoints has been decided since the start. */
   areReferencesKnown(): boolean;
@@ -26,7 +27,7 @@ export interface ImporterOptions extends ImportContext {
   isDispensable(copy: KubeObject): boolean;
   /** The copy of an Endpoints still names this host object for the reference, although it should name another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
-  readonly guards: Readonly<Record<'host' | 'virtual', LaneGuards>>;
+  readonly guards: Readonly<Record<'host' | 'virtual', ImportGuards>>;
 }
 
 const NO_PURPOSE = 'nothing references it any more';
@@ -40,24 +41,24 @@ const STILL_IN_USE: ReconcileResult = {
 
 export class Importer {
   readonly #options: ImporterOptions;
-  readonly #lanes: Readonly<Record<'host' | 'virtual', ImportLanes>>;
+  readonly #trackers: Readonly<Record<'host' | 'virtual', ImportTracker>>;
   readonly #intoHost: HostImporter;
   readonly #intoVirtual: VirtualImporter;
 
   constructor(options: ImporterOptions) {
     this.#options = options;
     const { host, virtual } = options.guards;
-    this.#lanes = { host: new ImportLanes(host), virtual: new ImportLanes(virtual) };
-    this.#intoHost = new HostImporter(options, this.#lanes.host);
-    this.#intoVirtual = new VirtualImporter(options, this.#lanes.virtual);
+    this.#trackers = { host: new ImportTracker(host), virtual: new ImportTracker(virtual) };
+    this.#intoHost = new HostImporter(options, this.#trackers.host);
+    this.#intoVirtual = new VirtualImporter(options, this.#trackers.virtual);
   }
 
   async reconcile(id: ReferenceId): Promise<ReconcileResult> {
-    const work = this.#options.workplaceOf(id);
-    if (work === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
+    const resources = this.#options.resourcesOf(id);
+    if (resources === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
     const { namespace, name } = parseReferenceId(id);
-    const seen = observeReference(work.caches, { namespace, name }, this.#options.names);
-    const job: ImportJob = { id, work, seen };
+    const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
+    const job: ImportJob = { id, resources, seen };
     const isReferenced = this.#options.isReferenced(id);
     // Not every Endpoints has been looked at since the start; what nothing references then is looked at again.
     if (!isReferenced && !this.#options.areReferencesKnown()) return { outcome: 'ignored' };
@@ -67,7 +68,7 @@ export class Importer {
     const removed = await this.#removeSurplus(job, decision, isReferenced);
     switch (decision.action) {
       case 'paused':
-        this.#options.tellProblem(id, undefined);
+        this.#options.reportProblem(id, undefined);
         return isReferenced
           ? { outcome: 'ignored', reason: 'controlled by another' }
           : { outcome: 'ignored' };
@@ -82,14 +83,14 @@ export class Importer {
 
   /** Somebody else deleted a copy. */
   noteDeletion(id: ReferenceId, cluster: 'host' | 'virtual'): void {
-    this.#lanes[cluster].noteDeletion(id);
+    this.#trackers[cluster].noteDeletion(id);
   }
 
   async #toHost(job: ImportJob, removed: ReconcileResult): Promise<ReconcileResult> {
     const { id, seen } = job;
-    if (this.#lanes.virtual.has(id)) {
-      this.#tellTakeover(id, seen);
-      this.#lanes.virtual.forget(id);
+    if (this.#trackers.virtual.has(id)) {
+      this.#reportReplaced(id, seen);
+      this.#trackers.virtual.forget(id);
     }
     const result = await this.#intoHost.import(job);
     return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
@@ -100,10 +101,10 @@ export class Importer {
     { problem }: ReferenceDecision,
     removed: ReconcileResult,
   ): ReconcileResult {
-    if (this.#lanes.virtual.has(id) && seen.object !== undefined) this.#tellTakeover(id, seen);
-    this.#lanes.virtual.drop(id);
-    this.#lanes.host.drop(id);
-    this.#options.tellProblem(id, problem);
+    if (this.#trackers.virtual.has(id) && seen.object !== undefined) this.#reportReplaced(id, seen);
+    this.#trackers.virtual.clearState(id);
+    this.#trackers.host.clearState(id);
+    this.#options.reportProblem(id, problem);
     if (problem !== undefined) return { outcome: 'refused', reason: problem.reason };
     return removed;
   }
@@ -113,7 +114,7 @@ export class Importer {
     decision: ReferenceDecision,
     isReferenced: boolean,
   ): Promise<ReconcileResult> {
-    const { id, work, seen } = job;
+    const { id, resources, seen } = job;
     const why = isReferenced ? 'is not imported any more' : NO_PURPOSE;
     let result: ReconcileResult = { outcome: 'unchanged' };
     for (const copy of surplusCopies(seen, decision)) {
@@ -122,17 +123,17 @@ export class Importer {
         result = STILL_IN_USE;
         continue;
       }
-      await work.host.delete(copy, why);
-      this.#lanes.host.forget(id);
+      await resources.host.delete(copy, why);
+      this.#trackers.host.forget(id);
       result = { ...result, outcome: 'deleted', reason: NO_PURPOSE };
     }
     const { imported } = seen;
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
       return result;
     if (!isReferenced && !this.#options.isDispensable(imported)) return STILL_IN_USE;
-    await work.virtual.delete(imported, why);
-    work.caches.forgetImport(imported.metadata.uid ?? '');
-    this.#lanes.virtual.forget(id);
+    await resources.virtual.delete(imported, why);
+    resources.caches.forgetImport(imported.metadata.uid ?? '');
+    this.#trackers.virtual.forget(id);
     return { outcome: 'deleted', reason: NO_PURPOSE };
   }
 
@@ -148,7 +149,7 @@ export class Importer {
     return isMoving && this.#options.isStillWritten(id, hostKeyOf(copy));
   }
 
-  #tellTakeover(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
+  #reportReplaced(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
     // What is used from now on is another object: more than good news.
     this.#options.alert(
       id,

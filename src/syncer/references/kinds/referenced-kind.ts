@@ -1,7 +1,16 @@
-/** Which kinds a reference may lead to, and which of them may be imported. From the configuration alone. Pure. */
+/** The kinds that references may lead to: what the configuration allows, and what both clusters call them. */
 
-import type { SyncConfig } from '../../config/types.ts';
-import { apiVersionOf, type GroupVersionKind, type Resource } from '../../kube/object.ts';
+import type { SyncConfig } from '../../../config/types.ts';
+import {
+  apiVersionOf,
+  keyOf,
+  type GroupVersionKind,
+  type NamespacedName,
+  type Resource,
+} from '../../../kube/object.ts';
+import type { Discovery } from '../../../kube/discovery.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import { kindIdOf, type KindId } from '../../translate/merge/recorded-kinds.ts';
 
 /** Keys of `sync.toHost` (vCluster's names) and the kinds behind them, as `group/Kind`. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -107,4 +116,71 @@ function isEnabledCustomResource(sync: SyncConfig, apiVersion: string, kind: str
   const singular = kind.toLowerCase();
   const plurals = [singular, `${singular}s`, `${singular}es`, singular.replace(/y$/, 'ies')];
   return plurals.some((plural) => sync.enabledCustomResources.has(`${plural}.${group}`));
+}
+
+export interface ReferencedKind {
+  readonly id: KindId;
+  readonly virtual: Resource;
+  readonly host: Resource;
+  /** A patch of the configuration names it: its objects are looked for on the host too. */
+  readonly isNamed: boolean;
+  /** Its syncing is configured: its virtual objects are imported into the host. */
+  readonly isSynced: boolean;
+  /** False: another syncer copies all of them, nothing is imported either way. */
+  readonly isImportable: boolean;
+}
+
+/** `Secret "default/tls"`, for messages. */
+export function describeReference(kind: ReferencedKind, name: NamespacedName): string {
+  return `${kind.virtual.kind} "${keyOf(name)}"`;
+}
+
+export interface Discoveries {
+  readonly virtual: Discovery;
+  readonly host: Discovery;
+}
+
+/** What both clusters call the kind. Rejects with `TerminalError` where one does not serve it, or not in namespaces. */
+export async function resolveKind(
+  { apiVersion, kind }: { apiVersion: string; kind: string },
+  discoveries: Discoveries,
+  policy: KindPolicy,
+): Promise<ReferencedKind> {
+  const [virtual, host] = await Promise.all([
+    discoveries.virtual.resolveNamespaced(apiVersion, kind),
+    discoveries.host.resolveNamespaced(apiVersion, kind),
+  ]);
+  return asReferencedKind(virtual, host, policy);
+}
+
+export function asReferencedKind(virtual: Resource, host: Resource, policy: KindPolicy): ReferencedKind {
+  return {
+    id: kindIdOf({ apiVersion: apiVersionOf(virtual), kind: virtual.kind }),
+    virtual,
+    host,
+    isNamed: policy.isNamed(virtual),
+    isSynced: policy.isSynced(virtual),
+    isImportable: policy.isImportable(virtual),
+  };
+}
+
+/** Every kind that a patch names. Rejects with a `TerminalError` that says which patch is wrong. */
+export async function resolveNamedKinds(
+  policy: KindPolicy,
+  discoveries: Discoveries,
+): Promise<readonly ReferencedKind[]> {
+  const kinds: ReferencedKind[] = [];
+  for (const named of policy.named) {
+    try {
+      kinds.push(await resolveKind(named, discoveries, policy));
+    } catch (error) {
+      if (!(error instanceof TerminalError)) throw error;
+      throw new TerminalError(
+        `sync.toHost.endpoints.patches[${named.patchIndex}].reference: ${error.message}. ` +
+          'Correct apiVersion and kind, or install the CustomResourceDefinition in both clusters.',
+        { cause: error },
+      );
+    }
+  }
+  return kinds;
 }

@@ -1,11 +1,11 @@
 /** Writes the copies of one kind in one cluster: what may be changed in place is, what is immutable is made anew. */
 
-import type { ClusterClient, Informer } from '../../kube/types.ts';
-import { invariant } from '../../base/errors.ts';
-import { asJson, type KubeObject, type NamespacedName, type Resource } from '../../kube/object.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
-import { jsonEquals } from '../../base/json.ts';
-import { createWriter, type Writer, type WriterOptions } from '../reconcile/writer.ts';
+import type { ClusterClient, Informer } from '../../../kube/types.ts';
+import { invariant } from '../../../base/errors.ts';
+import { asJson, type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
+import { isNotFound, StatusError } from '../../../kube/status-error.ts';
+import { jsonEquals } from '../../../base/json.ts';
+import { createWriter, type Writer, type WriterOptions } from '../../reconcile/writer.ts';
 
 export interface CopyWriter {
   /** The object as it is now, read from the API server; undefined: it is gone, and the cache knows. */
@@ -42,12 +42,12 @@ export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
     },
     create: (object, reason) => writer.create(object, reason),
     async replace({ actual, wanted, fresh }, reason) {
-      if (isKnownImmutable(actual, wanted, resource)) return makeAnew(writer, wanted, fresh, reason);
+      if (isKnownImmutable(actual, wanted, resource)) return recreate(writer, wanted, fresh, reason);
       try {
         return await writer.update(wanted, reason);
       } catch (error) {
         if (!isRefusedAsImmutable(error, resource)) throw error;
-        return makeAnew(writer, wanted, fresh, reason);
+        return recreate(writer, wanted, fresh, reason);
       }
     },
     async delete({ metadata: { namespace = '', name, uid = '' } }, reason) {
@@ -71,7 +71,7 @@ function isRefusedAsImmutable(error: unknown, resource: Resource): boolean {
   return error instanceof StatusError && error.code === 422 && mayBeImmutable(resource);
 }
 
-async function makeAnew(
+async function recreate(
   writer: Writer,
   old: KubeObject,
   fresh: KubeObject,

@@ -3,8 +3,8 @@
  * decided once, and nothing may be removed for lack of references before.
  */
 
-import type { ObjectKey } from '../../kube/object.ts';
-import type { ReferenceId } from './referenced-kind.ts';
+import type { ObjectKey, Resource } from '../../../kube/object.ts';
+import type { ReferenceId } from './reference-id.ts';
 
 /** Reference → key of the host object that the host copy of the Endpoints names for it; '' where the value stayed. */
 export type NamedObjects = ReadonlyMap<ReferenceId, ObjectKey>;
@@ -83,4 +83,16 @@ export class ReferenceIndex {
     namers?.delete(key);
     if (namers?.size === 0) this.#namers.delete(id);
   }
+}
+
+/** A synced object that references others: its kind and key, such as `endpoints:namespace/name`. */
+export type ReferrerId = string;
+
+export function referrerIdOf({ plural }: Resource, key: ObjectKey): ReferrerId {
+  return `${plural}:${key}`;
+}
+
+export function parseReferrerId(id: ReferrerId): { readonly plural: string; readonly key: ObjectKey } {
+  const colon = id.indexOf(':');
+  return { plural: id.slice(0, colon), key: id.slice(colon + 1) };
 }

@@ -1,14 +1,14 @@
 /** Imported copies, both ways: what a referenced object looks like on the other side. Pure; status and finalizers never cross. */
 
-import { apiVersionOf, type KubeObject, type NamespacedName } from '../../kube/object.ts';
-import type { JsonValue } from '../../base/json.ts';
-import { OBJECT_IMPORTED } from '../translate/metadata/bookkeeping.ts';
-import { NO_CONTENT } from '../translate/content.ts';
-import { carryMetadata, forgeHostObject, type OwnerReference } from '../translate/forge.ts';
-import { MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
-import { detectChanges, resolveChanges } from '../translate/merge/merge.ts';
-import type { FlowRules, LabelTranslator, NameTranslator } from '../translate/types.ts';
-import type { ReferencedKind } from './referenced-kind.ts';
+import { apiVersionOf, type KubeObject, type NamespacedName } from '../../../kube/object.ts';
+import type { JsonValue } from '../../../base/json.ts';
+import { OBJECT_IMPORTED } from '../../translate/metadata/bookkeeping.ts';
+import { NO_CONTENT } from '../../translate/content.ts';
+import { carryMetadata, forgeHostObject, type OwnerReference } from '../../translate/forge.ts';
+import { MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
+import { detectChanges, resolveChanges } from '../../translate/merge/merge.ts';
+import type { FlowRules, LabelTranslator, NameTranslator } from '../../translate/types.ts';
+import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 
 export interface ImportForgeOptions {
   readonly names: NameTranslator;

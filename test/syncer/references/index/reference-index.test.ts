@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ReferenceIndex } from '../../../src/syncer/references/reference-index.ts';
+import { ReferenceIndex } from '../../../../src/syncer/references/index/reference-index.ts';
 
 const key = fc.constantFrom('ns/a', 'ns/b', 'ns/c');
 const id = fc.constantFrom('v1 Secret ns/x', 'v1 Secret ns/y', 'v1 ConfigMap ns/x');

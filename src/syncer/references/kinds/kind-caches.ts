@@ -13,16 +13,20 @@
  * is a few hundred bytes; its data are read only when it is imported.
  */
 
-import { createInformer, type ObservableInformer } from '../../kube/informer/informer.ts';
-import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../kube/object.ts';
-import { isBookkeepingAnnotation, LAST_SYNCED, OBJECT_IMPORTED } from '../translate/metadata/bookkeeping.ts';
-import { isProgramLabel, MANAGED_BY_LABEL } from '../translate/metadata/labels.ts';
-import { CONTROLLED_BY } from '../reconcile/decide.ts';
+import { createInformer, type ObservableInformer } from '../../../kube/informer/informer.ts';
+import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
+import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../../kube/object.ts';
+import {
+  isBookkeepingAnnotation,
+  LAST_SYNCED,
+  OBJECT_IMPORTED,
+} from '../../translate/metadata/bookkeeping.ts';
+import { isProgramLabel, MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
+import { CONTROLLED_BY } from '../../reconcile/decide.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
-import { SERVICE_ACCOUNT_NAME } from './refusals.ts';
-import { copiedFrom, type KindView } from './kind-view.ts';
-import type { ReferenceEnvironment } from './environment.ts';
+import { SERVICE_ACCOUNT_NAME } from '../decide/refusals.ts';
+import { copiedFrom, type KindView } from '../decide/observe-reference.ts';
+import type { ReferenceEnvironment } from '../environment.ts';
 
 export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
@@ -112,7 +116,7 @@ export class KindCaches implements KindView {
   }
 
   /** The data of this object say that it must not be copied. A Secret's type never changes; other data are looked at again on change. */
-  refuse({ metadata: { uid = '' } }: KubeObject, refusal: string | undefined): void {
+  recordRefusal({ metadata: { uid = '' } }: KubeObject, refusal: string | undefined): void {
     if (refusal === undefined) this.#refusals.delete(uid);
     else this.#refusals.set(uid, refusal);
   }

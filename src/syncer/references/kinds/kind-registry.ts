@@ -1,17 +1,16 @@
 /** The referenced kinds that are watched: those that patches name from the start, others when the first reference leads to them. */
 
-import type { ObservableInformer } from '../../kube/informer/informer.ts';
-import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { sleep } from '../../base/clock.ts';
-import { createSemaphore } from '../../base/semaphore.ts';
-import { kindPolicy, type KindPolicy } from './reference-kinds.ts';
-import { createCopyWriter, type CopyWriter } from './copy-writer.ts';
-import type { ReferenceEnvironment } from './environment.ts';
-import type { KindWorkplace } from './import-job.ts';
+import type { ObservableInformer } from '../../../kube/informer/informer.ts';
+import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
+import { sleep } from '../../../base/clock.ts';
+import { createSemaphore } from '../../../base/semaphore.ts';
+import { kindPolicy, type KindPolicy, resolveKind, type ReferencedKind } from './referenced-kind.ts';
+import { createCopyWriter, type CopyWriter } from '../import/copy-writer.ts';
+import type { ReferenceEnvironment } from '../environment.ts';
+import type { KindResources } from '../import/import-job.ts';
 import { KindCaches } from './kind-caches.ts';
-import { resolveKind, type ReferencedKind } from './referenced-kind.ts';
-import { type KindId } from '../translate/merge/recorded-kinds.ts';
-import type { KindParts } from './sweep.ts';
+import { type KindId } from '../../translate/merge/recorded-kinds.ts';
+import type { KindParts } from '../orphans/removed-kinds.ts';
 
 export interface KindListener {
   changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;
@@ -29,7 +28,7 @@ export class KindRegistry {
   readonly policy: KindPolicy;
   readonly #environment: ReferenceEnvironment;
   readonly #listener: KindListener;
-  readonly #workplaces = new Map<KindId, KindWorkplace>();
+  readonly #resources = new Map<KindId, KindResources>();
   readonly #opening = new Map<KindId, Promise<void>>();
   /** Kinds that data lead to and that cannot be watched at the moment, and why. */
   readonly #unavailable = new Map<KindId, string>();
@@ -50,21 +49,21 @@ export class KindRegistry {
   }
 
   all(): readonly KindCaches[] {
-    return [...this.#workplaces.values()].map(({ caches }) => caches);
+    return [...this.#resources.values()].map(({ caches }) => caches);
   }
 
   isKnown(id: KindId): boolean {
-    return this.#workplaces.has(id);
+    return this.#resources.has(id);
   }
 
   /** Undefined while not everything about the kind is known. */
   caches(id: KindId): KindCaches | undefined {
-    return this.workplace(id)?.caches;
+    return this.resources(id)?.caches;
   }
 
-  workplace(id: KindId): KindWorkplace | undefined {
-    const workplace = this.#workplaces.get(id);
-    return workplace?.caches.isSynced === true ? workplace : undefined;
+  resources(id: KindId): KindResources | undefined {
+    const resources = this.#resources.get(id);
+    return resources?.caches.isSynced === true ? resources : undefined;
   }
 
   /** Why a kind is not watched, for people. */
@@ -91,7 +90,7 @@ export class KindRegistry {
     const signal = this.#signal ?? AbortSignal.abort();
     await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
     for (const id of missing) {
-      const lastError = this.#workplaces.get(id)?.caches.lastError;
+      const lastError = this.#resources.get(id)?.caches.lastError;
       this.#noteUnavailable(id, lastError ?? 'its kind is not answered for');
     }
     return missing.some((id) => this.caches(id) !== undefined);
@@ -107,7 +106,7 @@ export class KindRegistry {
     const { discoveries, logger } = this.#environment;
     const signal = this.#signal ?? AbortSignal.abort();
     try {
-      const known = this.#workplaces.get(id)?.caches;
+      const known = this.#resources.get(id)?.caches;
       const caches = known ?? this.#add(await resolveKind(partsOfKind(id), discoveries, this.policy));
       if (known === undefined) this.#watch(caches);
       await Promise.all(caches.informers.map((one) => one.whenSynced(signal)));
@@ -134,7 +133,7 @@ export class KindRegistry {
     const caches = new KindCaches(kind, this.#environment);
     const host = this.#copyWriter('host', caches);
     const virtual = this.#copyWriter('virtual', caches);
-    this.#workplaces.set(kind.id, { caches, host, virtual });
+    this.#resources.set(kind.id, { caches, host, virtual });
     caches.subscribe((cluster, event) => this.#listener.changed(caches, cluster, event));
     return caches;
   }

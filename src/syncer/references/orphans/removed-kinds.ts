@@ -3,19 +3,19 @@
  * that named them, before anything of the kind is imported, so no patch that is removed leaves anything behind.
  */
 
-import type { ClusterName } from '../../kube/types.ts';
-import { TerminalError } from '../../base/errors.ts';
-import type { KubeObject, Resource } from '../../kube/object.ts';
-import { StatusError } from '../../kube/status-error.ts';
-import { retry } from '../../base/retry.ts';
-import { createSemaphore } from '../../base/semaphore.ts';
-import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
+import type { ClusterName } from '../../../kube/types.ts';
+import { TerminalError } from '../../../base/errors.ts';
+import type { KubeObject, Resource } from '../../../kube/object.ts';
+import { StatusError } from '../../../kube/status-error.ts';
+import { retry } from '../../../base/retry.ts';
+import { createSemaphore } from '../../../base/semaphore.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import { listMarked } from './marked-objects.ts';
-import { namedVirtual } from '../translate/metadata/ownership.ts';
-import { createWriter } from '../reconcile/writer.ts';
-import { isOptedOut } from '../reconcile/decide.ts';
-import type { ReferenceEnvironment } from './environment.ts';
-import { isImport } from './import-forge.ts';
+import { namedVirtual } from '../../translate/metadata/ownership.ts';
+import { createWriter } from '../../reconcile/writer.ts';
+import { isOptedOut } from '../../reconcile/decide.ts';
+import type { ReferenceEnvironment } from '../environment.ts';
+import { isImport } from '../import/import-forge.ts';
 
 export interface KindParts {
   readonly apiVersion: string;

@@ -1,14 +1,14 @@
 /** One row a rule: what both sides show, which name is written, and whether anything is imported. */
 
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
 import {
   decideReference,
   surplusCopies,
   type ReferenceObservation,
-} from '../../../src/syncer/references/decide-reference.ts';
-import { refusalRules } from '../../../src/syncer/references/refusals.ts';
-import type { ReferencedKind } from '../../../src/syncer/references/referenced-kind.ts';
+} from '../../../../src/syncer/references/decide/decide-reference.ts';
+import { refusalRules } from '../../../../src/syncer/references/decide/refusals.ts';
+import type { ReferencedKind } from '../../../../src/syncer/references/kinds/referenced-kind.ts';
 
 const RESOURCE = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', isNamespaced: true };
 const KIND: ReferencedKind = {

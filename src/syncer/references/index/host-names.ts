@@ -1,11 +1,11 @@
 /** Which referenced objects wait for something at which host names: whatever happens there is noticed, as long as anything references them. */
 
-import { keyOf, type ObjectKey } from '../../kube/object.ts';
-import type { NameTranslator } from '../translate/types.ts';
-import type { KindCaches } from './kind-caches.ts';
-import { sourceKeyOf } from './kind-view.ts';
-import { parseReferenceId, type ReferenceId } from './referenced-kind.ts';
-import { type KindId } from '../translate/merge/recorded-kinds.ts';
+import { keyOf, type ObjectKey } from '../../../kube/object.ts';
+import type { NameTranslator } from '../../translate/types.ts';
+import type { KindCaches } from '../kinds/kind-caches.ts';
+import { sourceKeyOf } from '../decide/observe-reference.ts';
+import { parseReferenceId, type ReferenceId } from './reference-id.ts';
+import { type KindId } from '../../translate/merge/recorded-kinds.ts';
 
 export class HostNames {
   readonly #names: NameTranslator;

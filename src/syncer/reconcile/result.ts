@@ -1,0 +1,20 @@
+/** What one reconcile loop reports to its controller. */
+
+import type { ObjectKey } from '../../kube/object.ts';
+
+/** `waitMs` requeues the key after this time, even if nothing changes. */
+export interface ReconcileResult {
+  readonly outcome:
+    | 'unchanged'
+    | 'created'
+    | 'updated'
+    | 'rewritten'
+    | 'deleted'
+    | 'ignored'
+    | 'refused'
+    | 'waiting';
+  readonly reason?: string;
+  readonly waitMs?: number;
+}
+
+export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;

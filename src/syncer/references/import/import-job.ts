@@ -1,0 +1,67 @@
+/** What an import works on, what both directions share, and how it reports. */
+
+import type { KubeObject } from '../../../kube/object.ts';
+import type { DriftVerdict } from '../../reconcile/contention.ts';
+import type { ReconcileResult } from '../../reconcile/result.ts';
+import type { NameTranslator } from '../../translate/types.ts';
+import type { ReferenceDecision, ReferenceObservation } from '../decide/decide-reference.ts';
+import type { RefusalRules } from '../decide/refusals.ts';
+import type { KindCaches } from '../kinds/kind-caches.ts';
+import { describeReference } from '../kinds/referenced-kind.ts';
+import { type ReferenceId } from '../index/reference-id.ts';
+import type { CopyWriter } from './copy-writer.ts';
+import type { ImportForgeOptions } from './import-forge.ts';
+
+/** The caches of one referenced kind, and the writers of its copies. */
+export interface KindResources {
+  readonly caches: KindCaches;
+  readonly host: CopyWriter;
+  readonly virtual: CopyWriter;
+}
+
+/** One reference, and what both sides showed when it was decided. */
+export interface ImportJob {
+  readonly id: ReferenceId;
+  readonly resources: KindResources;
+  readonly seen: ReferenceObservation;
+}
+
+/** What both directions need. */
+export interface ImportContext {
+  readonly forge: ImportForgeOptions;
+  readonly names: NameTranslator;
+  readonly rules: RefusalRules;
+  /** Enqueues the reference and every referrer whose copy should name another object now. */
+  recheck(id: ReferenceId): void;
+  /** Reports a problem once to each referrer. Undefined: the problem is solved. */
+  reportProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void;
+  reportImported(id: ReferenceId, note: string): void;
+  /** Sends a warning to every referrer, each time. */
+  alert(id: ReferenceId, reason: 'ReferenceImported' | 'Contested', note: string): void;
+}
+
+/** The cache is behind the API server, or the object is being deleted; the event usually arrives sooner. */
+export const REQUEUE_AFTER_MS = 500;
+
+/** True when the object that was read from the API server is still the copy that the cache showed. */
+export function isStillOurs(actual: KubeObject, copy: KubeObject): boolean {
+  return actual.metadata.uid === copy.metadata.uid && actual.metadata.deletionTimestamp === undefined;
+}
+
+/** The result of an import that another writer keeps overwriting: its correction waits, and an Event gives the reason. */
+export function waitWhileContested(
+  context: ImportContext,
+  { id, seen }: ImportJob,
+  { waitMs, isReportable }: DriftVerdict,
+): ReconcileResult {
+  if (isReportable) {
+    context.alert(
+      id,
+      'Contested',
+      `Another writer keeps overwriting the copy of ${describeReference(seen.kind, seen.virtual)}; ` +
+        `it is corrected again in ${waitMs / 1000} s. ` +
+        'Stop that writer, or opt the object out with the label vcluster.loft.sh/controlled-by.',
+    );
+  }
+  return { outcome: 'waiting', reason: 'Contested', waitMs };
+}

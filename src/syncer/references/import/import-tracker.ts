@@ -1,0 +1,104 @@
+/** What this process remembers of the imports of one direction: the state in which each was left, and what other clients did to it. */
+
+import type { KubeObject } from '../../../kube/object.ts';
+import type { ContentionGuard, DriftVerdict } from '../../reconcile/contention.ts';
+import type { RecreationBackoff } from '../../reconcile/recreation.ts';
+import type { ReconcileResult } from '../../reconcile/result.ts';
+import type { ReferenceId } from '../index/reference-id.ts';
+
+/** Back-off of one direction against other clients that delete or overwrite its copies. */
+export interface ImportGuards {
+  readonly recreation: RecreationBackoff;
+  readonly contention: ContentionGuard;
+}
+
+/** Versions of both objects after the last write: enough to see, without a request, that nothing changed since. */
+interface ImportState {
+  readonly source: string;
+  readonly copy: string;
+  /** The copy holds more than was written, or is immutable: it has to be read before it is written again. */
+  readonly isReadFirst: boolean;
+}
+
+export class ImportTracker {
+  readonly #guards: ImportGuards;
+  readonly #states = new Map<ReferenceId, ImportState>();
+
+  constructor(guards: ImportGuards) {
+    this.#guards = guards;
+  }
+
+  has(id: ReferenceId): boolean {
+    return this.#states.has(id);
+  }
+
+  /** Records that both objects agree. Returns `result`. */
+  markSynced(
+    id: ReferenceId,
+    source: KubeObject,
+    copy: KubeObject,
+    result: ReconcileResult,
+  ): ReconcileResult {
+    const isReadFirst = Object.hasOwn(copy, 'status') || copy['immutable'] === true;
+    this.#states.set(id, { source: versionOf(source), copy: versionOf(copy), isReadFirst });
+    return result;
+  }
+
+  /** True when neither object has changed since {@link markSynced}. */
+  isSynced(id: ReferenceId, source: KubeObject, copy: KubeObject): boolean {
+    return this.isSourceUnchanged(id, source) && this.#states.get(id)?.copy === versionOf(copy);
+  }
+
+  /** True when the copy still holds exactly what this process wrote. */
+  isCopyUnchanged(id: ReferenceId, copy: KubeObject): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && state.copy === versionOf(copy) && !state.isReadFirst;
+  }
+
+  isSourceUnchanged(id: ReferenceId, source: KubeObject): boolean {
+    return this.#states.get(id)?.source === versionOf(source);
+  }
+
+  /** There is no copy any more. The back-off against other clients stays. */
+  clearState(id: ReferenceId): void {
+    this.#states.delete(id);
+  }
+
+  forget(id: ReferenceId): void {
+    this.#states.delete(id);
+    this.#guards.recreation.forget(id);
+    this.#guards.contention.forget(id);
+  }
+
+  /** Another client deleted the copy. */
+  noteDeletion(id: ReferenceId): void {
+    if (this.#states.has(id)) this.#guards.recreation.noteDeletion(id);
+  }
+
+  recreationWaitMs(id: ReferenceId): number {
+    return this.#guards.recreation.waitMs(id);
+  }
+
+  /** Only corrections wait: a change of the source is written at once. */
+  contentionWaitMs(id: ReferenceId, source: KubeObject): number {
+    return this.isSourceUnchanged(id, source) ? this.#guards.contention.waitMs(id) : 0;
+  }
+
+  /**
+   * Called before the copy is written. Returns a verdict when another client changed the copy while its source stayed the same, and the
+   * correction has to wait; undefined when it may be written now.
+   */
+  noteWrite(id: ReferenceId, source: KubeObject): DriftVerdict | undefined {
+    if (!this.isSourceUnchanged(id, source)) {
+      this.#guards.contention.noteChange(id);
+      return undefined;
+    }
+    const verdict = this.#guards.contention.noteDrift(id);
+    return verdict.waitMs > 0 ? verdict : undefined;
+  }
+}
+
+/** Changes with every write and with every re-creation. */
+function versionOf({ metadata: { uid = '', resourceVersion = '' } }: KubeObject): string {
+  return `${uid}@${resourceVersion}`;
+}

@@ -1,0 +1,121 @@
+/** Imports a host object into the virtual cluster: creates its copy there, or updates it. */
+
+import { invariant } from '../../../base/errors.ts';
+import { keyOf, type KubeObject, type NamespacedName } from '../../../kube/object.ts';
+import { isAlreadyExists, isConflict } from '../../../kube/status-error.ts';
+import { needsWrite } from '../../reconcile/diff.ts';
+import type { ReconcileResult } from '../../reconcile/result.ts';
+import type { ReferenceObservation } from '../decide/decide-reference.ts';
+import { refusalOfContent, refusalOfSource } from '../decide/refusals.ts';
+import { isWhole } from '../kinds/kind-caches.ts';
+import { describeReference } from '../kinds/referenced-kind.ts';
+import { forgeVirtualImport } from './import-forge.ts';
+import {
+  REQUEUE_AFTER_MS,
+  waitWhileContested,
+  type ImportContext,
+  type ImportJob,
+  type KindResources,
+} from './import-job.ts';
+import type { ImportTracker } from './import-tracker.ts';
+
+const UPDATE_REASON = 'differs from the host object';
+
+export class VirtualImporter {
+  readonly #context: ImportContext;
+  readonly #tracker: ImportTracker;
+
+  constructor(context: ImportContext, tracker: ImportTracker) {
+    this.#context = context;
+    this.#tracker = tracker;
+  }
+
+  async import(job: ImportJob): Promise<ReconcileResult> {
+    const { id, resources, seen } = job;
+    const { source, imported } = seen;
+    invariant(source, 'an object that is imported from the host exists');
+    this.#context.reportProblem(id, undefined);
+    if (imported !== undefined && this.#tracker.isSynced(id, source, imported))
+      return { outcome: 'unchanged' };
+    const recreationMs = imported === undefined ? this.#tracker.recreationWaitMs(id) : 0;
+    const waitMs = Math.max(recreationMs, this.#tracker.contentionWaitMs(id, source));
+    if (waitMs > 0) return { outcome: 'waiting', reason: 'import was deleted or contested', waitMs };
+    const { namespace = '', name, uid = '' } = source.metadata;
+    const full = await resources.host.read({ namespace, name }, uid);
+    if (full?.metadata.uid !== uid || this.#isRefused(job, full)) {
+      this.#context.recheck(id);
+      return { outcome: 'waiting', reason: 'source has changed', waitMs: REQUEUE_AFTER_MS };
+    }
+    return imported === undefined ? this.#create(job, full) : this.#update(job, full, imported);
+  }
+
+  /** The cache holds metadata only, so the whole object is checked again right before it is copied. */
+  #isRefused({ resources }: ImportJob, full: KubeObject): boolean {
+    const { kind } = resources.caches;
+    const refusal =
+      refusalOfSource(full, kind.host, this.#context.rules) ??
+      refusalOfContent(full, kind.host, this.#context.rules);
+    resources.caches.recordRefusal(full, refusal);
+    return refusal !== undefined;
+  }
+
+  async #create({ id, resources, seen }: ImportJob, full: KubeObject): Promise<ReconcileResult> {
+    const { kind } = resources.caches;
+    const wanted = this.#forged(resources, seen, full, undefined);
+    try {
+      const stored = await resources.virtual.create(wanted, 'is referenced');
+      if (stored !== undefined) resources.caches.rememberImport(stored);
+      const source = { namespace: full.metadata.namespace ?? '', name: full.metadata.name };
+      this.#context.reportImported(
+        id,
+        `${describeReference(kind, source)} of the host is imported ` +
+          `into the virtual cluster as "${keyOf(seen.virtual)}".`,
+      );
+      return this.#tracker.markSynced(id, full, stored ?? wanted, { outcome: 'created' });
+    } catch (error) {
+      if (isAlreadyExists(error)) await this.#refresh(resources, seen.virtual);
+      throw error;
+    }
+  }
+
+  async #update(job: ImportJob, full: KubeObject, imported: KubeObject): Promise<ReconcileResult> {
+    const { id, resources, seen } = job;
+    const uid = imported.metadata.uid ?? '';
+    resources.caches.rememberImport(imported);
+    const isCached = isWhole(resources.caches.kind);
+    const current = isCached ? imported : await resources.virtual.read(seen.virtual, uid);
+    if (current?.metadata.uid !== uid)
+      return { outcome: 'waiting', reason: 'import has changed', waitMs: REQUEUE_AFTER_MS };
+    const wanted = this.#forged(resources, seen, full, current);
+    if (!needsWrite(wanted, current))
+      return this.#tracker.markSynced(id, full, current, { outcome: 'unchanged' });
+    const verdict = this.#tracker.noteWrite(id, full);
+    if (verdict !== undefined) return waitWhileContested(this.#context, job, verdict);
+    try {
+      const fresh = this.#forged(resources, seen, full, undefined);
+      const stored = await resources.virtual.replace({ actual: current, wanted, fresh }, UPDATE_REASON);
+      if (stored !== undefined) resources.caches.rememberImport(stored);
+      return this.#tracker.markSynced(id, full, stored ?? current, {
+        outcome: 'updated',
+        reason: UPDATE_REASON,
+      });
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error)) await this.#refresh(resources, seen.virtual);
+      throw error;
+    }
+  }
+
+  #forged(
+    { caches }: KindResources,
+    { virtual }: ReferenceObservation,
+    full: KubeObject,
+    current: KubeObject | undefined,
+  ): KubeObject {
+    return forgeVirtualImport(full, caches.kind, { virtual, current }, this.#context.names.vcluster);
+  }
+
+  async #refresh({ caches, virtual }: KindResources, key: NamespacedName): Promise<void> {
+    const existing = await virtual.read(key, caches.virtual(keyOf(key))?.metadata.uid ?? '');
+    if (existing !== undefined) caches.virtualCache.observeWrite(existing);
+  }
+}
