@@ -24,7 +24,7 @@ export interface ConfigProblem {
   severity: 'error' | 'warning';
   message: string;
   /** The source line with a caret line below it; empty when there is no place. */
-  frame: string;
+  excerpt: string;
 }
 
 export type PatchErrorKind =
@@ -46,7 +46,7 @@ export class PatchError extends Error {
   readonly path: string;
   readonly kind: PatchErrorKind;
   /** Caret excerpt of the expression, when the place is known. */
-  readonly frame: string;
+  readonly excerpt: string;
   /** Nothing changes before so many milliseconds have passed; undefined: unknown. */
   readonly retryAfterMs: number | undefined;
 
@@ -56,7 +56,7 @@ export class PatchError extends Error {
       readonly index: number;
       readonly path: string;
       readonly kind: PatchErrorKind;
-      readonly frame?: string;
+      readonly excerpt?: string;
       readonly retryAfterMs?: number;
     },
     options?: ErrorOptions,
@@ -65,7 +65,7 @@ export class PatchError extends Error {
     this.index = details.index;
     this.path = details.path;
     this.kind = details.kind;
-    this.frame = details.frame ?? '';
+    this.excerpt = details.excerpt ?? '';
     this.retryAfterMs = details.retryAfterMs;
   }
 

@@ -78,9 +78,9 @@ describe('files that cannot be read', () => {
   });
 });
 
-test('all problems are in the error, with their frames', async () => {
+test('all problems are in the error, with their excerpts', async () => {
   const path = file('bad.yaml', 'endpointSyncer:\n  wrokers: 1\n  name: A\n');
   const error: unknown = await load({ file: path }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ConfigError);
-  expect(error).toMatchObject({ problems: [{ line: 2, frame: '  wrokers: 1\n  ^' }, { line: 3 }] });
+  expect(error).toMatchObject({ problems: [{ line: 2, excerpt: '  wrokers: 1\n  ^' }, { line: 3 }] });
 });

@@ -128,9 +128,9 @@ managementApi:
     expect(parseText(text).config).toBeUndefined();
   });
 
-  test('the frame shows the line and the place', () => {
+  test('the excerpt shows the line and the place', () => {
     const [problem] = parseText('endpointSyncer:\n\tname: x').problems;
-    expect(problem).toMatchObject({ file: 'f.yaml', line: 2, column: 1, frame: '\tname: x\n^' });
+    expect(problem).toMatchObject({ file: 'f.yaml', line: 2, column: 1, excerpt: '\tname: x\n^' });
   });
 
   test('a broken file gives its syntax errors only', () => {
@@ -404,7 +404,7 @@ describe('flags, environment, file, defaults', () => {
 
   test('an error names the flag or the variable instead of a place in the file', () => {
     const { problems } = parseText(text, { env: { VCLUSTER_NAME: 'A' }, flags: { workers: 'x' } });
-    expect(problems.map(({ file, line, path, frame }) => [file, line, path, frame])).toEqual([
+    expect(problems.map(({ file, line, path, excerpt }) => [file, line, path, excerpt])).toEqual([
       ['VCLUSTER_NAME', 0, 'endpointSyncer.name', ''],
       ['--workers', 0, 'endpointSyncer.workers', ''],
     ]);
@@ -469,7 +469,7 @@ describe('whatever the file holds', () => {
         for (const problem of problems) {
           expect(problem.line).toBeGreaterThan(0);
           expect(problem.column).toBeGreaterThan(0);
-          expect(problem.frame).toContain('^');
+          expect(problem.excerpt).toContain('^');
         }
       }),
       { numRuns: 300 },

@@ -1,12 +1,12 @@
 /** How a command says that a patch has failed. */
 
 import { PatchError } from '../../base/errors.ts';
-import { plainText } from '../../syncer/sandbox/frame.ts';
+import { plainText } from '../../base/excerpt.ts';
 
 /** One line with index and path, then the expression with a caret where the place is known. */
-export function describePatchError({ index, path, kind, message, frame }: PatchError): string {
+export function describePatchError({ index, path, kind, message, excerpt }: PatchError): string {
   const place = path === '' ? '' : ` at ${plainText(path)}`;
-  return `patches[${index}]${place}: ${plainText(message)} (${kind})${frame === '' ? '' : `\n${frame}`}`;
+  return `patches[${index}]${place}: ${plainText(message)} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
 }
 
 /** Why an object could not be translated, whatever the error is. */

@@ -13,7 +13,7 @@ import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { validateObject } from '../../syncer/patch/validation/validate-endpoints.ts';
-import { plainText } from '../../syncer/sandbox/frame.ts';
+import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
 import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';

@@ -15,7 +15,7 @@ function patchJson({ error, nearest, matches, ...patch }: TracedPatch): JsonObje
     ...(nearest === undefined ? {} : { nearest }),
     ...(error === undefined
       ? {}
-      : { error: { kind: error.kind, path: error.path, message: error.message, frame: error.frame } }),
+      : { error: { kind: error.kind, path: error.path, message: error.message, excerpt: error.excerpt } }),
   };
 }
 

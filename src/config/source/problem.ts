@@ -1,7 +1,7 @@
 /** Problems of a file: at a place in its text, or of the file as a whole. */
 
 import type { ConfigProblem } from '../../base/errors.ts';
-import { caretFrame, positionOf, type SourceFile } from './source-file.ts';
+import { excerptAt, positionOf, type SourceFile } from './source-file.ts';
 import type { SyntaxProblem } from './yaml-source.ts';
 
 type ProblemDetails = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;
@@ -10,11 +10,11 @@ type ProblemDetails = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;
 export function problemOf(file: string, details: string | ProblemDetails): ConfigProblem {
   const { path, severity, message }: ProblemDetails =
     typeof details === 'string' ? { path: '', severity: 'error', message: details } : details;
-  return { file, line: 0, column: 0, path, severity, message, frame: '' };
+  return { file, line: 0, column: 0, path, severity, message, excerpt: '' };
 }
 
 export function problemAt(source: SourceFile, offset: number, details: ProblemDetails): ConfigProblem {
-  return { file: source.name, ...positionOf(source, offset), ...details, frame: caretFrame(source, offset) };
+  return { file: source.name, ...positionOf(source, offset), ...details, excerpt: excerptAt(source, offset) };
 }
 
 export function syntaxProblems({

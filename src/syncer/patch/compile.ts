@@ -47,8 +47,8 @@ export function compilePatches(patches: readonly PatchConfig[], firstProgramId =
     const program = (expression: string): PatchAction => {
       const made = compileExpression(expression, firstProgramId + programs.length);
       if (!made.ok) {
-        const { kind, message, frame } = made.problem;
-        throw new PatchError(message, { index, path: config.path, kind, frame });
+        const { kind, message, excerpt } = made.problem;
+        throw new PatchError(message, { index, path: config.path, kind, excerpt });
       }
       programs.push(made.program);
       return { kind: 'evaluate', program: made.program };

@@ -1,7 +1,6 @@
 /** One object on its way through the patches: a small state machine driven by the sandbox's answers. */
 
 import { covers, type CompiledPatch } from './compile.ts';
-import { expressionFrame } from './frame.ts';
 import { translateLabels } from './modes/labels-patch.ts';
 import { printPath } from './paths/path-syntax.ts';
 import { restoreProtected } from './paths/protect.ts';
@@ -9,6 +8,7 @@ import { ReferenceTranslation, type ReferenceRules } from './modes/reference.ts'
 import type { Direction, PatchContext, PatchedObject } from './types.ts';
 import { UntranslatableValue } from './modes/untranslatable.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
+import { excerptOf } from '../../base/excerpt.ts';
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
 import type {
@@ -277,11 +277,11 @@ function evaluateError(
   const path = patch.walker.locate(object)[first] ?? [];
   const { expression, reverseExpression } = patch.config;
   const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
-  const frame = expressionFrame(source, error.line, error.column);
+  const excerpt = excerptOf(source, error.line, error.column);
   return patchError(patch, error.message, {
     path,
     kind: error.kind,
-    frame,
+    excerpt,
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
   });
 }
@@ -292,7 +292,7 @@ function patchError(
   details: {
     readonly path: ConcretePath;
     readonly kind: PatchError['kind'];
-    readonly frame?: string;
+    readonly excerpt?: string;
     readonly retryAfterMs?: number;
   },
 ): PatchError {

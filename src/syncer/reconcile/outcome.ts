@@ -43,12 +43,12 @@ export function isNamespaceMissing(error: unknown): boolean {
 
 function patchOutcome(error: PatchError): Outcome {
   const place = error.path === '' ? 'the whole object' : `path ${error.path}`;
-  const frame = error.frame === '' ? '' : `\n${error.frame}`;
+  const excerpt = error.excerpt === '' ? '' : `\n${error.excerpt}`;
   return {
     retry: patchRetry(error),
     warning: {
       reason: 'PatchFailed',
-      note: `patches[${error.index}], ${place}: ${error.message} (${error.kind})${frame}`,
+      note: `patches[${error.index}], ${place}: ${error.message} (${error.kind})${excerpt}`,
     },
   };
 }

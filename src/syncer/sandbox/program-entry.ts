@@ -1,7 +1,7 @@
 /** A program as the daemon's side keeps it: what it reads, what is remembered of it, whether it may run. */
 
 import type { Clock } from '../../base/clock.ts';
-import { oneLine } from './frame.ts';
+import { oneLine } from '../../base/excerpt.ts';
 import type { Memo, ProgramMemo } from './results/memo.ts';
 import { Projection } from './results/projection.ts';
 import type { ErrorFrame, ProgramFrame } from './process/protocol.ts';

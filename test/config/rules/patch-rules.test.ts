@@ -243,13 +243,15 @@ describe('carets into paths and expressions', () => {
       `x: &bad value + eval(1)\n${block('*bad', '')}`,
       'x: &bad value + eval(1)\n                ^',
     ],
-  ])('%s', (_, text, frame) => {
-    expect(parseText(text).problems.map((problem) => problem.frame)).toEqual([frame]);
+  ])('%s', (_, text, excerpt) => {
+    expect(parseText(text).problems.map((problem) => problem.excerpt)).toEqual([excerpt]);
   });
 
   test('a path', () => {
     expect(
-      parseText(withPatches('{path: "a.b[?(@.c)]", expression: value}')).problems.map(({ frame }) => frame),
+      parseText(withPatches('{path: "a.b[?(@.c)]", expression: value}')).problems.map(
+        ({ excerpt }) => excerpt,
+      ),
     ).toEqual(['    {path: "a.b[?(@.c)]", expression: value}\n                ^']);
   });
 });

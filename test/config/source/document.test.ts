@@ -2,13 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readDocument } from '../../../src/config/source/document.ts';
-import {
-  caretFrame,
-  caretLine,
-  createSourceFile,
-  positionOf,
-  printable,
-} from '../../../src/config/source/source-file.ts';
+import { createSourceFile, excerptAt, positionOf } from '../../../src/config/source/source-file.ts';
 
 function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
   const { value, problems, source, isReadable } = readDocument('f', text);
@@ -216,7 +210,7 @@ describe('hostile files are rejected quickly', () => {
         (text) => {
           const { value, problems, source } = readDocument('f', text);
           expect(JSON.parse(JSON.stringify(value))).toEqual(value);
-          for (const { offset } of problems) expect(caretFrame(source, offset)).toContain('^');
+          for (const { offset } of problems) expect(excerptAt(source, offset)).toContain('^');
         },
       ),
       { numRuns: 500 },
@@ -280,25 +274,8 @@ describe('places', () => {
   });
 });
 
-describe('caret lines', () => {
-  test('a tab before the place stays a tab', () => {
-    expect(caretLine('\ta: b', 4)).toBe('\ta: b\n\t   ^');
-  });
-
-  test('a long line is cut around the place', () => {
-    const [line = '', caret = ''] = caretLine(`${'x'.repeat(500)}!${'y'.repeat(500)}`, 500).split('\n');
-    expect(line.length).toBeLessThan(125);
-    expect(line[caret.length - 1]).toBe('!');
-    expect(line.startsWith('…') && line.endsWith('…')).toBe(true);
-  });
-
-  test('Windows line ends and the end of the file', () => {
-    const source = createSourceFile('f', 'a\r\nb');
-    expect([caretFrame(source, 0), caretFrame(source, 99)]).toEqual(['a\n^', 'b\n ^']);
-    expect(positionOf(source, 3)).toEqual({ line: 2, column: 1 });
-  });
-
-  test('control characters are replaced', () => {
-    expect(printable('\u001b[31mred\u0007\u202e\u2028\ta')).toBe('␛[31mred␇\u{fffd}\u{fffd}\ta');
-  });
+test('Windows line ends and the end of the file', () => {
+  const source = createSourceFile('f', 'a\r\nb');
+  expect([excerptAt(source, 0), excerptAt(source, 99)]).toEqual(['a\n^', 'b\n ^']);
+  expect(positionOf(source, 3)).toEqual({ line: 2, column: 1 });
 });

@@ -211,7 +211,7 @@ describe('failures', () => {
       { path: 'subsets[*].addresses[*].hostname', expression: 'value.nothing.there' },
     ]);
     expect(error).toMatchObject({ index: 1, path: 'subsets.0.addresses.0.hostname', kind: 'runtime' });
-    expect(error.frame).toBe('value.nothing.there\n^');
+    expect(error.excerpt).toBe('value.nothing.there\n^');
   });
 
   test('of several in one turn, the first in the order of the patches', async () => {

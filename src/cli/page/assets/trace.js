@@ -41,8 +41,8 @@ function matchTable(matches) {
   return table;
 }
 
-function errorText({ path, message, frame, kind }) {
-  const text = `${path === '' ? '' : `${path}: `}${message} (${kind})${frame === '' ? '' : `\n${frame}`}`;
+function errorText({ path, message, excerpt, kind }) {
+  const text = `${path === '' ? '' : `${path}: `}${message} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
   return element('pre', {}, text);
 }
 

@@ -5,7 +5,7 @@ import type { JsonPrimitive } from '../../../base/json.ts';
 import { sourceExtension } from '../../../base/source-extension.ts';
 import { expressionWarnings, type ExpressionWarning } from './warnings.ts';
 import { forbiddenProblem } from './forbidden.ts';
-import { placeOf } from '../frame.ts';
+import { placeOf } from '../../../base/excerpt.ts';
 import type * as Generate from './generate.ts';
 import type * as Parse from './parse.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
@@ -22,7 +22,7 @@ export interface ExpressionProblem {
   readonly line: number;
   readonly column: number;
   /** The line of the expression and a caret below it. */
-  readonly frame: string;
+  readonly excerpt: string;
 }
 
 export type CompileOutcome =
@@ -87,8 +87,8 @@ function compile(expression: string, id: ProgramId, check: typeof forbiddenProbl
 }
 
 function failure(expression: string, problem: ParseProblem): CompileOutcome {
-  const { line, column, frame } = placeOf(expression, problem.offset);
-  return { ok: false, problem: { ...problem, line, column, frame } };
+  const { line, column, excerpt } = placeOf(expression, problem.offset);
+  return { ok: false, problem: { ...problem, line, column, excerpt } };
 }
 
 /** A literal that is a JSON value as it stands. */

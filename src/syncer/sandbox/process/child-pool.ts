@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { backoffDelayMs } from '../../../base/backoff.ts';
 import { SandboxChild } from './child.ts';
-import { oneLine } from '../frame.ts';
+import { oneLine } from '../../../base/excerpt.ts';
 import type { GuestSource } from './guest-source.ts';
 import type { Lane } from '../quarantine/quarantine.ts';
 import type { KillReason } from './watchdog.ts';

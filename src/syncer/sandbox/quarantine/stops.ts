@@ -6,7 +6,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Batch, Position } from '../batches/batch.ts';
-import { oneLine } from '../frame.ts';
+import { oneLine } from '../../../base/excerpt.ts';
 import type { EvaluateError } from '../types.ts';
 
 /** Why a batch stopped: a frame of the child, or its end. */

@@ -135,18 +135,18 @@ describe('what an expression is', () => {
     ],
     ['debugger; 1', 'forbidden', '`debugger` is not allowed in an expression: there is no debugger', 1, 1],
   ])('%j is refused', (expression, ...expected) => {
-    const { frame, offset, kind, message, line, column } = problemOf(expression);
+    const { excerpt, offset, kind, message, line, column } = problemOf(expression);
     expect([kind, message, line, column]).toEqual(expected);
     expect(offset).toBeLessThanOrEqual(expression.length);
-    expect(frame.split('\n')).toHaveLength(2);
+    expect(excerpt.split('\n')).toHaveLength(2);
   });
 
   test('the caret stands under the place, in a line of bearable length', () => {
-    const { frame } = problemOf(`${'value + '.repeat(100)}Date.now() + ${'value + '.repeat(100)}1`);
-    const [line = '', caret = ''] = frame.split('\n');
-    expect(line.length).toBeLessThanOrEqual(100);
+    const { excerpt } = problemOf(`${'value + '.repeat(100)}Date.now() + ${'value + '.repeat(100)}1`);
+    const [line = '', caret = ''] = excerpt.split('\n');
+    expect(line.length).toBeLessThanOrEqual(122);
     expect(line.slice(caret.indexOf('^'))).toMatch(/^Date/);
-    expect(problemOf('"\u202e\u0007" + Intl').frame).toBe(`"\\u202e\\u0007" + Intl\n${' '.repeat(17)}^`);
+    expect(problemOf('"\u202e\u0007" + Intl').excerpt).toBe(`"\\u202e\\u0007" + Intl\n${' '.repeat(17)}^`);
   });
 
   test.each([
