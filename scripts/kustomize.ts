@@ -1,4 +1,4 @@
-/** The files of `deploy/kustomize`, made from what the Helm chart renders. */
+/** The files of `deploy/kustomize`, generated from the rendered Helm chart. */
 
 import { parseAllDocuments, stringify } from 'yaml';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';

@@ -1,4 +1,4 @@
-/** What `npm version` changes besides package.json: the changelog's heading, the chart's versions, and the manifests made from it. */
+/** Run by `npm version`: updates the changelog's heading, the chart's versions, and the manifests generated from the chart. */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

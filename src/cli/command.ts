@@ -1,4 +1,4 @@
-/** What a command file exports. */
+/** The interface of a command's module. */
 
 import type { Command } from 'commander';
 

@@ -1,4 +1,4 @@
-/** The image's health check: asks the daemon in the same container whether it is alive. The image has no shell and no curl. */
+/** The image's health check: requests /healthz of the daemon in the same container. The image has no shell and no curl. */
 
 const PORT = process.env['ENDPOINT_SYNCER_HEALTH_PORT'] ?? '8080';
 

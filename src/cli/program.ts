@@ -1,4 +1,4 @@
-/** The command table: each command is loaded only when it is asked for, so `run` does not pay for the others. */
+/** The command table. A command's module is loaded only when that command runs, so `run` does not pay for the others. */
 
 import { Command, CommanderError, Help, type Option } from 'commander';
 import type { CommandModule } from './command.ts';
@@ -48,7 +48,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'explain',
-    summary: 'say why an object is, or is not, synced',
+    summary: 'explain why an object is, or is not, synced',
     load: () => import('./live/explain.ts'),
   },
   {
@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandEntry[] = [
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = rootCommand();
-  const words = asCommand(argv);
+  const words = normalizeArgs(argv);
   const wanted = words.find((word) => !word.startsWith('-'));
   for (const entry of COMMANDS) {
     const command = await commandFor(program, entry, entry.name === wanted && ((code) => (exitCode = code)));
@@ -132,15 +132,15 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-/** `--version` and `help COMMAND…` in the words of the commands that they stand for, so that these are loaded, or found not to be. */
-function asCommand(argv: readonly string[]): readonly string[] {
+/** Rewrites `--version` to `version` and `help COMMAND…` to `COMMAND… --help`, so that the command's module is loaded. */
+function normalizeArgs(argv: readonly string[]): readonly string[] {
   const [first, name, ...rest] = argv;
   if (first === '--version') return ['version', ...argv.slice(1)];
   if (first !== 'help' || name === undefined) return argv;
   return COMMANDS.some((entry) => entry.name === name) ? [name, ...rest, '--help'] : [name];
 }
 
-/** Every command with its options, as `completion` needs them. */
+/** Every command with its options, for `completion`. */
 async function allCommands(): Promise<Command[]> {
   const program = rootCommand();
   return Promise.all(COMMANDS.map((entry) => commandFor(program, entry, () => undefined)));
@@ -162,14 +162,14 @@ function rootCommand(): Command {
     .exitOverride();
 }
 
-/** Those of the command itself before those of the configuration file, which are in groups with a heading. */
+/** Options of the command itself come before those of the configuration file, which are in groups with a heading. */
 function ownOptionsFirst(command: Command): Option[] {
   const options = new Help().visibleOptions(command);
   const isOwn = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === undefined;
   return [...options.filter(isOwn), ...options.filter((option) => !isOwn(option))];
 }
 
-/** Command lines are not wrapped: they are there to be copied. */
+/** Example command lines are not wrapped, so that they can be copied. */
 function wrapText(text: string, width: number): string {
   const help = new Help();
   return text
@@ -178,14 +178,14 @@ function wrapText(text: string, width: number): string {
     .join('\n');
 }
 
-/** What it does, in the words of the list of commands, and two command lines. */
+/** The summary as a sentence, and the examples. */
 function describe({ name, summary }: CommandEntry): string {
   const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
   const lines = (EXAMPLES[name] ?? []).map((line) => `  ${line}`);
   return `${sentence}\n\nExamples:\n${lines.join('\n')}`;
 }
 
-/** `onExit` false: only its name and summary are needed. */
+/** With `onExit` false only the name and the summary are needed, and the module is not loaded. */
 async function commandFor(
   program: Command,
   entry: CommandEntry,

@@ -1,4 +1,4 @@
-/** `version`: one line for people, JSON for scripts. */
+/** `version`: one line of text, or JSON. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -17,7 +17,7 @@ export function define(command: Command): void {
   });
 }
 
-/** The version in package.json, the only place where it is written. */
+/** Reads package.json, so that the version has one source. */
 export function packageVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   const { version } = JSON.parse(text) as { version: string }; // our own file

@@ -1,4 +1,4 @@
-/** What a reload changes: applied live, or with the next start. */
+/** Compares two configurations: which changes a reload applies, and which need a restart. */
 
 import { type JsonObject, type JsonValue, isJsonObject, jsonEquals, ownValue, setOwn } from '../base/json.ts';
 import { formatBytes } from './values/quantity.ts';
@@ -26,7 +26,7 @@ export function diffConfig(old: Config, next: Config): ConfigDiff {
   };
 }
 
-/** The old configuration with what `next` changes live: what runs after a reload. */
+/** The old configuration with the live changes of `next`: the effective configuration after a reload. */
 export function withLiveChanges(old: Config, next: Config): Config {
   const vclusterConfig: JsonObject = {};
   for (const key of new Set([...Object.keys(old.vclusterConfig), ...LIVE_SECTIONS])) {
@@ -90,7 +90,7 @@ function effectiveManagement({ host: _host, ...config }: ManagementConfig): Json
   };
 }
 
-/** Mappings are compared key by key; a list differs as a whole, since its indexes say little once an entry was inserted. */
+/** Mappings are compared key by key. A list differs as a whole, because an inserted entry shifts all indexes. */
 function differences(a: JsonValue | undefined, b: JsonValue | undefined, path: ConfigPath): ConfigPath[] {
   if (jsonEquals(a, b)) return [];
   if (!isJsonObject(a) || !isJsonObject(b)) return [path];

@@ -1,9 +1,9 @@
-/** Something wrong at one place of the configuration, before the place is looked up in the text. */
+/** A problem at a path of the configuration, before the path is located in the text. */
 
 import type { ConfigPath } from './source/path.ts';
 
 export interface Finding {
-  /** Member or list entry; it need not exist in the file. */
+  /** A member or a list entry, which need not exist in the file. */
   readonly path: ConfigPath;
   /** What the caret points at: the key, or the value. */
   readonly at: 'key' | 'value';
@@ -11,7 +11,7 @@ export interface Finding {
   readonly index?: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** It is about vCluster's own values file, whatever the configuration file says at this path. */
+  /** True for a finding in vCluster's own values file, even if the configuration file has this path too. */
   readonly isAboutVcluster?: boolean;
 }
 

@@ -16,21 +16,21 @@ export interface LoadOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly flags: ConfigFlags;
   readonly checks: ConfigChecks;
-  /** For commands that have nothing to do with a virtual cluster. */
+  /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
   readonly warnings: readonly ConfigProblem[];
-  /** A file that may be read again; undefined for standard input and when there is none. */
+  /** Undefined for standard input, and if there is no file. */
   readonly file: string | undefined;
-  /** Every file that can be read again: that one, and vCluster's own values. */
+  /** Every file that a reload reads: that one, and vCluster's own values. */
   readonly files: readonly string[];
   readonly text: string;
 }
 
-/** A ConfigMap holds no more than this either. */
+/** The limit of a ConfigMap. */
 export const FILE_BYTES_MAX = 1024 * 1024;
 
 /** Flags over environment over file over vCluster's file over defaults. Throws a `ConfigError` with every problem at once. */
@@ -77,7 +77,7 @@ async function readVclusterText(file: string): Promise<VclusterText> {
   }
 }
 
-/** The file that a run would read. */
+/** The file that `run` would read. */
 export function configFile(options: Pick<LoadOptions, 'file' | 'env'>): string | undefined {
   const file = options.file ?? options.env['ENDPOINT_SYNCER_CONFIG'] ?? '';
   return file === '' ? undefined : file;

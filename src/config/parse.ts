@@ -1,4 +1,4 @@
-/** Text and overrides in, a configuration or every problem out. Pure. */
+/** Parses the text and the overrides into a configuration or a list of every problem. Pure. */
 
 import type { ConfigProblem } from '../base/errors.ts';
 import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
@@ -16,7 +16,7 @@ export interface ParseOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly flags: ConfigFlags;
   readonly checks: ConfigChecks;
-  /** For commands that have nothing to do with a virtual cluster. */
+  /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
   /** Whether a path leads to a file. Absent: files that the configuration names are not looked for. */
   readonly fileExists?: (path: string) => boolean;
@@ -25,7 +25,7 @@ export interface ParseOptions {
 export interface ParseResult {
   /** Undefined when any problem is an error. */
   readonly config?: Config;
-  /** In the order of the file; what has no place in it comes first. */
+  /** In the order of the file; problems without a position come first. */
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -62,7 +62,7 @@ export function parseConfig(
   return { config: toConfig(parsed, patches, vclusterConfigOf(merged, defaults)), problems };
 }
 
-/** Without a place first, then the configuration file, then vCluster's. */
+/** Problems without a position first, then the configuration file, then vCluster's. */
 function inFileOrder(problems: readonly ConfigProblem[], ownFile: string): ConfigProblem[] {
   const rank = ({ file, line }: ConfigProblem): number => (line === 0 ? 0 : file === ownFile ? 1 : 2);
   return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);

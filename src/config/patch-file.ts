@@ -1,4 +1,4 @@
-/** A file that holds nothing but patches: a list, or a mapping with `patches`. The same rules as in a configuration file. */
+/** Parses a file of patches alone: a list, or a mapping with `patches`. The rules of a configuration file apply. */
 
 import type { ConfigProblem } from '../base/errors.ts';
 import { ownValue, type JsonValue } from '../base/json.ts';
@@ -17,7 +17,7 @@ export interface PatchFileResult {
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Where patches stand in a configuration file, which is what the schema describes. */
+/** The path of patches in a configuration file, as the schema describes it. */
 const SCHEMA_PATH: ConfigPath = ['sync', 'toHost', 'endpoints', 'patches'];
 
 /** Reads the patches of one file. `file` is its name in messages. */
@@ -32,7 +32,7 @@ export function parsePatchFile(
   const patches = ownValue(value, 'patches');
   const findings =
     patches === undefined
-      ? missing()
+      ? missingPatches()
       : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], checks)];
   const stray = Object.keys(value).filter((key) => key !== 'patches');
   const unknown = stray.map((key) =>
@@ -47,10 +47,8 @@ export function parsePatchFile(
   return { patches: patchesIn(patches), problems };
 }
 
-function missing(): Finding[] {
-  return [
-    errorAtKey([], 'holds no patches: it has to be a list of patches, or a mapping with the key patches'),
-  ];
+function missingPatches(): Finding[] {
+  return [errorAtKey([], 'contains no patches: write a list of patches, or a mapping with the key patches')];
 }
 
 function schemaFindings(patches: JsonValue): Finding[] {

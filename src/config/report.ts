@@ -12,12 +12,12 @@ function formatProblem(problem: ConfigProblem): string {
   return problem.excerpt === '' ? `${line}\n` : `${line}\n${problem.excerpt}\n`;
 }
 
-/** The problems of a configuration, as every command prints them; '' for none. */
+/** The problems of a configuration in the format of every command; '' if there is none. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   return problems.map(formatProblem).join('\n');
 }
 
-/** Exactly the members that scripts may rely on. */
+/** The members that are part of the interface for scripts. */
 export function problemToJson({ file, line, column, path, severity, message }: ConfigProblem): object {
   return { file, line, column, path, severity, message };
 }

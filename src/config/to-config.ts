@@ -1,4 +1,4 @@
-/** The parsed file as the rest of the program takes it. */
+/** Converts the parsed file to the types that the rest of the program uses. */
 
 import { type JsonObject, isJsonObject, ownValue } from '../base/json.ts';
 import { OWNER_API_VERSIONS } from './rules/rules.ts';

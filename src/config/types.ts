@@ -20,10 +20,10 @@ export interface ReferenceConfig {
   readonly namespacePath?: string;
 }
 
-/** Which naming rule is in force. */
+/** How virtual namespaces map to host namespaces. */
 export type NamespaceMode =
   | { readonly kind: 'single' }
-  /** vCluster 0.25 and older: every virtual namespace has a host namespace of its own. */
+  /** vCluster 0.25 and older: every virtual namespace has its own host namespace. */
   | { readonly kind: 'legacy-multi' }
   | {
       readonly kind: 'mappings';
@@ -42,7 +42,7 @@ export interface SyncedKindConfig {
   readonly patches: readonly PatchConfig[];
 }
 
-/** What may be reloaded while the daemon runs: everything below `sync` and `experimental`. */
+/** The part that a reload applies: everything below `sync` and `experimental`. */
 export interface SyncConfig {
   readonly endpoints: SyncedKindConfig;
   readonly endpointSlices: SyncedKindConfig;
@@ -57,20 +57,20 @@ export interface SyncConfig {
 export interface SandboxLimits {
   readonly expressionTimeoutMs: number;
   readonly batchTimeoutMs: number;
-  /** Resident memory the child may take above its own baseline. */
+  /** Resident memory that the child process may use above its baseline. */
   readonly memoryBytes: number;
-  /** Budget of remembered results; 0 switches remembering off. */
+  /** Size of the cache of expression results; 0 disables it. */
   readonly memoBytes: number;
 }
 
-/** Where the key and token API keeps its objects. */
+/** Storage of the key and token API. */
 export type StoreDriver = 'sqlite' | 'memory' | 'kubernetes';
 
 /** The key and token API. */
 export interface ManagementConfig {
-  /** Served by the daemon beside the sync; the `api` command serves it whatever this says. */
+  /** Whether `run` serves it; the command `api` always does. */
   readonly enabled: boolean;
-  /** `host:port`; port 0 takes a free one. */
+  /** `host:port`; port 0 selects a free port. */
   readonly bindAddress: string;
   /** Paths of PEM files, both or none; '' for a self-signed certificate. */
   readonly tls: { readonly certFile: string; readonly keyFile: string };
@@ -79,7 +79,7 @@ export interface ManagementConfig {
   readonly store: { readonly driver: StoreDriver; readonly namespace?: string };
   /** `https://…`, as tokens name it. */
   readonly issuer: string;
-  /** Longest life of a key; 0: no maximum. */
+  /** Maximum lifetime of a key; 0: no maximum. */
   readonly maxTtlMs: number;
   readonly tokenTtl: { readonly defaultMs: number; readonly maxMs: number };
   readonly delegatedAuth: boolean;
@@ -112,7 +112,7 @@ export interface Config {
   /** `server` replaces the URL of the API server in the kubeconfig; '' keeps it. */
   readonly virtual: ClusterAccess & { readonly secret: string; readonly server: string };
   readonly host: ClusterAccess & { readonly namespace: string };
-  /** Undefined: nothing owns what is made. */
+  /** Undefined: copies have no owner. */
   readonly owner: { readonly apiVersion: string; readonly kind: string; readonly name: string } | undefined;
   readonly workers: number;
   /** vCluster's own values file, which this configuration overlays; '' for none. */
@@ -135,35 +135,34 @@ export interface Config {
   readonly vclusterConfig: JsonObject;
 }
 
-/** One thing wrong with one patch, found by reading its path or its expressions. */
+/** A problem of one patch, found by parsing its path or its expressions. */
 export interface PatchFieldProblem {
   /** Member of the entry: `path`, `expression`, `reverseExpression`, `reference`, `reference.namePath`, … */
   readonly field: string;
   readonly message: string;
   /** Characters (UTF-16 units) from the start of that member's text, for the caret. */
   readonly offset?: number;
-  /** It works, but is most likely not meant; absent: an error. */
+  /** Absent: an error. */
   readonly severity?: 'warning';
 }
 
 /** One step of a parsed patch path; `null` is a wildcard. */
 export type PathSegment = string | number | null;
 
-/** Checks of modules that the configuration may not import. All are pure and never throw. */
+/** Checks by modules that the configuration may not import. All are pure and never throw. */
 export interface ConfigChecks {
-  /** Path syntax, expression syntax and forbidden words of one entry whose members have the right types. */
-  /** `kind`: what the patch is for, where only one kind can be. */
+  /** Checks the paths and expressions of one entry. `kind`: the kind that the list is for, if it is known. */
   checkPatch(patch: PatchConfig, kind?: 'Endpoints' | 'EndpointSlice'): readonly PatchFieldProblem[];
   /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
   pathSegments(path: string): readonly PathSegment[] | undefined;
-  /** Is this annotation or label on a host copy kept by the translation itself, so that no patch may aim at it? */
+  /** Whether the translation keeps this annotation or label for itself, so that no patch may target it. */
   isBookkeepingKey(map: 'annotations' | 'labels', key: string): boolean;
-  /** Each problem names the mapping by its key. An empty host namespace is not known yet. */
+  /** Each problem names the mapping by its key. An empty host namespace means that it is not known yet. */
   checkNamespaceMappings(
     byName: Readonly<Record<string, string>>,
     vcluster: string,
     hostNamespace: string,
-    /** Of the Secrets of the key and token API; empty where it keeps none, or in the host namespace. */
+    /** Namespace of the Secrets of the key and token API; '' for the host namespace. */
     storeNamespace: string,
   ): readonly { readonly key: string; readonly message: string }[];
 }

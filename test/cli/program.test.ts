@@ -5,7 +5,7 @@ import { capturedRun } from './captured-run.ts';
 
 const HINT = '(run with --help for the options)\n';
 
-describe('a command line that is not understood says what is wrong and where help is, exit 2', () => {
+describe('an invalid command line: the error and where to find help, exit 2', () => {
   test.each([
     [['nonsense'], "error: unknown command 'nonsense'\n"],
     [['validte'], "error: unknown command 'validte'\n(Did you mean validate?)\n"],
@@ -25,7 +25,7 @@ describe('a command line that is not understood says what is wrong and where hel
   });
 });
 
-describe('what is asked for in two ways answers the same', () => {
+describe('two spellings of one request print the same', () => {
   test.each([
     [['--version'], ['version']],
     [

@@ -4,7 +4,7 @@ import { validConfig } from './setup.ts';
 
 const BEFORE = 'endpointSyncer: {name: vc}\n';
 
-describe('what a reload changes', () => {
+describe('changes that a reload applies', () => {
   test.each([
     ['nothing', BEFORE, [], []],
     ['a comment and the order', '# x\nsync: {}\nendpointSyncer: {workers: 10, name: vc}\n', [], []],
@@ -57,7 +57,7 @@ describe('what a reload changes', () => {
   });
 });
 
-test('after a reload the live sections are new and the rest is old', () => {
+test('a reload replaces the live sections and keeps the rest', () => {
   const old = validConfig('endpointSyncer: {name: vc}\nnetworking: {podCIDR: a}');
   const next = validConfig(
     'endpointSyncer: {name: vc, workers: 5}\nnetworking: {podCIDR: b}\nsync: {toHost: {endpoints: {patches: [{path: a, labels: {}}]}}}\n',

@@ -36,7 +36,7 @@ describe('which file', () => {
     expect((await load({ env: { ENDPOINT_SYNCER_CONFIG: b } })).config.name).toBe('b');
   });
 
-  test('none at all', async () => {
+  test('no file', async () => {
     const loaded = await load({ env: { VCLUSTER_NAME: 'vc', ENDPOINT_SYNCER_CONFIG: '' } });
     expect([loaded.config.name, loaded.file, loaded.text]).toEqual(['vc', undefined, '']);
     expect(await problemsOf(load({}))).toEqual([expect.stringMatching(/^:0 is required/u)]);

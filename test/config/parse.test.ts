@@ -6,7 +6,7 @@ import { FLAGS } from '../../src/config/layers/flags.ts';
 import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
 describe('defaults', () => {
-  test('a file with nothing but the name', () => {
+  test('a file with the name alone', () => {
     const {
       vclusterConfig,
       sync,
@@ -95,8 +95,8 @@ describe('defaults', () => {
   });
 });
 
-describe('every error at once, in the order of the file', () => {
-  test('a file with many', () => {
+describe('all errors, in the order of the file', () => {
+  test('a file with many errors', () => {
     const text = `sync:
   toHost:
     endpoints:
@@ -133,7 +133,7 @@ managementApi:
     expect(problem).toMatchObject({ file: 'f.yaml', line: 2, column: 1, excerpt: '\tname: x\n^' });
   });
 
-  test('a broken file gives its syntax errors only', () => {
+  test('a malformed file has only syntax errors', () => {
     expect(
       problemsIn('endpointSyncer:\n  name: [x\nsync: {toHost: {endpoints: {patchs: 1}}}').every((p) =>
         /^[23]:/u.test(p),
@@ -231,7 +231,7 @@ describe('single fields', () => {
     });
   });
 
-  test('the apiVersion of a well-known owner is known', () => {
+  test('the apiVersion of a well-known owner kind is optional', () => {
     expect(validConfig(withSyncer('owner: {kind: StatefulSet, name: vc}')).owner).toEqual({
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -239,7 +239,7 @@ describe('single fields', () => {
     });
   });
 
-  test('the name is required, and the message says how to give it', () => {
+  test('the name is required, and the message tells how to set it', () => {
     expect(problemsIn('endpointSyncer:\n  workers: 1')).toEqual([
       '1:1 endpointSyncer.name is required: the name of the virtual cluster, here, with --name or in VCLUSTER_NAME',
     ]);
@@ -247,7 +247,7 @@ describe('single fields', () => {
   });
 });
 
-describe('features that are not there yet', () => {
+describe('features that are not available yet', () => {
   test.each([
     [
       'Services',
@@ -321,7 +321,7 @@ describe('warnings', () => {
     expect(problemsIn(withSyncer(line))).toEqual([expect.stringMatching(warning)]);
   });
 
-  test('none for endpoints off together with services, nor for what vCluster knows', () => {
+  test('none if endpoints and services are both off, nor for keys of vCluster', () => {
     expect(
       problemsIn(
         'endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {enabled: false}, services: {enabled: false}, gatewayApi: {enabled: true}}}\nrbac: {}\n',
@@ -402,7 +402,7 @@ describe('flags, environment, file, defaults', () => {
     });
   });
 
-  test('an error names the flag or the variable instead of a place in the file', () => {
+  test('an error names the flag or the variable instead of a position', () => {
     const { problems } = parseText(text, { env: { VCLUSTER_NAME: 'A' }, flags: { workers: 'x' } });
     expect(problems.map(({ file, line, path, excerpt }) => [file, line, path, excerpt])).toEqual([
       ['VCLUSTER_NAME', 0, 'endpointSyncer.name', ''],
@@ -410,7 +410,7 @@ describe('flags, environment, file, defaults', () => {
     ]);
   });
 
-  test('a section of the wrong type is reported, whatever flags say', () => {
+  test('a section of the wrong type is reported even if flags set its fields', () => {
     expect(problemsIn('endpointSyncer: nope', { flags: { name: 'x' } })).toEqual([
       '1:17 endpointSyncer must be a mapping, found "nope"',
     ]);
@@ -422,12 +422,12 @@ describe('flags, environment, file, defaults', () => {
     expect(parseText('', { flags }).problems).toEqual([]);
   });
 
-  test('an unknown field is a mistake of this program', () => {
+  test('an unknown field in the flags is an InvariantError', () => {
     expect(() => parseText('', { flags: { nope: '1' } })).toThrow('no flag sets the field nope');
   });
 });
 
-describe('whatever the file holds', () => {
+describe('any file', () => {
   const key = fc.constantFrom(
     'sync',
     'toHost',
@@ -460,7 +460,7 @@ describe('whatever the file holds', () => {
     ),
   }));
 
-  test('gives a configuration or an error with a place, and does not throw', () => {
+  test('results in a configuration or an error with a position, and does not throw', () => {
     fc.assert(
       fc.property(fc.dictionary(key, value, { maxKeys: 5 }), (content) => {
         const { config, problems } = parseText(stringify(content));
@@ -476,7 +476,7 @@ describe('whatever the file holds', () => {
     );
   });
 
-  test('wrong values in known places are found in their place', () => {
+  test('invalid values at known paths are reported at their position', () => {
     const paths = FLAGS.filter(({ type }) => type !== 'switch').map(({ section, field }) => [
       section,
       ...field.split('.'),

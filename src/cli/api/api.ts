@@ -13,7 +13,7 @@ import { startManagementApi, type ManagementApi } from '../../access-keys/manage
 import { createLogger, type Logger } from '../../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
-import { keepAlive, stopSignals } from '../run/process-life.ts';
+import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
 import { growYoungGeneration } from './young-generation.ts';
 

@@ -1,12 +1,12 @@
-/** How much room new objects get in a process that serves requests. */
+/** Tunes V8's young generation for a process that serves requests. */
 
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * V8's own ways instead of those of `main.ts`, which keep the heap of a syncer small: a server under load would collect garbage a third of
- * its time. Measured on creates: 32 % in collections with 1 MiB, 8 % with 8 MiB or more. Beyond that, more room is only resident memory,
- * which V8 hardly ever gives back, so growing ends there; the limit itself can be set only before V8 starts.
+ * Undoes the settings of `main.ts`, which keep the heap of a syncer small: with them a server under load spends a third of its time in
+ * garbage collections. Measured on creates: 32 % with 1 MiB, 8 % with 8 MiB or more. A larger young generation is only resident memory,
+ * which V8 hardly ever releases, so growing stops at `bytesMax`. V8's own limit can be set only before V8 starts.
  */
 export function growYoungGeneration(bytesMax = BYTES_MAX): void {
   setFlagsFromString('--semi-space-growth-factor=2');
@@ -20,5 +20,5 @@ export function growYoungGeneration(bytesMax = BYTES_MAX): void {
   observer.observe({ entryTypes: ['gc'] });
 }
 
-/** Of the half that objects are made in and the half that they survive into, together. */
+/** Both semi-spaces together. */
 const BYTES_MAX = 16 * 1024 * 1024;

@@ -18,7 +18,7 @@ ${commands.flatMap(optionValues).join('\n')}
     help) words="${commands.map((command) => command.name).join(' ')}" ;;
 ${commands.map(commandWords).join('\n')}
   esac
-  # Without an answer bash completes file names.
+  # Without a match bash completes file names.
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -o default -F _endpoint_syncer endpoint-syncer

@@ -1,4 +1,4 @@
-/** What can follow on a command line, read off the commands themselves. */
+/** Which words can follow on a command line, derived from the commander definitions. */
 
 import type { Argument, Command, Option } from 'commander';
 
@@ -11,7 +11,7 @@ export interface CompletionCommand {
 }
 
 export interface CompletionOption {
-  /** With dashes. */
+  /** With the two dashes. */
   readonly long: string;
   readonly short: string | undefined;
   readonly help: string;
@@ -37,7 +37,7 @@ export function describeCommand(command: Command): CompletionCommand {
   };
 }
 
-/** Commands below one command may have an option in common. */
+/** Subcommands may share an option, such as `--output`. */
 function uniqueOptions(options: readonly Option[]): readonly Option[] {
   return [...new Map(options.map((option) => [option.long ?? '', option])).values()];
 }

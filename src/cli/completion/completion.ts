@@ -13,11 +13,11 @@ const SCRIPTS: Readonly<Record<string, (commands: readonly CompletionCommand[]) 
   fish: fishCompletion,
 };
 
-/** `loadCommands` gives every command with its options, which `run` and the others never pay for. */
+/** `loadCommands` returns every command with its options; only `completion` loads all of them. */
 export function completionCommand(loadCommands: () => Promise<readonly Command[]>): CommandModule {
   return {
     define(command) {
-      const shell = new Argument('<shell>', 'the shell to complete in').choices(Object.keys(SCRIPTS));
+      const shell = new Argument('<shell>', 'shell that the script is for').choices(Object.keys(SCRIPTS));
       command.addArgument(shell).action(async (name: string) => {
         const commands = (await loadCommands()).map(describeCommand);
         process.stdout.write(SCRIPTS[name]?.(commands) ?? '');

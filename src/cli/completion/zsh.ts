@@ -34,7 +34,7 @@ function commandCase(command: CompletionCommand): string {
   return `    ${command.name}) _arguments ${specs.map((spec) => `\\\n      ${spec}`).join(' ')} ;;`;
 }
 
-/** One spec a spelling, each excluding the other. */
+/** One spec for each spelling, each excluding the other. */
 function optionSpecs(option: CompletionOption): string[] {
   const names = option.short === undefined ? [option.long] : [option.short, option.long];
   const help = option.help.replaceAll(/[[\]:\\]/gu, '\\$&');

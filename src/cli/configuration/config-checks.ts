@@ -1,4 +1,4 @@
-/** Joins what the configuration checks to the rooms that know: patches and names. */
+/** Checks of patches and names for the configuration loader, which may not import the sync engine. */
 
 import type { ConfigChecks } from '../../config/types.ts';
 import { checkPatch, pathSegments } from '../../syncer/patch/checks/check-patch.ts';

@@ -12,13 +12,13 @@ const API_HELP_GROUP = 'Key and token API:';
 /** Every field that has a flag. */
 export const ALL_FIELDS: readonly string[] = FLAGS.map(({ field }) => field);
 
-/** Those that the key and token API reads. */
+/** Fields that the key and token API reads. */
 export const API_FIELDS: readonly string[] = [
   ...flagFields('managementApi'),
   ...flagFields('endpointSyncer').filter((field) => /^(host|http|log)\./u.test(field)),
 ];
 
-/** Adds `--config` and the flags of these fields (`name`, `host.namespace`); by default, all that are about syncing. */
+/** Adds `--config` and the flags of `fields` (`name`, `host.namespace`). Default: every field of `endpointSyncer`. */
 export function addConfigOptions(
   command: Command,
   fields: readonly string[] = flagFields('endpointSyncer'),
@@ -34,14 +34,14 @@ function addFlag(command: Command, { section, flag, type, value, help, words }: 
   const group = section === 'managementApi' ? API_HELP_GROUP : HELP_GROUP;
   if (type === 'switch') {
     command.addOption(new Option(`--${flag}`, help).helpGroup(group));
-    command.addOption(new Option(`--no-${flag}`, `not: ${help}`).hideHelp());
+    command.addOption(new Option(`--no-${flag}`, `do not ${help}`).hideHelp());
   } else {
     const option = new Option(`--${flag} <${words === undefined ? value : 'word'}>`, help);
     command.addOption((words === undefined ? option : option.choices(words)).helpGroup(group));
   }
 }
 
-/** What the loader takes, from the options that were given to this command. */
+/** The input of the configuration loader, from the options of the command line. */
 export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.env): LoadOptions {
   const options: Record<string, unknown> = command.opts();
   const flags: Record<string, string> = {};
@@ -59,18 +59,18 @@ export function loaderInput(command: Command, env: NodeJS.ProcessEnv = process.e
   };
 }
 
-/** The same for commands that are about the key and token API and have nothing to do with a virtual cluster. */
+/** The same for commands of the key and token API, which need no name of a virtual cluster. */
 export function managementInput(command: Command): LoadOptions {
   return { ...loaderInput(command), isNameOptional: true };
 }
 
-/** A command may have an option of its own by the same name: `keys create --name`. */
+/** False for an option of the command itself that has the same name, such as `keys create --name`. */
 function hasConfigFlag(command: Command, flag: string): boolean {
   const heading = command.options.find(({ long }) => long === `--${flag}`)?.helpGroupHeading;
   return heading === HELP_GROUP || heading === API_HELP_GROUP;
 }
 
-/** The name under which commander keeps an option: `host-namespace` → `hostNamespace`. */
+/** Commander's key for an option: `host-namespace` → `hostNamespace`. */
 function optionKey(flag: string): string {
   return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,4 +1,4 @@
-/** `schema`: the JSON Schema of the configuration file, printed, written, or compared with a file. */
+/** `schema`: prints, writes or checks the JSON Schema of the configuration file. */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -8,8 +8,8 @@ const SHIPPED = new URL('../../../config/schema.json', import.meta.url);
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .option('-w, --write', 'write it to config/schema.json')
-    .option('--check', 'exit 1 when config/schema.json is not what would be written')
+    .option('-w, --write', 'write the schema to config/schema.json')
+    .option('--check', 'exit 1 if config/schema.json is out of date')
     .action(async (options: { write?: boolean; check?: boolean }) => exit(await run(options)));
 }
 

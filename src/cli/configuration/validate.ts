@@ -9,17 +9,17 @@ import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { ownValue } from '../../base/json.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 
-const OF_A_SYNC = ['endpointSyncer', 'sync'];
+const SYNC_SECTIONS = ['endpointSyncer', 'sync'];
 
 export function define(command: Command, exit: (code: number) => void): void {
   command.argument(
     '[files...]',
-    'configuration files, - is standard input; none: the file that a run would read',
+    'configuration files, - is standard input; default: the file that run would read',
   );
   command.addOption(
     new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
   );
-  command.option('--strict', 'warnings count as errors');
+  command.option('--strict', 'treat warnings as errors');
   addConfigOptions(command, ALL_FIELDS);
   command.action(async (files: string[], { output, strict }: { output: string; strict?: true }) => {
     const code = await validate(filesToCheck(files, command), loaderInput(command), {
@@ -30,7 +30,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   });
 }
 
-/** Undefined stands for a run without any file. */
+/** Undefined stands for a configuration without a file: flags and environment only. */
 function filesToCheck(files: readonly string[], command: Command): readonly (string | undefined)[] {
   return files.length > 0 ? files : [configFile(loaderInput(command))];
 }
@@ -49,7 +49,7 @@ async function validate(
   } else {
     process.stdout.write(formatProblems(problems));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
-    process.stderr.write(`${subject}: ${verdict(errors, problems.length - errors)}\n`);
+    process.stderr.write(`${subject}: ${summary(errors, problems.length - errors)}\n`);
   }
   return errors > 0 ? 2 : 0;
 }
@@ -63,21 +63,20 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
   }
 }
 
-/** What `api` reads has nothing to do with a virtual cluster, which would need a name. */
+/** A file for `api` alone needs no name of a virtual cluster. */
 function isForApiAlone({ file, text }: ConfigText): boolean {
   const { value } = readDocument(file, text);
   return (
-    ownValue(value, 'managementApi') !== undefined && !OF_A_SYNC.some((key) => Object.hasOwn(value, key))
+    ownValue(value, 'managementApi') !== undefined && !SYNC_SECTIONS.some((key) => Object.hasOwn(value, key))
   );
 }
 
-function verdict(errors: number, warnings: number): string {
+function summary(errors: number, warnings: number): string {
   const found = [
     errors > 0 ? counted(errors, 'error') : '',
     warnings > 0 ? counted(warnings, 'warning') : '',
   ];
-  const said = found.filter((part) => part !== '').join(' and ');
-  return said === '' ? 'valid' : said;
+  return found.filter((part) => part !== '').join(' and ') || 'valid';
 }
 
 function counted(count: number, word: string): string {

@@ -5,7 +5,7 @@ import type { LogFields, Logger } from '../../base/logger.ts';
 import type { DemoSample } from './demo-samples.ts';
 
 export interface Activity {
-  /** How long the last sync of this key took, event to write; undefined: it was not synced yet. */
+  /** Milliseconds from event to write of the last sync of this key; undefined before its first sync. */
   latencyMs(key: string): number | undefined;
 }
 
@@ -86,8 +86,8 @@ export class ActivityLogger implements Logger, Activity {
   }
 }
 
-/** The table of `demo --once`: every sample, its copy, and what became of it. */
-export function showSynced(
+/** The table of `demo --once`: every sample, its copy, and its status. */
+export function formatSamples(
   samples: readonly DemoSample[],
   copies: ReadonlyMap<string, KubeObject>,
   activity: Activity,

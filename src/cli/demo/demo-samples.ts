@@ -1,4 +1,4 @@
-/** What the demo shows: a configuration with all four patch modes, and objects that make use of it. */
+/** The demo's configuration with all four patch modes, and sample objects that use them. */
 
 import type { KubeObject } from '../../kube/object.ts';
 
@@ -8,7 +8,7 @@ const NAMESPACE = 'shop';
 
 /** The configuration of the demo, as a user would write it. */
 export function demoConfig(files: { readonly virtual: string; readonly host: string }): string {
-  return `# The configuration of the running demo. Change something below sync: it is taken over at once.
+  return `# The configuration of the running demo. A change below sync is applied immediately.
 sync:
   toHost:
     endpoints:
@@ -18,13 +18,13 @@ sync:
         - path: metadata.annotations["shop.example.com/owner"]
           expression: '"team-" + value'
           reverseExpression: 'value.startsWith("team-") ? value.slice(5) : value'
-        # A wildcard: every address, with what the expression may look at in context.
+        # A wildcard: every address. An expression can read the context.
         - path: subsets[*].addresses[*].hostname
           expression: 'value + "-" + context.vcluster.name'
-        # reference: the name of a ConfigMap becomes the name it has on the host, and the ConfigMap comes along.
+        # reference: the name of a ConfigMap is translated to its host name, and the ConfigMap is imported.
         - path: metadata.annotations["shop.example.com/settings"]
           reference: {apiVersion: v1, kind: ConfigMap}
-        # labels: a label selector, its keys translated as label keys are.
+        # labels: the value is a label selector; its keys are translated like label keys.
         - path: metadata.annotations["shop.example.com/selector"]
           labels: {}
 
@@ -39,7 +39,7 @@ endpointSyncer:
 export interface DemoSample {
   readonly service?: KubeObject;
   readonly endpoints: KubeObject;
-  /** Undefined: it is synced. */
+  /** Why it is not synced; undefined if it is. */
   readonly notSynced?: string;
 }
 
@@ -60,7 +60,7 @@ export const DEMO_SAMPLES: readonly DemoSample[] = [
   },
 ];
 
-/** What the reference in the first sample names: it is imported into the host. */
+/** Named by the reference in the first sample, so it is imported into the host. */
 export const DEMO_SETTINGS: KubeObject = {
   apiVersion: 'v1',
   kind: 'ConfigMap',

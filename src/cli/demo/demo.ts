@@ -22,7 +22,7 @@ import { sleep, systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { ActivityLogger, showSynced, type Activity } from './demo-activity.ts';
+import { ActivityLogger, formatSamples, type Activity } from './demo-activity.ts';
 import {
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
@@ -33,7 +33,7 @@ import {
 import { printObject } from '../objects/one-object.ts';
 import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
 import { parsePagePort } from '../page/page-port.ts';
-import { keepAlive, reloadFrom, stopSignals } from '../run/process-life.ts';
+import { keepAlive, reloadFrom, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
 import { watchFile } from '../run/watch-file.ts';
 
@@ -55,13 +55,9 @@ const SETTLE_MAX_MS = 30_000;
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .option('--once', 'print what was synced when everything has settled, and end')
-    .option(
-      '--dir <folder>',
-      'where the kubeconfigs and the configuration are written',
-      '.endpoint-syncer/demo',
-    )
-    .option('--port <number>', 'port of the page on 127.0.0.1; 0 takes a free one', '0')
+    .option('--once', 'print a table of the synced objects when all are synced, then exit')
+    .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
+    .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
     .action(async (options: DemoOptions) => exit(await demo(options)));
 }
 
@@ -110,7 +106,7 @@ async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
     return 0;
   } finally {
     await daemon.stop();
-    // The API servers end with this process, so nothing could use them any more.
+    // The API servers end with this process, so the kubeconfigs are of no use.
     await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
   }
 }
@@ -171,7 +167,7 @@ function introduce(dir: string, pageUrl: string): void {
   );
 }
 
-/** Waits until every sample that is synced has its copy, and prints what became of each. */
+/** Waits until every sample that can be synced has a copy, and prints the table. */
 async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSignal): Promise<number> {
   const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
     objectKey(endpoints),
@@ -181,7 +177,7 @@ async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSi
     const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
     const copies = new Map(items.map((copy) => [originOf(copy), copy]));
     if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
-      process.stdout.write(showSynced(DEMO_SAMPLES, copies, activity));
+      process.stdout.write(formatSamples(DEMO_SAMPLES, copies, activity));
       return 0;
     }
     if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {
@@ -196,7 +192,7 @@ function originOf({ metadata: { annotations } }: KubeObject): string {
   return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
 }
 
-/** Something happens every few seconds, on both sides in turns, until a signal ends it. */
+/** Changes a sample every few seconds, on both sides alternately, until the signal is aborted. */
 async function keepChanging(
   clients: { virtual: ClusterClient; host: ClusterClient },
   signal: AbortSignal,

@@ -49,7 +49,7 @@ export interface KnownKind {
   readonly scope: KindScope;
 }
 
-/** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are taken as they are. */
+/** Accepts any spelling of a known kind (`endpoints`, `pods`); other kinds are used as given. */
 export function knownKind(text: string): KnownKind {
   const spelled = (kinds: readonly string[]): string | undefined =>
     kinds.find((kind) => spellingsOf(kind).includes(text.toLowerCase()));
@@ -60,7 +60,7 @@ export function knownKind(text: string): KnownKind {
   return { kind: text, scope: 'unknown' };
 }
 
-/** The resource of a kind by the rules of English, which nearly all kinds follow. */
+/** The resource of a kind by the English plural, which is right for nearly all kinds. */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
   if (word === 'endpoints') return word;

@@ -1,4 +1,4 @@
-/** What `names` answers, without input and output: virtual names to host names and back. */
+/** The rows of `names`: virtual names to host names and back. Pure. */
 
 import { keyOf, type NamespacedName } from '../../kube/object.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
@@ -8,19 +8,19 @@ export interface NameRow {
   readonly kind: string;
   readonly virtual: NamespacedName;
   readonly host: NamespacedName;
-  /** What a reference gets; empty for cluster-scoped kinds, which cannot be referenced. */
+  /** Name that a reference patch writes; empty for cluster-scoped kinds, which cannot be referenced. */
   readonly shortName: string;
 }
 
-/** `problem`: the argument itself is wrong, `miss`: there is no answer, `note`: worth knowing. One line each. */
-export interface NameAnswer {
+/** `problem`: the argument is invalid; `miss`: the name has no translation; `note`: a remark on the translation. One line each. */
+export interface NameTranslation {
   readonly rows: readonly NameRow[];
   readonly problem?: string;
   readonly miss?: string;
   readonly note?: string;
 }
 
-/** The API server's own Endpoints and Service: the host has them too. */
+/** The Endpoints and the Service of the API server itself, which the host has too. */
 const NEVER_SYNCED = 'default/kubernetes';
 
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -30,7 +30,7 @@ const PATH_NAMED = new Set(['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBi
 const NAME_MAX = 253;
 
 /** A virtual name as typed: `NAMESPACE/NAME`, or `NAME` of a cluster-scoped kind. */
-export function answerVirtual(text: string, kind: KnownKind, names: NameTranslator): NameAnswer {
+export function translateVirtualName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
   const parsed = parseName(text, kind);
   if ('problem' in parsed) return { rows: [], problem: parsed.problem };
   const { namespace, name } = parsed;
@@ -47,14 +47,17 @@ export function answerVirtual(text: string, kind: KnownKind, names: NameTranslat
     const reference = isOwnKind || kind.kind === 'Pod' ? undefined : names.referenceToHost(parsed);
     if (namespace === '' || reference === undefined || keyOf(reference) === keyOf(host))
       return { rows: [row] };
-    const note = `${text}: a reference patch writes "${reference.name}"; "${host.name}" is the name that another syncer gives to its copy`;
+    const note = `${text}: a reference patch writes "${reference.name}"; "${host.name}" is the name of the copy that vCluster syncs`;
     return { rows: [row], note };
   }
-  return { rows: [row], note: `${text}: is never synced; this is only what the rule would make of its name` };
+  return {
+    rows: [row],
+    note: `${text}: is never synced; the row shows only what the naming rule would produce`,
+  };
 }
 
-/** A host name as typed; without a namespace it is in the virtual cluster's own. Every virtual name that translates to it. */
-export function answerHost(text: string, kind: KnownKind, names: NameTranslator): NameAnswer {
+/** Every virtual name that translates to a host name as typed. A name without a namespace is in the host namespace. */
+export function translateHostName(text: string, kind: KnownKind, names: NameTranslator): NameTranslation {
   const isBare = !text.includes('/');
   const full = isBare && kind.scope === 'namespaced' ? `${names.hostNamespace}/${text}` : text;
   const host = parseName(full, kind);
@@ -92,7 +95,7 @@ function isNameOf(kind: string, name: string): boolean {
   return kind === 'Namespace' ? NAMESPACE.test(name) : SUBDOMAIN.test(name);
 }
 
-/** A Namespace is where its objects go, where namespaces are translated at all; everything else follows the cluster-scoped rule. */
+/** A Namespace follows the namespace mapping, if there is one; every other kind follows the cluster-scoped rule. */
 function clusterScopedHost(
   name: string,
   { kind }: KnownKind,
@@ -131,9 +134,9 @@ function reasonForNone({ namespace, name }: NamespacedName, names: NameTranslato
   }
   const isCut = /-[0-9a-f]{10}$/.test(name) && name.length > 50;
   if (isCut)
-    return 'long names are cut and end in a digest, which cannot be undone; the annotations of the host object say whose copy it is';
+    return 'long names are cut and end in a digest, which cannot be reversed; see the annotations of the host object';
   if (/^vcluster-[0-9a-f]{8}-[0-9a-f]{8}$/.test(namespace)) {
-    return 'namespaces are hashed in this mode, which cannot be undone; the annotations of the host object say whose copy it is';
+    return 'namespaces are hashed in this mode, which cannot be reversed; see the annotations of the host object';
   }
   return 'no virtual name translates to it';
 }

@@ -1,4 +1,4 @@
-/** `names`: what virtual objects are called on the host, and the other way round. */
+/** `names`: translates names between the virtual cluster and the host. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -11,7 +11,7 @@ import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
 import { knownKind } from './kind-scope.ts';
-import { answerHost, answerVirtual, type NameRow } from './name-rows.ts';
+import { translateHostName, translateVirtualName, type NameRow } from './name-rows.ts';
 
 interface NamesOptions {
   readonly kind: string;
@@ -23,10 +23,10 @@ export function define(command: Command, exit: (code: number) => void): void {
   command
     .argument(
       '<names...>',
-      'NAMESPACE/NAME, NAME of a cluster-scoped kind, - for one a line on standard input',
+      'NAMESPACE/NAME, or NAME of a cluster-scoped kind; - reads one name per line from standard input',
     )
     .option('-k, --kind <kind>', 'kind of the objects', 'Endpoints')
-    .option('-r, --reverse', 'the names are host names: answer every virtual name that translates to them')
+    .option('-r, --reverse', 'the names are host names: print every virtual name that translates to them')
     .addOption(
       new Option('-o, --output <format>', 'table, json or yaml')
         .choices(['table', 'json', 'yaml'])
@@ -35,11 +35,11 @@ export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, ['name', 'host.namespace']);
   command.action(async (args: string[], options: NamesOptions) => {
     const config = await configFor(command);
-    exit(typeof config === 'number' ? config : answerAll(withStandardInput(args), config, options));
+    exit(typeof config === 'number' ? config : translateAll(withStandardInput(args), config, options));
   });
 }
 
-/** The configuration, or the exit code when there is none. */
+/** The configuration, or an exit code if it is invalid. */
 async function configFor(command: Command): Promise<Config | number> {
   try {
     const { config, warnings } = await loadConfig(loaderInput(command));
@@ -48,7 +48,7 @@ async function configFor(command: Command): Promise<Config | number> {
       return config;
     }
     process.stderr.write(
-      'error: the host namespace of the virtual cluster is not known: give --host-namespace, or set endpointSyncer.host.namespace\n',
+      'error: the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace\n',
     );
     return 2;
   } catch (error) {
@@ -63,26 +63,26 @@ function withStandardInput(args: readonly string[]): readonly string[] {
   return args.flatMap((arg) => (arg === '-' ? typed : [arg]));
 }
 
-/** Nothing is answered while an argument is wrong; an answer that does not exist costs only itself. */
-function answerAll(args: readonly string[], config: Config, options: NamesOptions): number {
+/** An invalid argument fails the whole command; a name without a translation fails alone, and the others are printed. */
+function translateAll(args: readonly string[], config: Config, options: NamesOptions): number {
   const names = translatorOf(config);
-  const answer = options.reverse ? answerHost : answerVirtual;
+  const translate = options.reverse ? translateHostName : translateVirtualName;
   const kind = knownKind(options.kind);
-  const answers = args.map((text) => answer(text, kind, names));
-  const problems = answers.flatMap(({ problem }) => problem ?? []);
+  const results = args.map((text) => translate(text, kind, names));
+  const problems = results.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
   if (problems.length > 0) return 2;
-  for (const { note, miss } of answers) {
+  for (const { note, miss } of results) {
     if (note !== undefined) process.stderr.write(`note: ${note}\n`);
     if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
   }
   process.stdout.write(
     print(
-      answers.flatMap(({ rows }) => rows),
+      results.flatMap(({ rows }) => rows),
       options.output,
     ),
   );
-  return answers.some(({ miss }) => miss !== undefined) ? 1 : 0;
+  return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
 }
 
 function translatorOf(config: Config): NameTranslator {

@@ -11,9 +11,9 @@ import type { KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
-/** YAML aliases may not blow a small file up. */
+/** Limits how far YAML aliases can expand a small file. */
 const ALIASES_MAX = 100;
-/** The dump of a large cluster; what is larger would not fit into memory as objects. */
+/** Enough for the dump of a large cluster; a larger file would not fit into memory as objects. */
 const BYTES_MAX = 256 * 1024 * 1024;
 
 /** Every object below the given paths, in order; `-` is standard input. Throws a `ConfigError` with everything that cannot be read. */
@@ -21,8 +21,8 @@ export async function readObjects(paths: readonly string[]): Promise<KubeObject[
   const objects: KubeObject[] = [];
   const problems: ConfigProblem[] = [];
   for (const path of paths) {
-    for (const file of (await orNoted(filesOf(path), problems)) ?? []) {
-      const text = await orNoted(readTextFile(file, BYTES_MAX), problems);
+    for (const file of (await collectProblems(filesOf(path), problems)) ?? []) {
+      const text = await collectProblems(readTextFile(file, BYTES_MAX), problems);
       if (text !== undefined) objects.push(...parseObjects(displayName(file), text, problems));
     }
   }
@@ -30,8 +30,8 @@ export async function readObjects(paths: readonly string[]): Promise<KubeObject[
   return objects;
 }
 
-/** Undefined where it failed, with why in `problems`. */
-async function orNoted<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
+/** The result, or undefined after adding the problems of a `ConfigError` to `problems`. */
+async function collectProblems<T>(reading: Promise<T>, problems: ConfigProblem[]): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
@@ -41,7 +41,7 @@ async function orNoted<T>(reading: Promise<T>, problems: ConfigProblem[]): Promi
   }
 }
 
-/** Of a folder all below it that may hold objects. */
+/** The path itself, or every YAML and JSON file below a folder. */
 async function filesOf(path: string): Promise<string[]> {
   const isFolder = path !== '-' && (await stat(path).catch(() => undefined))?.isDirectory() === true;
   if (!isFolder) return [path];
@@ -54,7 +54,7 @@ async function filesOf(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-/** Adds to `problems` what is wrong, and gives the objects of the documents that are right. */
+/** The objects of all valid documents; errors are added to `problems`. */
 export function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
   const source = createSourceFile(file, text);
   const documents = parseAllDocuments(text, { version: '1.2', prettyErrors: false });
@@ -89,7 +89,7 @@ function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): K
   return [];
 }
 
-/** Why this is no Kubernetes object; undefined where it is one. */
+/** Why this is not a Kubernetes object; undefined if it is one. */
 export function objectProblem(value: JsonObject): string | undefined {
   const kind = ownValue(value, 'kind');
   if (typeof kind !== 'string') return 'an object has no kind';

@@ -1,4 +1,4 @@
-/** One JSON object of any kind, from a file or standard input, and back to text. */
+/** Reads one object of any kind from a file or standard input, and prints objects as YAML or JSON. */
 
 import { parse, stringify } from 'yaml';
 import { readDocument } from '../../config/source/document.ts';
@@ -10,7 +10,7 @@ import { jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts'
 /** Far more than an API server stores (1.5 MiB). */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with everything that is wrong. */
+/** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with every problem. */
 export async function readObject(path: string): Promise<JsonObject> {
   const file = displayName(path);
   const document = readDocument(file, await readTextFile(path, BYTES_MAX));

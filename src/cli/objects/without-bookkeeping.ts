@@ -1,4 +1,4 @@
-/** Objects as a user reads them: without what this program writes beside the data. */
+/** Hides the annotations and labels that the syncer keeps for itself. */
 
 import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
@@ -7,12 +7,12 @@ import { stringMapOf } from '../../syncer/translate/metadata/labels.ts';
 /** A copy without the bookkeeping annotations and the marker labels. */
 export function withoutBookkeeping(object: KubeObject): KubeObject {
   const metadata: ObjectMeta = { ...object.metadata };
-  setOrDelete(metadata, 'annotations', isBookkeepingAnnotation);
-  setOrDelete(metadata, 'labels', isBookkeepingLabel);
+  deleteKeys(metadata, 'annotations', isBookkeepingAnnotation);
+  deleteKeys(metadata, 'labels', isBookkeepingLabel);
   return { ...object, metadata };
 }
 
-function setOrDelete(
+function deleteKeys(
   metadata: ObjectMeta,
   member: 'annotations' | 'labels',
   isHidden: (key: string) => boolean,

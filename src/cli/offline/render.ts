@@ -1,4 +1,4 @@
-/** `render`: what a sync would write, from files, without a cluster. */
+/** `render`: prints offline what a sync would write. */
 
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
@@ -45,7 +45,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     const kinds = ['Endpoints', ...(endpointSlices.enabled ? ['EndpointSlice'] : [])];
     if (!given.some(({ kind }) => kinds.includes(kind ?? '')))
       process.stderr.write(
-        `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}: there is nothing to render\n`,
+        `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
       );
     const world = flags.reverse
       ? { host: inNamespace(given, config.host.namespace), virtual: inNamespace(virtual, 'default') }
@@ -85,7 +85,7 @@ function print(rendered: readonly Rendered[], output: string): void {
     if (one.kind === 'elsewhere') {
       const what = `${one.object.kind ?? ''} ${objectKey(one.object)}`;
       process.stderr.write(
-        `note: ${what} is imported into the other cluster, --reverse turns the view round\n`,
+        `note: ${what} is imported into the other cluster; add --reverse to render that direction\n`,
       );
     }
     if (one.kind === 'failed')

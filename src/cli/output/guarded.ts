@@ -1,11 +1,11 @@
-/** Errors that the user can act on become a line on standard error and an exit code; every other error is a defect, and is thrown. */
+/** Turns errors that the user can act on into a line on standard error and an exit code; rethrows every other error, which is a bug. */
 
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
 
-/** `adviceFor` may add to the message; `failure` is the exit code where 1 means something else. */
+/** `adviceFor` may append to the message; `failure` is the exit code for commands where 1 has another meaning. */
 export async function guarded(
   work: () => number | Promise<number>,
   adviceFor: (error: Error) => string = () => '',

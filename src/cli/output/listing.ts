@@ -1,4 +1,4 @@
-/** Rows of a listing in the formats that kubectl has: a table, wide, names, JSON, YAML, or a JSONPath template. */
+/** Output formats of lists, as in kubectl: table, wide, name, JSON, YAML, JSONPath template. */
 
 import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
@@ -26,7 +26,7 @@ export interface ListedRow {
 const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'];
 const JSON_PATH = 'jsonpath=';
 
-/** `-o, --output`; a value that is no format is a usage error. */
+/** The option `-o, --output`; an unknown format is a usage error. */
 export function outputOption(): Option {
   const option = new Option('-o, --output <format>', `${FORMATS.join(', ')} or ${JSON_PATH}TEMPLATE`);
   return option.default('table').argParser((text) => {

@@ -1,4 +1,4 @@
-/** What a terminal gets and a file does not: colours and progress. */
+/** Colours and progress, for terminals only. */
 
 import type { WriteStream } from 'node:tty';
 
@@ -24,12 +24,12 @@ export interface Progress extends Disposable {
   update(done: number, total: number): void;
 }
 
-/** Whatever takes longer than this shows its progress. */
+/** No progress is shown before this time has passed. */
 const SILENT_MS = 1000;
 const INTERVAL_MS = 100;
 const WIDTH = 24;
 
-/** A bar on one line that disappears at the end. Nothing where the output is no terminal. */
+/** A bar on one line, removed at the end. Writes nothing if the output is not a terminal. */
 export function progressOn(output: Output, what: string, monotonicMs: () => number): Progress {
   if (output.isTTY !== true) return { update: () => undefined, [Symbol.dispose]: () => undefined };
   const startMs = monotonicMs();

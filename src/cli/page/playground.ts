@@ -10,7 +10,7 @@ import { parsePagePort } from './page-port.ts';
 import { startPageServer } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';
 import { startState } from './start-state.ts';
-import { keepAlive, stopSignals } from '../run/process-life.ts';
+import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
 
 const FIELDS = ['name', 'host.namespace', 'references.naming', 'sandbox.expressionTimeout', 'sandbox.memory'];
 /** What the examples are written for. */

@@ -7,11 +7,11 @@ import type { Grant, PolicyRule } from './rbac-rules.ts';
 export interface DocumentOptions {
   readonly serviceAccount: string;
   readonly hostNamespace: string;
-  /** `clusterrole`: rules are ClusterRoles everywhere, bound in the namespace where that is enough. */
+  /** `clusterrole`: every role is a ClusterRole; a RoleBinding restricts it to a namespace where that suffices. */
   readonly form: 'role' | 'clusterrole';
 }
 
-/** Namespace of the ServiceAccount in the virtual cluster: one that every cluster has, and that its tenants do not use. */
+/** Namespace of the ServiceAccount in the virtual cluster. Every cluster has it, and tenants do not use it. */
 const VIRTUAL_NAMESPACE = 'kube-system';
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -24,7 +24,7 @@ export function rbacDocuments(grants: readonly Grant[], options: DocumentOptions
   ]);
 }
 
-/** The host's grants below `rbac` in the values of vCluster's chart, whose ServiceAccount a sidecar has. */
+/** The host's grants as `rbac` in the values of vCluster's chart; a sidecar uses that chart's ServiceAccount. */
 export function vclusterValues(grants: readonly Grant[], hostNamespace: string): JsonObject {
   const rulesIn = (namespace: string): JsonValue[] =>
     grants

@@ -18,7 +18,7 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
-/** What has to be granted in one namespace of one cluster, or, for '', in all of them. */
+/** Rules for one namespace of one cluster; namespace '' means all namespaces. */
 export interface Grant {
   readonly cluster: ClusterName;
   readonly namespace: string;
@@ -42,13 +42,13 @@ export function neededGrants(config: Config): readonly Grant[] {
   });
 }
 
-/** Kinds that the patches may lead to although none names them: the start does not check their rights. */
+/** Kinds that a reference may reach although no patch names them. The check at start does not cover their rights. */
 export function openKinds(config: Config): readonly string[] {
   const { isOpen, reachable } = kindPolicy(config.sync);
   return isOpen ? reachable.map((id) => id.slice(id.indexOf('/') + 1)) : [];
 }
 
-/** Without a cluster to ask, resources of kinds have their usual names. */
+/** Offline there is no discovery, so each kind gets its usual resource name. */
 function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   const policy = kindPolicy(sync);
   return policy.named.map(({ apiVersion, kind }) => {
@@ -60,7 +60,7 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   });
 }
 
-/** What is used without a check at start: the owner, and what the key and token API needs of the host. */
+/** Rights that the check at start does not cover: reading the owner, and those of the key and token API on the host. */
 function uncheckedRights({ owner, host, management }: Config): readonly Right[] {
   const rights: Right[] = [];
   const add = (target: Omit<Right, 'cluster' | 'verb'>, verbs: readonly string[]): void => {
@@ -83,7 +83,7 @@ function uncheckedRights({ owner, host, management }: Config): readonly Right[] 
   return rights;
 }
 
-/** One rule for each resource, with its verbs in the order in which they were asked for. */
+/** One rule for each resource, its verbs in the order of `rights`. */
 function rulesOf(rights: readonly Right[]): readonly PolicyRule[] {
   const rules = new Map<string, { right: Right; verbs: Set<string> }>();
   for (const right of rights) {

@@ -65,7 +65,7 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
   const open = openKinds(config);
   if (open.length > 0) {
     process.stderr.write(
-      `note: a patch takes the kind of a reference from the object; add rights for those that it may name besides: ${open.join(', ')}\n`,
+      `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}\n`,
     );
   }
   process.stdout.write(print(config, options));
@@ -74,10 +74,10 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
 
 function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | undefined {
   if (host.namespace === '') {
-    return 'the host namespace of the virtual cluster is not known: give --host-namespace, or set endpointSyncer.host.namespace';
+    return 'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace';
   }
   return as === 'vcluster-values' && cluster === 'virtual'
-    ? "the values of vCluster's chart have no rights in the virtual cluster: leave --cluster out, or print manifests"
+    ? "the values of vCluster's chart hold no rights in the virtual cluster; omit --cluster, or use --as role"
     : undefined;
 }
 

@@ -1,8 +1,8 @@
-/** The key and token API beside the sync, loaded only where it is served. */
+/** Serves the key and token API in the process of the syncer. Its modules are loaded only when it is enabled. */
 
 import type { DaemonOptions } from '../../syncer/daemon.ts';
 
-/** Nothing where the API is not enabled, nor in a dry run, which would write into its store. */
+/** Empty if the API is not enabled, and in a dry run, because the API would write to its store. */
 export function accessKeysCompanion(options: DaemonOptions): Pick<DaemonOptions, 'startCompanion'> {
   const { config, isDryRun, logger } = options;
   if (!config.management.enabled) return {};

@@ -11,7 +11,7 @@ import { createLogger } from '../../base/logger.ts';
 import { accessKeysCompanion } from './companion.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
-import { endSoon, keepAlive, reloadFrom, stopSignals } from './process-life.ts';
+import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
 import { formatTable } from '../output/table.ts';
 import { packageVersion } from '../version.ts';
 import { watchFile } from './watch-file.ts';
@@ -24,10 +24,10 @@ interface RunOptions {
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, ALL_FIELDS);
   command
-    .option('--dry-run', 'have each write checked without storing it, and log what it would change')
+    .option('--dry-run', 'send each write with dryRun=All and log what it would change')
     .option(
       '--once',
-      'with --dry-run: print a table after the first pass and end; exit code 1 when there is anything in it',
+      'with --dry-run: print a table after the first pass and exit; exit code 1 if the table has a row',
     )
     .action(async (options: RunOptions) => exit(await run(command, options)));
 }
@@ -52,18 +52,18 @@ async function run(command: Command, { dryRun = false, once = false }: RunOption
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal);
   const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
-  flushCompileCache(); // for the next start, even if this process is killed one day
+  flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
   const exitCode = failure === undefined ? 0 : 1;
-  endSoon(exitCode);
+  exitAfterGracePeriod(exitCode);
   for (const watcher of watchers) watcher.close();
   if (failure === undefined) logger.info({}, 'stopping');
-  else logger.error({ reason: failure }, 'stopping, this replica does not lead any more');
+  else logger.error({ reason: failure }, 'stopping because this replica lost the lease');
   await daemon.stop();
   return exitCode;
 }
 
-/** The running daemon, or the exit code of a start that has ended. */
+/** The running daemon, or the exit code of a failed start. */
 async function start(
   { config }: LoadedConfig,
   parts: Pick<DaemonOptions, 'isDryRun' | 'logger' | 'signal'>,
@@ -79,20 +79,20 @@ async function start(
     return await startDaemon({ ...options, ...accessKeysCompanion(options) });
   } catch (error) {
     if (parts.signal.aborted) {
-      endSoon(0);
+      exitAfterGracePeriod(0);
       return 0;
     }
-    // A user must act on a TerminalError, and a stack would not help; any other error is a bug.
+    // A TerminalError tells the user what to do; any other error is a bug, so its stack is logged.
     if (error instanceof TerminalError) parts.logger.error({ reason: error.message }, 'cannot start');
     else parts.logger.error({ err: error }, 'cannot start');
     return 1;
   }
 }
 
-/** Ends a dry run after its first pass: 0 where nothing would be written and nothing is refused. */
+/** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */
 async function firstPass(daemon: Daemon, signal: AbortSignal): Promise<number> {
   const rows = await daemon.firstPass(signal);
-  endSoon(1);
+  exitAfterGracePeriod(1);
   await daemon.stop();
   if (signal.aborted) return 1;
   if (rows.length === 0) {

@@ -1,13 +1,13 @@
-/** Tells when a file's content may have changed, also where it is swapped as a symbolic link, as mounted ConfigMaps are. */
+/** Watches the content of a file, including one that is replaced through a symbolic link, as mounted ConfigMaps are. */
 
 import { watch, type FSWatcher } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Several events make one change: editors write, rename and touch. */
+/** Debounce: an editor that saves a file writes, renames and touches it. */
 const QUIET_MS = 100;
 
-/** Calls `onChange` after the content differs from before; one call at a time. */
+/** Calls `onChange` when the content has changed; one call at a time. */
 export function watchFile(path: string, onChange: () => Promise<void>): { close(): void } {
   let content = readText(path);
   let timer: NodeJS.Timeout | undefined;
@@ -18,7 +18,7 @@ export function watchFile(path: string, onChange: () => Promise<void>): { close(
     content = Promise.resolve(next);
     await onChange();
   };
-  // The folder, not the file: a file that was replaced would be watched no more.
+  // The folder, not the file: a watch on a file ends when the file is replaced.
   const watcher: FSWatcher = watch(dirname(path), () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
@@ -37,6 +37,6 @@ async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch {
-    return undefined; // swapped at this moment: the next event finds it
+    return undefined; // being replaced at this moment: the next event reads it
   }
 }

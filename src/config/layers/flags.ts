@@ -14,7 +14,7 @@ export interface FlagDefinition {
   readonly help: string;
   /** The only texts that it takes. */
   readonly words?: readonly string[];
-  /** Fields that mean something else once this flag is given: their values in the file are not looked at. */
+  /** Fields whose values in the file are ignored if this flag is given, because they belong to what it replaces. */
   readonly replaces?: readonly string[];
 }
 
@@ -50,7 +50,7 @@ const SYNCER_ROWS: readonly FlagRow[] = [
   ['sandbox.batchTimeout', 'text', 'duration', 'time for one batch of expressions'],
   ['sandbox.memory', 'text', 'size', 'memory of the sandbox above its baseline'],
   ['sandbox.memoBytes', 'text', 'size', 'memory for cached results, 0 for none'],
-  ['leaderElection.enabled', 'switch', '', 'let one of several replicas work at a time'],
+  ['leaderElection.enabled', 'switch', '', 'let only one of several replicas sync at a time'],
   [
     'leaderElection.leaseDuration',
     'text',
@@ -66,15 +66,20 @@ const SYNCER_ROWS: readonly FlagRow[] = [
 
 const MANAGEMENT_ROWS: readonly FlagRow[] = [
   ['bindAddress', 'text', 'host:port', 'where the key and token API is served'],
-  ['tls.certFile', 'text', 'file', 'PEM certificate chain; without it one is made in dataDir'],
+  [
+    'tls.certFile',
+    'text',
+    'file',
+    'PEM certificate chain; a self-signed certificate is generated in dataDir if omitted',
+  ],
   ['tls.keyFile', 'text', 'file', 'PEM private key of the certificate'],
-  ['dataDir', 'text', 'folder', 'what must survive a restart: database, keys, certificates'],
-  ['store.driver', 'text', 'sqlite|memory|kubernetes', 'where objects are kept'],
+  ['dataDir', 'text', 'folder', 'folder for database, signing keys and certificates'],
+  ['store.driver', 'text', 'sqlite|memory|kubernetes', 'storage driver'],
   ['store.namespace', 'text', 'name', 'host namespace of the Secrets of the kubernetes driver'],
   ['issuer', 'text', 'url', 'issuer of tokens: the URL at which clusters reach the API'],
-  ['maxTtl', 'text', 'duration', 'longest life of a key, 0s for no maximum'],
-  ['tokenTtl.default', 'text', 'duration', 'life of a token that asks for none'],
-  ['tokenTtl.max', 'text', 'duration', 'longest life of a token'],
+  ['maxTtl', 'text', 'duration', 'maximum lifetime of a key, 0s for no maximum'],
+  ['tokenTtl.default', 'text', 'duration', 'lifetime of a token that requests none'],
+  ['tokenTtl.max', 'text', 'duration', 'maximum lifetime of a token'],
   ['delegatedAuth', 'switch', '', 'take tokens of the host cluster too, with the rights they have there'],
   ['bootstrapKeyFile', 'text', 'file', "the first administrator's key: read if it exists, else written"],
 ];

@@ -1,6 +1,5 @@
 /**
- * The files of one configuration and what they say together: vCluster's own values file, if there is one, below the configuration file,
- * below environment and flags.
+ * Merges the layers of one configuration: vCluster's own values file (optional), then the configuration file, then environment and flags.
  */
 
 import { dirname, isAbsolute, resolve } from 'node:path';
@@ -33,13 +32,13 @@ export interface Layers {
   readonly vcluster: JsonObject | undefined;
   /** Both, merged: what the schema and the rules check. */
   readonly merged: JsonObject;
-  /** The same with the keys that have no value. */
+  /** The same with empty keys. */
   readonly written: JsonObject;
   /** Problems of the files themselves. */
   readonly problems: readonly ConfigProblem[];
   /** False: a file is not well-formed, and the values must not be looked at. */
   readonly isReadable: boolean;
-  /** The place of a finding, in the file that it is about. */
+  /** The finding with its position in the file that it is about. */
   locate(finding: Finding): ConfigProblem;
 }
 
@@ -56,7 +55,7 @@ const PATH_FIELDS = [
   'managementApi.bootstrapKeyFile',
 ];
 
-/** False in vCluster's file is what leaves these kinds to this program, so that its own file alone decides about them. */
+/** `enabled: false` in vCluster's file leaves these kinds to this program, so only its own file enables or disables them. */
 const NOT_INHERITED = ['endpoints', 'endpointSlices'];
 
 export function readLayers(
@@ -82,7 +81,7 @@ export function readLayers(
       ...syntaxProblems(document),
       ...(vclusterDocument === undefined ? [] : syntaxProblems(vclusterDocument)),
       ...unreadable(vclusterText).map(locate),
-      ...strangers(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
+      ...misplacedSections(vcluster, source.file).map((finding) => problemIn(vclusterDocument, finding)),
     ],
     isReadable: document.isReadable && vclusterDocument?.isReadable !== false,
     locate,
@@ -125,8 +124,8 @@ function unreadable(vclusterText: VclusterText | undefined): Finding[] {
   return [errorAtValue(pathOf(VCLUSTER_CONFIG), `${vclusterText.file} ${vclusterText.failure}`)];
 }
 
-/** Sections of this program, which vCluster refuses in its file. */
-function strangers(vcluster: JsonObject | undefined, file: string): Finding[] {
+/** Sections of this program, which vCluster rejects in its file. */
+function misplacedSections(vcluster: JsonObject | undefined, file: string): Finding[] {
   if (vcluster === undefined) return [];
   const target = file === '' ? 'the configuration file of endpoint-syncer' : file;
   return Object.keys(vcluster)
@@ -142,7 +141,7 @@ interface Places {
   readonly overrides: readonly Override[];
 }
 
-/** In the flag or variable that set the value, else in the file that says more about the path. */
+/** Points to the flag or variable that set the value, else to the file that has more of the path. */
 function locateIn({ document, vclusterDocument, overrides }: Places, finding: Finding): ConfigProblem {
   const origin = finding.isAboutVcluster ? undefined : originOf(finding.path, overrides);
   if (origin !== undefined) return problemOf(origin, described(finding));

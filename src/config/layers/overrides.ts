@@ -1,4 +1,4 @@
-/** Settings from the command line and the environment, laid over the file. */
+/** Settings from the command line and the environment, which override the file. */
 
 import { InvariantError } from '../../base/errors.ts';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../../base/json.ts';
@@ -8,7 +8,7 @@ import type { ConfigFlags } from '../types.ts';
 
 export interface Override {
   readonly path: ConfigPath;
-  /** Undefined takes the field out of the file. */
+  /** Undefined removes the field. */
   readonly value: JsonValue | undefined;
   /** Where it was set, for messages: `--workers`, `VCLUSTER_NAME`. */
   readonly origin: string;
@@ -38,14 +38,14 @@ function overridesOfFlag(definition: FlagDefinition, flags: ConfigFlags): Overri
   ];
 }
 
-/** Text that is not of the flag's type stays text: the schema says what is wrong with it. */
+/** Text that is not of the flag's type stays text, and the schema rejects it. */
 function typedValue(definition: FlagDefinition, text: string): JsonValue {
   if (definition.type === 'number' && /^-?\d{1,15}$/u.test(text)) return Number(text);
   if (definition.type === 'switch' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
 }
 
-/** A copy of `value` with the overrides; one that meets something else than a mapping on its way is left out. */
+/** A copy of `value` with the overrides. An override is skipped if a parent of its path is not a mapping. */
 export function applyOverrides(value: JsonObject, overrides: readonly Override[]): JsonObject {
   return overrides.reduce((result, override) => withValue(result, override.path, override.value), value);
 }
@@ -66,7 +66,7 @@ function withValue(object: JsonObject, path: ConfigPath, value: JsonValue | unde
   return copy;
 }
 
-/** Where the value at a path was set, when that was not the file. */
+/** The flag or variable that set the value at a path; undefined if the file did. */
 export function originOf(path: ConfigPath, overrides: readonly Override[]): string | undefined {
   const isAt = (override: Override): boolean =>
     override.value !== undefined && override.path.every((step, index) => path[index] === step);

@@ -1,4 +1,4 @@
-/** What must hold between fields of `managementApi`, and what is most likely not meant there. */
+/** Rules between fields of `managementApi`, and warnings. */
 
 import { parseBindAddress } from '../../base/bind-address.ts';
 import { type Fields, pathOf } from '../schema/fields.ts';
@@ -21,7 +21,7 @@ function certificateRules(fields: Fields): Finding[] {
   return [errorAtKey(pathOf(missing), `is required with ${there}`)];
 }
 
-/** What a kube-apiserver takes as an issuer. */
+/** The issuers that a kube-apiserver accepts. */
 function issuerRules(fields: Fields): Finding[] {
   const issuer = fields.text('managementApi.issuer');
   if (issuer === '') return [];
@@ -32,7 +32,7 @@ function issuerRules(fields: Fields): Finding[] {
   return isPlain ? [] : [errorAtValue(path, 'must have no user, query or fragment')];
 }
 
-/** Hosts that mean every address: other machines cannot connect to them. */
+/** Hosts that mean every address, which is not an address to connect to. */
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::']);
 
 function addressRules(fields: Fields): Finding[] {
@@ -55,7 +55,7 @@ function addressRules(fields: Fields): Finding[] {
   return findings;
 }
 
-/** A token never outlives the key that made it. */
+/** A token expires with the key that issued it at the latest. */
 function lifetimeRules(fields: Fields): Finding[] {
   const longestMs = fields.durationMs('managementApi.maxTtl', '0s');
   if (!(longestMs > 0)) return [];
@@ -73,12 +73,10 @@ function storeRules(fields: Fields): Finding[] {
   const name = 'managementApi.store.driver';
   if (fields.text(name) === 'kubernetes') return storeNamespaceRules(fields);
   if (fields.text(name) !== 'memory') return [];
-  return [
-    warningAtValue(pathOf(name), 'every key is lost when the program ends: for trying things out only'),
-  ];
+  return [warningAtValue(pathOf(name), 'every key is lost when the program ends; use it for tests only')];
 }
 
-/** Beside the sync, every Secret of the store would lie where tenants' references lead. */
+/** In the host namespace, references of tenants can name the Secrets of the store. */
 function storeNamespaceRules(fields: Fields): Finding[] {
   const [store, host] = ['managementApi.store.namespace', 'endpointSyncer.host.namespace'];
   const isShared = fields.text(store) === '' || fields.text(store) === fields.text(host);

@@ -1,4 +1,4 @@
-/** What must hold of `patches` beyond the types of their members. Works on what the user wrote, whatever else is wrong with it. */
+/** Rules for `patches` beyond the types of their members. They read the file as written, even if it is invalid elsewhere. */
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { errorAtKey, errorAtValue, type Finding } from '../finding.ts';
@@ -53,7 +53,7 @@ function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {
   const where = formatPath(path);
   if (used > 1) return [errorAtKey(path, `${where} can only use one of: ${MODES}`)];
   if (used === 1) return [];
-  // A member of the wrong type has its own finding; saying that there is none would be wrong.
+  // A member of the wrong type has its own finding, and it would be wrong to report that it is missing.
   const isMeant = ['expression', 'reverseExpression'].some((key) => isSet(entry, key) && !isText(entry, key));
   if (isMeant) return [];
   const hint = Object.hasOwn(entry, 'labels')
@@ -73,7 +73,7 @@ function checkReference(entry: JsonObject, path: ConfigPath): Finding[] {
     );
 }
 
-/** What makes an object that object, and what the translation keeps about it, must stay as the translation wrote it. */
+/** The identity of an object and its bookkeeping keys must stay as the translation wrote them. */
 function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Finding[] {
   const [first, second, third] = checks.pathSegments(target) ?? [];
   if (first !== 'metadata' || typeof second !== 'string') return [];
@@ -85,7 +85,7 @@ function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Fi
   return checks.isBookkeepingKey(second, third) ? refuse(`the bookkeeping key ${show(third)}`) : [];
 }
 
-/** Two entries with one path would depend on their order; paths that are written differently are compared by what they mean. */
+/** Two entries with one path would depend on their order. Paths are compared by their segments, not by their text. */
 function duplicatePaths(
   entries: readonly (JsonObject | undefined)[],
   path: ConfigPath,
@@ -111,13 +111,13 @@ function meaningOf(segments: readonly PathSegment[] | undefined, text: string): 
   return JSON.stringify(segments.map((segment) => (typeof segment === 'number' ? String(segment) : segment)));
 }
 
-/** A list of entries as the rest of the program gets it; what is not a patch is left out. */
+/** The entries as `PatchConfig`; entries that are not patches are omitted. */
 export function patchesIn(patches: JsonValue | undefined): PatchConfig[] {
   const entries = Array.isArray(patches) ? patches.filter(isJsonObject) : [];
   return entries.map(patchOf).filter((patch) => patch !== undefined);
 }
 
-/** Undefined without a path; members of the wrong type are left out. */
+/** Undefined without a path; members of the wrong type are omitted. */
 function patchOf(entry: JsonObject): PatchConfig | undefined {
   const path = textMember(entry, 'path');
   if (path === undefined) return undefined;
@@ -156,7 +156,7 @@ function isText(object: JsonObject, key: string): boolean {
   return textMember(object, key) !== undefined;
 }
 
-/** Written with something behind it; empty text is nothing. */
+/** Present and neither null nor empty text. */
 function isSet(object: JsonObject, key: string): boolean {
   const value = ownValue(object, key);
   return value !== undefined && value !== null && value !== '';

@@ -1,4 +1,4 @@
-/** What must hold between fields. Works on what the user wrote, so that one wrong field does not hide the next. */
+/** Rules between fields. They read the file as written, so that one invalid field does not hide another. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
@@ -6,7 +6,7 @@ import { errorAtKey, errorAtValue, type Finding, warningAtKey } from '../finding
 import { managementRules } from './management-rules.ts';
 import type { ConfigChecks } from '../types.ts';
 
-/** Every finding that needs more than one field. `own` is the configuration file alone, `merged` with vCluster's values below it. */
+/** `own` is the configuration file alone, `merged` has vCluster's values below it. */
 export function checkRules(
   { merged, own }: { readonly merged: JsonObject; readonly own: JsonObject },
   checks: ConfigChecks,
@@ -44,8 +44,8 @@ function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {
   const isMapped = fields.isOn(enabledPath);
   const isLegacy = fields.isOn('experimental.multiNamespaceMode.enabled');
   if (!isMapped) {
-    const isUseless = Object.keys(byName).length > 0 || fields.isOn('sync.toHost.namespaces.mappingsOnly');
-    return isUseless
+    const isIgnored = Object.keys(byName).length > 0 || fields.isOn('sync.toHost.namespaces.mappingsOnly');
+    return isIgnored
       ? [warningAtKey(pathOf('sync.toHost.namespaces'), `has no effect while ${enabledPath} is false`)]
       : [];
   }

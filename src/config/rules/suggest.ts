@@ -2,7 +2,7 @@
 
 const WORD_MAX = 64;
 
-/** The known word that was most likely meant; undefined when none is near. Case is ignored. */
+/** The known word with the smallest edit distance; undefined if none is near. Case is ignored. */
 export function nearestWord(word: string, known: readonly string[]): string | undefined {
   if (word.length > WORD_MAX) return undefined;
   const asked = plain(word);

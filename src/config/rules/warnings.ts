@@ -1,4 +1,4 @@
-/** What is allowed and yet most likely not meant. */
+/** Warnings: valid settings that are most likely mistakes. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
@@ -29,7 +29,7 @@ function missingFiles(fields: Fields, fileExists: (path: string) => boolean): Fi
     .map((name) => warningAtValue(pathOf(name), `there is no file ${fields.text(name)}`));
 }
 
-/** Objects that vCluster, by its values, and this program would both write. `vcluster` is without empty keys. */
+/** Objects that vCluster (by its values) and this program would both write. `vcluster` has no empty keys. */
 export function vclusterWarnings(merged: JsonObject, vcluster: JsonObject): Finding[] {
   const [fields, theirs] = [new Fields(merged), new Fields(vcluster)];
   if (!fields.isOn('sync.toHost.endpoints.enabled', true)) return [];
@@ -77,14 +77,14 @@ function riskyChoices(fields: Fields): Finding[] {
     findings.push(
       warningAtValue(
         pathOf('endpointSyncer.createNamespaces'),
-        'has no effect: everything goes into the one host namespace of the virtual cluster',
+        'has no effect: this virtual cluster has one host namespace',
       ),
     );
   }
   return findings;
 }
 
-/** Elsewhere unknown keys are vCluster's business; a near miss of one that this program reads is most likely a slip. */
+/** Unknown keys outside our own sections belong to vCluster, but one that resembles a key of this program is most likely a typo. */
 function misspeltSections(fields: Fields, defaults: JsonObject): Finding[] {
   const theirs = new Fields(defaults);
   return ['', 'sync', 'sync.toHost'].flatMap((section) => {
@@ -108,7 +108,7 @@ function misspelt(key: string, known: readonly string[]): string | undefined {
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 
-/** The right word one or two levels too high. */
+/** A known key one or two levels too high. */
 function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
   const isLost = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);

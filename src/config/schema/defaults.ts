@@ -1,14 +1,14 @@
-/** vCluster's default values, and a user's file on top of them. */
+/** vCluster's default values, and the merge of a user's file over them. */
 
 import { readFileSync } from 'node:fs';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn } from '../../base/json.ts';
 
-/** Sections of this program, which may name secrets: no expression gets to see them. */
+/** Sections of this program. They may name secrets, so expressions cannot read them. */
 export const OWN_SECTIONS: ReadonlySet<string> = new Set(['endpointSyncer', 'managementApi']);
 
 /**
- * The default values of a vCluster 0.37 configuration file, fresh at each call. One differs: `endpointSlices` is off, as the host makes
- * slices from the synced Endpoints itself.
+ * The default values of a vCluster 0.37 configuration file, a new copy at each call. One differs: `endpointSlices` is off, because the
+ * host mirrors the synced Endpoints into slices itself.
  */
 export function vclusterDefaults(): JsonObject {
   const text = readFileSync(new URL('./vcluster-defaults.json', import.meta.url), 'utf8');
@@ -40,8 +40,8 @@ export function vclusterConfigOf(written: JsonObject, defaults: JsonObject): Jso
 }
 
 /**
- * `key:` with nothing behind it is null in YAML and means that the key is not set, so its default stays. Entries of lists stay: there null is
- * a mistake.
+ * `key:` without a value is null in YAML and means that the key is not set, so its default applies. List entries stay, because null is
+ * an error there.
  */
 export function withoutEmptyKeys(object: JsonObject): JsonObject {
   const copy: JsonObject = {};

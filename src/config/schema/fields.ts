@@ -1,10 +1,10 @@
-/** Reading single fields of a configuration that may be wrong in any other place. */
+/** Reads single fields of a configuration that may be invalid elsewhere. */
 
 import { type JsonObject, type JsonValue, isJsonObject, ownValue } from '../../base/json.ts';
 import { parseDuration } from '../values/duration.ts';
 import type { ConfigPath } from '../source/path.ts';
 
-/** Typed access to what the user wrote; a value of another type counts as absent, the schema reports it. */
+/** Typed access to the file's content. A value of another type counts as absent; the schema reports it. */
 export class Fields {
   readonly #root: JsonObject;
 

@@ -1,4 +1,4 @@
-/** Checks a value against the schema and explains every finding. */
+/** Checks a value against the schema and explains each finding. */
 
 import type * as z from 'zod';
 import { type JsonObject, type JsonValue, isJsonObject, ownValue, setOwn, valueAt } from '../../base/json.ts';
@@ -80,7 +80,7 @@ function typeFinding(
   return errorAtValue(path, `must be ${wanted}, found ${show(value)}${typeHint(issue.expected, value)}`);
 }
 
-/** The usual reasons for a value of the wrong type. */
+/** How to fix the usual mistakes. */
 function typeHint(expected: string, value: JsonValue): string {
   if (expected === 'boolean' && typeof value === 'string') {
     const isTrue = /^(true|yes|on|y|1|enabled)$/iu.test(value);

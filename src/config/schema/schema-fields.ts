@@ -1,4 +1,4 @@
-/** The kinds of values a configuration field may have. Each has its error messages and the pattern that an editor can check. */
+/** Types of configuration fields, each with its error messages and the pattern that an editor can check. */
 
 import * as z from 'zod';
 import { parseBindAddress } from '../../base/bind-address.ts';
@@ -12,17 +12,14 @@ const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
   'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
 
-/** Text of one line. */
 export function text(description: string) {
   return z.string().default('').meta({ description });
 }
 
-/** A switch. */
 export function flag(description: string, fallback: boolean) {
   return z.boolean().default(fallback).meta({ description });
 }
 
-/** One of a few words. */
 export function choice<const T extends readonly [string, ...string[]]>(
   description: string,
   words: T,
@@ -31,7 +28,7 @@ export function choice<const T extends readonly [string, ...string[]]>(
   return z.enum(words).prefault(fallback).meta({ description });
 }
 
-/** A DNS label that must be there; `hint` says how to set it. */
+/** A required DNS label; `hint` tells how to set it. */
 export function requiredLabel(description: string, hint: string) {
   return z
     .string({ error: (issue) => (issue.input === undefined ? `is required: ${hint}` : undefined) })
@@ -80,7 +77,6 @@ export function objectName(description: string) {
     .meta({ description });
 }
 
-/** A count. */
 export function count(description: string, limits: { min: number; max: number }, fallback: number) {
   return z.int().min(limits.min).max(limits.max).default(fallback).meta({ description });
 }
@@ -109,7 +105,7 @@ export function duration(description: string, limits: { minMs: number; maxMs: nu
 /** Go's durations have no days: the error message gives the same duration in hours. */
 function withoutDays(text: string): string {
   const days = Number(/^(\d{1,5}) ?(?:d|days?)$/u.exec(text)?.[1] ?? 0);
-  return days === 0 ? '' : `: days are no unit here, write ${days * 24}h`;
+  return days === 0 ? '' : `: d is not a unit, write ${days * 24}h`;
 }
 
 /** An amount of memory, read into bytes. */

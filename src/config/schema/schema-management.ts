@@ -8,7 +8,7 @@ const YEARS_MS = 3_650 * DAY_MS;
 
 export const managementSchema = z
   .strictObject({
-    enabled: flag('Serve it beside the sync; the api command serves it whatever this says.', false),
+    enabled: flag('Whether run serves the API too; the command api always serves it.', false),
     bindAddress: bindAddress('Where the API is served.', '127.0.0.1:8443'),
     tls: z
       .strictObject({
@@ -22,24 +22,39 @@ export const managementSchema = z
       .string()
       .min(1)
       .default('./data')
-      .meta({ description: 'Folder for what must survive a restart.' }),
+      .meta({ description: 'Folder for the database, the signing keys and the certificates.' }),
     store: z
       .strictObject({
-        driver: choice('Where objects are kept.', ['sqlite', 'memory', 'kubernetes'], 'sqlite'),
+        driver: choice(
+          'Storage driver. memory loses everything when the program ends.',
+          ['sqlite', 'memory', 'kubernetes'],
+          'sqlite',
+        ),
         namespace: label(
-          'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; one of its own is safer.',
+          'Host namespace of the Secrets of the kubernetes driver. Empty: endpointSyncer.host.namespace; a separate namespace is safer.',
         ),
       })
       .prefault({}),
     issuer: text('Issuer of tokens. Empty: https://<bindAddress>.'),
-    maxTtl: duration('Longest life of a key; 0s: no maximum.', { minMs: 0, maxMs: YEARS_MS }, '0s'),
+    maxTtl: duration(
+      'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
+      { minMs: 0, maxMs: YEARS_MS },
+      '0s',
+    ),
     tokenTtl: z
       .strictObject({
-        default: duration('Life of a token that asks for none.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
-        max: duration('Longest life of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
+        default: duration(
+          'Lifetime of a token that requests none.',
+          { minMs: 1_000, maxMs: YEARS_MS },
+          '24h',
+        ),
+        max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
       })
       .prefault({}),
-    delegatedAuth: flag('Ask the host cluster who a caller is and what it may do.', false),
+    delegatedAuth: flag(
+      'Accept tokens of the host cluster: authenticate with TokenReview, authorize with SubjectAccessReview.',
+      false,
+    ),
     bootstrapKeyFile: text(
       "File with the first administrator's key: read if it exists, else written (mode 0600).",
     ),

@@ -21,10 +21,10 @@ const reference = z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9]*$/u, { error: 'must be a kind, such as Secret' })
       .meta({ description: 'Kind of the referenced object, such as Secret.' }),
-    apiVersionPath: relativePath('apiVersion; where it is not found `apiVersion` is used'),
-    kindPath: relativePath('kind; where it is not found `kind` is used'),
-    namePath: relativePath('name. Without it the matched value itself is the name'),
-    namespacePath: relativePath("namespace; where it is not found the object's own namespace is used"),
+    apiVersionPath: relativePath('apiVersion; if it is not found, `apiVersion` is used'),
+    kindPath: relativePath('kind; if it is not found, `kind` is used'),
+    namePath: relativePath('name; if omitted, the matched value itself is the name'),
+    namespacePath: relativePath("namespace; if it is not found, the object's own namespace is used"),
   })
   .meta({ id: 'Reference', description: 'The value names another object; the name is translated.' });
 
@@ -57,15 +57,15 @@ const patches = z
   .prefault([])
   .meta({ description: 'Changes on top of the built-in translation, applied in this order.' });
 
-/** Only the switch is looked at; the rest of such a section is vCluster's business. */
+/** Only `enabled` is read; the other keys of such a section are for vCluster. */
 function kind(fallback: boolean) {
   return z.looseObject({ enabled: flag('Whether this kind is synced to the host.', fallback) }).prefault({});
 }
 
 const namespaces = z
   .looseObject({
-    enabled: flag('Virtual namespaces have host namespaces of their own.', false),
-    mappingsOnly: flag('Namespaces that no mapping covers are not synced.', false),
+    enabled: flag('Whether virtual namespaces are mapped to host namespaces.', false),
+    mappingsOnly: flag('Whether only namespaces with a mapping are synced.', false),
     mappings: z
       .looseObject({
         byName: z.record(z.string(), z.string()).prefault({}).meta({
@@ -85,7 +85,7 @@ const toHost = z
     endpointSlices: z
       .strictObject({
         enabled: flag(
-          'Whether EndpointSlices are synced to the host. Those that controllers of the virtual cluster made from something else are not.',
+          'Whether EndpointSlices are synced to the host. Slices that a controller of the virtual cluster manages are not.',
           false,
         ),
         patches,
@@ -125,7 +125,7 @@ export const experimentalSchema = z
     multiNamespaceMode: z
       .looseObject({
         enabled: flag(
-          'vCluster 0.25 and older: every virtual namespace has a generated host namespace.',
+          'vCluster 0.25 and older: each virtual namespace gets a generated host namespace.',
           false,
         ),
       })

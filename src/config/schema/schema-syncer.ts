@@ -65,28 +65,32 @@ const owner = z
 const sandbox = z
   .strictObject({
     expressionTimeout: duration(
-      'Processor time that one expression may take for one value.',
+      'Maximum processor time of one expression for one value.',
       { minMs: 1, maxMs: MINUTE_MS },
       '100ms',
     ),
     batchTimeout: duration(
-      'Processor time that one round trip with many expressions may take.',
+      'Maximum processor time of one batch of expressions.',
       { minMs: 10, maxMs: 5 * MINUTE_MS },
       '1s',
     ),
     memory: size(
-      'Resident memory that the sandbox process may take above its baseline.',
+      'Resident memory that the sandbox process may use above its baseline.',
       { min: 16 * MI, max: 16 * GI },
       '128Mi',
     ),
-    memoBytes: size('Memory for remembered results; 0 switches that off.', { min: 0, max: 16 * GI }, '64Mi'),
+    memoBytes: size(
+      'Size of the cache of expression results; 0 disables it.',
+      { min: 0, max: 16 * GI },
+      '64Mi',
+    ),
   })
   .prefault({})
   .meta({ description: 'Limits for patch expressions.' });
 
 const leaderElection = z
   .strictObject({
-    enabled: flag('Let one of several replicas sync at a time; the others stand by.', false),
+    enabled: flag('Whether only one of several replicas syncs at a time; the others stand by.', false),
     leaseDuration: duration(
       'Time after which a lease that is not renewed expires.',
       { minMs: 1_000, maxMs: 60 * MINUTE_MS },
@@ -100,7 +104,7 @@ const leaderElection = z
     retryPeriod: duration('Time between two attempts.', { minMs: 100, maxMs: 60 * MINUTE_MS }, '2s'),
   })
   .prefault({})
-  .meta({ description: 'One of several replicas works at a time.' });
+  .meta({ description: 'Leader election between replicas by a Lease.' });
 
 const NAME = 'Name of the virtual cluster, as vCluster was installed. Required.';
 
@@ -112,17 +116,17 @@ const fields = z.strictObject({
   workers: count('Objects synced at the same time.', { min: 1, max: 256 }, 10),
   vclusterConfig: text("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   services: choice(
-    'Which program copies Services to the host: vcluster, or sync for this one, where no vCluster does it.',
+    'Which program copies Services to the host: vcluster, or sync for this program.',
     ['vcluster', 'sync'],
     'vcluster',
   ),
-  requireService: flag('Sync only Endpoints that have a Service, as vCluster does.', false),
+  requireService: flag('Whether only Endpoints that have a Service are synced, as vCluster does.', false),
   onHostDelete: choice(
     'When another client deletes a copy on the host: re-create it, or delete the virtual object as vCluster does.',
     ['recreate', 'deleteVirtual'],
     'recreate',
   ),
-  createNamespaces: flag('Create host namespaces that are missing (multi-namespace modes).', false),
+  createNamespaces: flag('Whether missing host namespaces are created (multi-namespace modes).', false),
   references: z
     .strictObject({
       naming: choice('Names that `reference` patches write.', ['short', 'long'], 'short'),
@@ -158,5 +162,5 @@ export const syncerSchema = fields
   .prefault({} as never) // `name` is missing then, which is the error to report
   .meta({ description: 'How endpoint-syncer runs.' });
 
-/** For what has nothing to do with a virtual cluster: the key and token API alone. */
+/** For the key and token API alone, which needs no virtual cluster. */
 export const namelessSyncerSchema = fields.extend({ name: label(NAME) }).prefault({});

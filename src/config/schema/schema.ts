@@ -18,5 +18,5 @@ export const configSchema = z.looseObject({
 /** The same for commands that need no virtual cluster: `endpointSyncer.name` may be absent. */
 export const namelessConfigSchema = configSchema.extend({ endpointSyncer: namelessSyncerSchema });
 
-/** What the schema makes of a valid file: defaults filled in, durations in ms, sizes in bytes. */
+/** A valid file as the schema parses it: defaults filled in, durations in ms, sizes in bytes. */
 export type ParsedConfig = z.output<typeof configSchema>;

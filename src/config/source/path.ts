@@ -1,4 +1,4 @@
-/** Where something is in a configuration file: member names and list indexes from the root. */
+/** Paths in a configuration file: member names and list indexes from the root. */
 
 export type ConfigPath = readonly (string | number)[];
 

@@ -1,4 +1,4 @@
-/** Problems of a file: at a place in its text, or of the file as a whole. */
+/** Problems of a file: at a position in its text, or of the file as a whole. */
 
 import type { ConfigProblem } from '../../base/errors.ts';
 import { excerptAt, positionOf, type SourceFile } from './source-file.ts';

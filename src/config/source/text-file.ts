@@ -26,7 +26,7 @@ export async function readTextFile(file: string, bytesMax: number): Promise<stri
   }
 }
 
-/** Explains an error of the file system. */
+/** A `ConfigError` for an error of the file system. */
 export function cannotBeRead(file: string, cause: unknown): ConfigError {
   return unusable(file, `cannot be read: ${reasonOf(cause)}`, cause);
 }

@@ -11,7 +11,7 @@ const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['h', 3_600_000],
 ]);
 
-/** What an editor can check: a bare zero, or numbers that each have a unit. */
+/** The pattern for editors: a bare zero, or numbers that each have a unit. */
 export const DURATION_PATTERN = '^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
 
 const WHOLE = new RegExp(DURATION_PATTERN, 'u');

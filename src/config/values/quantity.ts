@@ -16,7 +16,7 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['Ei', 2 ** 60],
 ]);
 
-/** What an editor can check. Fractions of a byte (`m`, `u`, `n`) make no sense for a size. */
+/** The pattern for editors. Fractions of a byte (`m`, `u`, `n`) make no sense for a size. */
 export const QUANTITY_PATTERN =
   '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$';
 

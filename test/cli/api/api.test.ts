@@ -54,7 +54,7 @@ class Api {
 }
 
 describe('api', () => {
-  test('with nothing but a managementApi section: serves, writes the first key where it is told, ends at SIGTERM', async () => {
+  test('a file with managementApi alone: serves, writes the bootstrap key file, ends at SIGTERM', async () => {
     const dataDir = join(folder, 'data');
     const keyFile = join(folder, 'first.key');
     const file = configFile('plain', [
@@ -86,7 +86,7 @@ describe('api', () => {
     ]);
   });
 
-  test('an address that is taken, a file that is wrong: one line that says what to do, exit code 1', async () => {
+  test('an address in use and an invalid certificate: one line with the next step, exit code 1', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo; // it listens on TCP
@@ -115,7 +115,7 @@ describe('api', () => {
     ]);
   });
 
-  test('a configuration that is wrong is exit code 2', async () => {
+  test('an invalid configuration is exit code 2', async () => {
     const api = new Api('--config', configFile('wrong', ['maxTtl: for ever']));
     expect([await api.ended(), api.err]).toEqual([
       2,

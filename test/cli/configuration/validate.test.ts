@@ -53,7 +53,7 @@ function spawned(args: readonly string[], input: string): Promise<Outcome> {
 }
 
 describe('validate', () => {
-  test('a valid file says so on standard error and nothing on standard output', async () => {
+  test('a valid file: a line on standard error, nothing on standard output', async () => {
     expect(await run(['validate', 'good.yaml'])).toEqual({ code: 0, stdout: '', stderr: '1 file: valid\n' });
   });
 
@@ -89,7 +89,7 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
     expect(strict).toMatchObject({ code: 2, stderr: '1 file: 1 error\n' });
   });
 
-  test('a file for the key API alone needs no virtual cluster, one for a run does', async () => {
+  test('a file for the key API alone needs no name of a virtual cluster, one for run does', async () => {
     const validated = (text: string): Promise<Outcome> => {
       writeFileSync(join(folder, 'api.yaml'), text);
       return run(['validate', 'api.yaml']);
@@ -101,7 +101,7 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
       expect.stringContaining('endpointSyncer.name: is required'),
     ]);
     const days = await validated('managementApi: {maxTtl: 30d}\n');
-    expect(days.stdout).toContain('found "30d": days are no unit here, write 720h');
+    expect(days.stdout).toContain('found "30d": d is not a unit, write 720h');
   });
 
   test('JSON for scripts', async () => {
@@ -150,7 +150,7 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
 });
 
 describe('schema', () => {
-  test('prints the schema, and finds the shipped one up to date', async () => {
+  test('prints the schema, which is the shipped one', async () => {
     const printed = await run(['schema']);
     const checked = await run(['schema', '--check']);
     expect(JSON.parse(printed.stdout)).toMatchObject({ title: 'endpoint-syncer configuration' });

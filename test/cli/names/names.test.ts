@@ -57,7 +57,7 @@ describe('names', () => {
     ]);
   });
 
-  test('cluster-scoped kinds take a name alone, both ways', async () => {
+  test('cluster-scoped kinds take a name without namespace, in both directions', async () => {
     const row = {
       kind: 'PriorityClass',
       virtual: { namespace: '', name: 'stuff' },
@@ -71,14 +71,14 @@ describe('names', () => {
     expect((await run('system:x', '--kind', 'ClusterRole', ...FLAGS)).code).toBe(0);
   });
 
-  test('a kind that nobody knows is taken by how the name looks', async () => {
+  test('the scope of an unknown kind follows from the form of the name', async () => {
     expect(await json('a/b', 'c', '--kind', 'Gadget', ...FLAGS)).toMatchObject([
       { kind: 'Gadget', host: { namespace: 'test', name: 'b-x-a-x-suffix' } },
       { kind: 'Gadget', host: { namespace: '', name: 'vcluster-c-x-test-x-suffix' } },
     ]);
   });
 
-  test('reverse answers every virtual name', async () => {
+  test('--reverse prints every virtual name', async () => {
     expect(await json('test/a-x-b-x-c-x-suffix', '--reverse', ...FLAGS)).toMatchObject([
       { virtual: { namespace: 'b-x-c', name: 'a' } },
       { virtual: { namespace: 'c', name: 'a-x-b' } },
@@ -98,7 +98,7 @@ describe('names', () => {
     expect(err).toContain(message);
   });
 
-  test('the configuration decides about namespaces', async () => {
+  test('the configuration maps namespaces', async () => {
     const config = ['--config', join(folder, 'mapped.yaml')];
     expect(await json('team-a/web', ...config)).toMatchObject([
       { host: { namespace: 'h-team-a', name: 'web' }, shortName: 'web' },
@@ -116,7 +116,7 @@ describe('names', () => {
     expect(err).toContain('error: other/web: namespace "other" has no entry');
   });
 
-  test('hashed namespaces go one way', async () => {
+  test('hashed namespaces cannot be reversed', async () => {
     const config = ['--config', join(folder, 'legacy.yaml')];
     expect(await json('test/web', ...config)).toMatchObject([
       { host: { namespace: 'vcluster-9f86d081-ef5e1ae6', name: 'web' } },
@@ -131,21 +131,21 @@ describe('names', () => {
     expect(JSON.stringify(await json('test/web', ...config))).not.toContain('ef5e1ae6');
   });
 
-  test('gives the name that a reference gets', async () => {
+  test('prints the name that a reference patch writes', async () => {
     expect(await json('shop/tls', '--kind', 'Secret', ...FLAGS)).toMatchObject([
       { kind: 'Secret', shortName: hostNameShort('tls', 'shop', 'suffix') },
     ]);
   });
 
-  test('says that default/kubernetes is never synced', async () => {
+  test('notes that default/kubernetes is never synced', async () => {
     expect((await run('default/kubernetes', ...FLAGS)).err).toContain('never synced');
     expect((await run('default/kubernetes', '--kind', 'Secret', ...FLAGS)).err).not.toContain('never synced');
   });
 
-  test('says which name a reference writes, where it is another one', async () => {
+  test('notes a reference name that differs from the host name', async () => {
     const short = hostNameShort('tls', 'shop', 'suffix');
     expect((await run('shop/tls', '--kind', 'Secret', ...FLAGS)).err).toBe(
-      `note: shop/tls: a reference patch writes "${short}"; "tls-x-shop-x-suffix" is the name that another syncer gives to its copy\n`,
+      `note: shop/tls: a reference patch writes "${short}"; "tls-x-shop-x-suffix" is the name of the copy that vCluster syncs\n`,
     );
     expect((await run('shop/web', ...FLAGS)).err).toBe('');
     expect((await run('shop/web', '--kind', 'Pod', ...FLAGS)).err).toBe('');
@@ -161,7 +161,7 @@ describe('names', () => {
     [['a/b..c', ...FLAGS], '"b..c" is not the name of an object'],
     [[`a/${'b'.repeat(254)}`, ...FLAGS], 'is not the name of an object'],
     [['a/b', '--host-namespace', 'test'], '--name'],
-    [['a/b', '--name', 'x'], 'give --host-namespace'],
+    [['a/b', '--name', 'x'], 'set --host-namespace'],
     [['a/b', '-o', 'xml', ...FLAGS], 'Allowed choices'],
     [[...FLAGS], "missing required argument 'names'"],
   ])('%j is refused', async (args, message) => {
@@ -170,7 +170,7 @@ describe('names', () => {
     expect(err).toContain(message);
   });
 
-  test('a broken configuration prints what validate prints', async () => {
+  test('an invalid configuration prints what validate prints', async () => {
     const { code, err } = await run('a/b', '--config', join(folder, 'broken.yaml'));
     expect(code).toBe(2);
     expect(err).toContain('broken.yaml:1:');

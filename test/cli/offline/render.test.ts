@@ -65,7 +65,7 @@ function documents(): unknown[] {
 }
 
 describe('render', () => {
-  test('writes the host objects, and says what is skipped and why', async () => {
+  test('prints the host objects, and why others are skipped', async () => {
     expect(await runProgram(['render', '--config', config, '-f', web])).toBe(0);
     expect(documents()).toMatchObject([
       {
@@ -85,13 +85,13 @@ describe('render', () => {
     expect(JSON.parse(out)).toMatchObject({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'Endpoints' }] });
   });
 
-  test('a host object of which only the name is given makes it an update', async () => {
+  test('a host object with only a name makes it an update', async () => {
     const host = file('host.yaml', 'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc}\n');
     expect(await runProgram(['render', '--config', config, '-f', web, '--host', host])).toBe(0);
     expect(documents()).toMatchObject([{ metadata: { name: 'web-x-shop-x-vc' } }]);
   });
 
-  test('a foreign host object is left alone', async () => {
+  test('a foreign host object stays unchanged', async () => {
     const host = file(
       'foreign.yaml',
       'apiVersion: v1\nkind: Endpoints\nmetadata: {name: web-x-shop-x-vc, annotations: {owner: me}}\n',
@@ -101,7 +101,7 @@ describe('render', () => {
     expect(err).toContain('skipped Endpoints shop/web: NotManaged');
   });
 
-  test('a change on the host comes back through the reverse patches', async () => {
+  test('a change on the host flows back through the reverse patches', async () => {
     await runProgram(['render', '--config', config, '-f', web]);
     const changed = file('changed.yaml', out.replace('team-payments', 'team-billing'));
     [out, err] = ['', ''];
@@ -134,7 +134,7 @@ metadata:
     ]);
   });
 
-  test('a failing patch is said with its place, the others still render, exit 1', async () => {
+  test('a failing patch is reported with its position, the others still render, exit 1', async () => {
     const failing = file(
       'failing.yaml',
       `sync: {toHost: {endpoints: {patches: [{path: metadata.labels.n, expression: value.missing.more}]}}}
@@ -157,7 +157,7 @@ metadata: {name: good, namespace: shop}
     expect(err).toMatch(/failed Endpoints shop\/bad: patches\[0\] at metadata\.labels\.n: .*\(runtime\)/);
   });
 
-  test('files that cannot be read are all named, with the reason in words, exit 2', async () => {
+  test('every unreadable file is reported with the reason, exit 2', async () => {
     const [none, binary] = [join(folder, 'none.yaml'), join(folder, 'binary.yaml')];
     writeFileSync(binary, Buffer.from([0xff, 0xfe, 0]));
     const broken = file('broken.yaml', 'a: [1\n');
@@ -167,13 +167,13 @@ metadata: {name: good, namespace: shop}
     expect(err).toMatch(/broken\.yaml:2:1: Flow sequence .* end with a \]\n/);
   });
 
-  test('nothing to render is said', async () => {
+  test('a note if there is nothing to render', async () => {
     const none = file('no-endpoints.yaml', 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n');
     expect(await runProgram(['render', '--config', config, '-f', none])).toBe(0);
-    expect(err).toBe(`note: no Endpoints in ${none}: there is nothing to render\n`);
+    expect(err).toBe(`note: no Endpoints in ${none}, nothing to render\n`);
   });
 
-  test('an unknown output format is refused, exit 2', async () => {
+  test('an unknown output format is rejected, exit 2', async () => {
     expect(await runProgram(['render', '--config', config, '-f', web, '-o', 'xml'])).toBe(2);
     expect(err).toContain('Allowed choices are yaml, json');
   });

@@ -70,7 +70,7 @@ describe('rbac', () => {
     expect(everywhere).toEqual([{ rbac: { clusterRole: { enabled: true, extraRules: HOST_RULES } } }]);
   });
 
-  test('leaves out a right on one Secret where all Secrets are granted', async () => {
+  test('omits a right on one Secret if all Secrets are granted', async () => {
     const patches = [{ path: 'metadata.annotations["x"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
     const { documents } = await rbac(
       {
@@ -83,7 +83,7 @@ describe('rbac', () => {
     expect(JSON.stringify(documents)).not.toContain('resourceNames');
   });
 
-  test('grants what the key and token API needs of the host', async () => {
+  test('grants the rights of the key and token API on the host', async () => {
     const managementApi = {
       enabled: true,
       delegatedAuth: true,
@@ -104,7 +104,7 @@ describe('rbac', () => {
     ]);
   });
 
-  test('needs the host namespace', async () => {
+  test('requires the host namespace', async () => {
     const { code, err } = await rbac({ endpointSyncer: { name: 'a' } });
     expect(code).toBe(2);
     expect(err).toContain('--host-namespace');

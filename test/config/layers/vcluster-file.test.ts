@@ -28,7 +28,7 @@ function merged(vcluster: string, own = ''): Config {
   return config;
 }
 
-describe('what is inherited', () => {
+describe('inheritance from vCluster’s file', () => {
   test('the whole values file of vCluster, unchanged', () => {
     const config = merged(stringify(vclusterDefaults()));
     const alone = parseConfig(
@@ -115,7 +115,7 @@ describe('findings name the right file', () => {
     expect(found('', 'b: [')).toEqual([expect.stringMatching(/^own.yaml:2:5 /u)]);
   });
 
-  test("a section that vCluster does not accept, and keys that are vCluster's business", () => {
+  test('a section that vCluster rejects, and keys that only vCluster reads', () => {
     const vcluster = `sync: {toHost: {${OFF}, endpoint: {}}}\nsnyc: {}\nendpointSyncer: {workers: 5}\n`;
     expect(found(vcluster, '')).toEqual([
       'values.yaml:3:1 endpointSyncer vCluster does not accept this section in its values: move it to own.yaml',
@@ -130,7 +130,7 @@ describe('findings name the right file', () => {
   });
 });
 
-describe('what vCluster and this program would both write', () => {
+describe('objects that vCluster and this program would both write', () => {
   const warnings = (vcluster: string, own: string): string[] =>
     parse(vcluster, own).problems.map(({ file, path, line }) => `${file}:${line} ${path}`);
   const patched = `sync: {toHost: {endpoints: {${PATCH}}}}`;
@@ -195,7 +195,7 @@ describe('paths', () => {
     });
   });
 
-  test('that are not set stay as they are', async () => {
+  test('that are not set stay empty', async () => {
     const { config } = await at('plain.yaml', 'endpointSyncer: {name: vc}');
     expect([config?.virtual.kubeconfig, config?.management.dataDir]).toEqual(['', './data']);
   });
@@ -208,7 +208,7 @@ describe('paths', () => {
     expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'flag' } });
   });
 
-  test('a kubeconfig that does not exist is a warning with its place', async () => {
+  test('a kubeconfig that does not exist is a warning with its position', async () => {
     const file = write('lost.yaml', 'endpointSyncer:\n  name: vc\n  virtual: {kubeconfig: nowhere}\n');
     const { warnings } = await loadConfig({ file, env: {}, flags: {}, checks: ANY_KIND });
     expect(warnings.map(brief)).toEqual([

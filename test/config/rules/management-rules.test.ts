@@ -27,7 +27,7 @@ describe('the section', () => {
     });
   });
 
-  test('is read, and by flags', () => {
+  test('is read from the file and from flags', () => {
     const flags = {
       bindAddress: '[::1]:9443',
       'store.driver': 'kubernetes',
@@ -75,7 +75,7 @@ describe('the name of the virtual cluster', () => {
     expect(parse('endpointSyncer: {log: {level: debug}}').config?.log.level).toBe('debug');
   });
 
-  test('is checked where it is there', () => {
+  test('is checked if present', () => {
     expect(parse('endpointSyncer: {name: A_b}').config).toBeUndefined();
     expect(parse('endpointSyncer: {name: a}').config?.name).toBe('a');
   });
@@ -103,7 +103,7 @@ describe('rules', () => {
     ],
     [
       '{store: {driver: memory}}',
-      'managementApi.store.driver (warning) every key is lost when the program ends: for trying things out only',
+      'managementApi.store.driver (warning) every key is lost when the program ends; use it for tests only',
     ],
     [
       '{enabled: true, store: {driver: kubernetes}}',

@@ -109,7 +109,7 @@ describe('modes', () => {
     ]);
   });
 
-  test('patches that are no list', () => {
+  test('patches that are not a list', () => {
     expect(
       problemsIn('endpointSyncer: {name: vc}\nsync: {toHost: {endpoints: {patches: {path: a}}}}'),
     ).toEqual([`2:38 ${BASE} must be a list, found a mapping: start each entry with "- "`]);
@@ -163,7 +163,7 @@ describe('two entries with one path', () => {
     ]);
   });
 
-  test('three: each with the one before', () => {
+  test('three entries: each is reported with the one before', () => {
     const entries = Array.from({ length: 3 }, () => JSON.stringify({ path: 'a', labels: {} }));
     expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([
       `6:13 ${BASE}[1].path ${BASE}[0] and ${BASE}[1] have the same path "a"`,
@@ -200,7 +200,7 @@ describe('references', () => {
     expect(problemsIn(entry(reference))).toEqual([problem]);
   });
 
-  test('all of it is kept', () => {
+  test('all members are kept', () => {
     const config = validConfig(
       entry('{apiVersion: v1, kind: A, kindPath: k, apiVersionPath: v, namePath: n, namespacePath: ""}'),
     );

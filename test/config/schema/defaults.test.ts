@@ -33,14 +33,14 @@ describe('merging', () => {
 });
 
 describe("vCluster's defaults", () => {
-  test('are fresh each time', () => {
+  test('are a new copy at each call', () => {
     const first = vclusterDefaults();
     const copy = cloneJson(first);
     delete first['sync'];
     expect(vclusterDefaults()).toEqual(copy);
   });
 
-  test('EndpointSlices are off here, everything else is as vCluster has it', () => {
+  test('only EndpointSlices differ from the defaults of vCluster: they are off', () => {
     expect(vclusterDefaults()).toMatchObject({
       sync: {
         toHost: {
@@ -58,7 +58,7 @@ describe("vCluster's defaults", () => {
   });
 });
 
-test('empty keys go at every depth, entries of lists stay', () => {
+test('empty keys are removed at every depth, list entries stay', () => {
   const value = { a: null, b: { c: null, d: [null, { e: null, f: 0 }] }, g: '' };
   expect(withoutEmptyKeys(value)).toEqual({ b: { d: [null, { f: 0 }] }, g: '' });
 });

@@ -217,7 +217,7 @@ describe('hostile files are rejected quickly', () => {
     );
   });
 
-  test('JSON comes in as it is', () => {
+  test('JSON is read unchanged', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (value) => {
         const plain = JSON.parse(JSON.stringify(value)) as unknown; // without -0
@@ -233,7 +233,7 @@ describe('hostile files are rejected quickly', () => {
   });
 });
 
-describe('places', () => {
+describe('positions', () => {
   const text = 'a:\n  b: [x, {c: yy}]\nd: &d\n  e: 1\nf: {<<: *d}\ng: *d\n';
   const document = readDocument('f', text);
   const at = (offset: number): string => {
@@ -256,7 +256,7 @@ describe('places', () => {
     expect([at(document.offsetOfKey(path)), at(document.offsetOfValue(path))]).toEqual([key, value]);
   });
 
-  test('every key of any mapping is found where it stands', () => {
+  test('every key of any mapping is found at its position', () => {
     const keys = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/u), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(keys, fc.boolean(), (names, isFlow) => {

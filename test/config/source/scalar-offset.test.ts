@@ -40,7 +40,7 @@ function scalarOf(document: Document.Parsed): Scalar.Parsed {
   return value as Scalar.Parsed; // parsed from text
 }
 
-describe('the place of a character of a scalar', () => {
+describe('the position of a character of a scalar', () => {
   test.each(STYLES)('%s: every visible character is found in the source', (style) => {
     fc.assert(
       fc.property(expressionText, fc.integer({ min: 20, max: 90 }), (value, lineWidth) => {

@@ -107,7 +107,7 @@ describe('sizes', () => {
     );
   });
 
-  test('any text is a whole number of bytes or none', () => {
+  test('any text is a whole number of bytes or undefined', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const bytes = parseBytes(text);
@@ -117,7 +117,7 @@ describe('sizes', () => {
   });
 });
 
-describe('addresses to listen on', () => {
+describe('bind addresses', () => {
   test.each([
     ['127.0.0.1:8080', '127.0.0.1', 8080],
     ['localhost:0', 'localhost', 0],

@@ -1,4 +1,4 @@
-/** How a long-running command lives and ends: signals, a process that stays alive without connections, reloads. */
+/** Lifecycle of a long-running command: signals, exit, keeping the process alive, reload of the configuration. */
 
 import type { Daemon } from '../../syncer/daemon.ts';
 import type { LoadedConfig } from '../../config/load.ts';
@@ -12,7 +12,7 @@ export interface StopSignals {
   readonly requested: Promise<void>;
 }
 
-/** The first SIGTERM or SIGINT asks for a drain, the second ends the process at once with exit code 1. */
+/** The first SIGTERM or SIGINT requests a drain; the second ends the process immediately with exit code 1. */
 export function stopSignals(): StopSignals {
   const controller = new AbortController();
   const requested = new Promise<void>((resolve) => {
@@ -27,21 +27,21 @@ export function stopSignals(): StopSignals {
   return { signal: controller.signal, requested };
 }
 
-/** Kubernetes kills after 30 s; whatever hangs, the process has ended long before. */
+/** Kubernetes kills after 30 s; a drain that hangs must not last that long. */
 const END_MAX_MS = 8000;
 
-/** Ends the process with `code` when something still keeps it alive after 8 s. */
-export function endSoon(code: number): void {
+/** Ends the process with `code` if a handle still keeps it alive after the grace period. */
+export function exitAfterGracePeriod(code: number): void {
   setTimeout(() => process.exit(code), END_MAX_MS).unref();
 }
 
-/** No timer of the program keeps the process alive, and while no cluster can be reached there is no connection either. */
+/** Keeps the process alive while no cluster can be reached: the program's timers do not, and there is no connection. */
 export function keepAlive(): Disposable {
   const timer = setInterval(() => undefined, 2 ** 30);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Loads the file again and hands it to the daemon; one that is invalid, or lacks a right, is said and changes nothing. */
+/** Reloads the file into the daemon. A file that is invalid, or needs a missing right, is logged and changes nothing. */
 export async function reloadFrom(
   load: () => Promise<LoadedConfig>,
   daemon: Daemon,
@@ -53,12 +53,9 @@ export async function reloadFrom(
   } catch (error) {
     daemon.reloadFailed();
     const what =
-      error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not taken over';
+      error instanceof ConfigError ? 'configuration file is invalid' : 'configuration was not applied';
     const isOurBug = !(error instanceof ConfigError) && !(error instanceof TerminalError);
     const why = error instanceof Error ? error.message : String(error);
-    logger.error(
-      isOurBug ? { err: error } : { reason: why },
-      `${what}, the running configuration stays in force`,
-    );
+    logger.error(isOurBug ? { err: error } : { reason: why }, `${what}, keeping the running configuration`);
   }
 }
