@@ -12,9 +12,15 @@ go mod init kube 2> /dev/null
 grep -E '^(go|godebug) ' "$pinned" > directives
 sed -i '/^go /d' go.mod && cat directives >> go.mod
 go mod edit -require "k8s.io/kubernetes@$version"
-# The module refers to its staging folders, which only its repository has: they are published as v0 modules.
-for name in $(sed -n 's,^\s*\(k8s.io/[a-z-]*\) => .*,\1,p' "$pinned"); do go mod edit -replace "$name=$name@v0.${version#v1.}"; done
 minor=${version#v1.}; minor=${minor%%.*}
+# The module refers to its staging folders, which only its repository has: they are published as v0 modules. Where a module proxy lacks the patch
+# version of one, an earlier patch of the same minor version has the same API.
+for name in $(sed -n 's,^\s*\(k8s.io/[a-z-]*\) => .*,\1,p' "$pinned"); do
+  for ((patch = ${version##*.}; patch > 0; patch--)); do
+    go mod download "$name@v0.$minor.$patch" 2> /dev/null && break
+  done
+  go mod edit -replace "$name=$name@v0.$minor.$patch"
+done
 pkg=k8s.io/component-base/version
 flags="-s -w -X $pkg.gitVersion=$version -X $pkg.gitMajor=1 -X $pkg.gitMinor=$minor"
 for name in kube-apiserver kube-controller-manager; do
