@@ -42,6 +42,8 @@ export interface RealClusters extends AsyncDisposable {
 export interface StartOptions {
   /** Default true. */
   controllers?: boolean;
+  /** Also the controllers of Deployments and StatefulSets; default false. */
+  hasWorkloads?: boolean;
   /** etcd syncs every write to the disk, as one that matters does; default false: tests need no more than the semantics. */
   isDurable?: boolean;
   /** Default true; without it there are no controllers either. */
@@ -51,6 +53,7 @@ export interface StartOptions {
 }
 
 const USERS = ['syncer-a', 'syncer-b', 'syncer-c'];
+const WORKLOADS = 'deployment-controller,replicaset-controller,statefulset-controller';
 const CONTROLLERS =
   'endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller,namespace-controller,garbage-collector-controller';
 
@@ -78,6 +81,7 @@ class Clusters implements RealClusters {
   readonly #etcdPeer: string;
   readonly #running = new Map<Component | 'etcd', ChildProcess>();
   #virtualFlags: readonly string[] = [];
+  #controllers = CONTROLLERS;
 
   constructor(assets: string, directory: string, ports: readonly number[]) {
     this.#assets = assets;
@@ -94,8 +98,15 @@ class Clusters implements RealClusters {
   }
 
   async startAll(options: StartOptions): Promise<void> {
-    const { host = true, controllers = true, isDurable = false, virtualFlags = [] } = options;
+    const {
+      host = true,
+      controllers = true,
+      isDurable = false,
+      hasWorkloads = false,
+      virtualFlags = [],
+    } = options;
     this.#virtualFlags = virtualFlags;
+    if (hasWorkloads) this.#controllers = `${CONTROLLERS},${WORKLOADS}`;
     this.#spawn('etcd', 'etcd', [
       `--data-dir=${this.#directory}/etcd`,
       ...(isDurable ? [] : ['--unsafe-no-fsync']),
@@ -120,7 +131,7 @@ class Clusters implements RealClusters {
         // The default of 20 requests/s would let one test's deletions hold up the next test's controllers.
         '--kube-api-qps=500',
         '--kube-api-burst=500',
-        `--controllers=${CONTROLLERS}`,
+        `--controllers=${this.#controllers}`,
       ]);
       return;
     }

@@ -10,31 +10,46 @@ import { packedEnvironment } from '../docs/packed-install.ts';
 import { pagesThatNeed } from '../docs/pages.ts';
 import { playPage, type PlayedCommand } from '../docs/session.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
-import { startRealClusters } from './clusters.ts';
+import { startRealClusters, type RealClusters } from './clusters.ts';
+import { helmProgram } from './deploy/helm.ts';
+import { PodRunner } from './deploy/pod-runner.ts';
 
 test.each(pagesThatNeed('kubectl'))('%s', { timeout: 300_000 }, async (page) => {
   expect(differences(await play(page, {}))).toEqual([]);
 });
 
 test.each(pagesThatNeed('clusters'))('%s', { timeout: 300_000 }, async (page) => {
-  await using clusters = await startRealClusters();
-  await promisify(execFile)(clusters.kubectl, [
-    `--kubeconfig=${clusters.host.kubeconfigPath}`,
-    'create',
-    'namespace',
-    'team-a',
-  ]);
+  await using clusters = await startRealClusters({ hasWorkloads: true });
+  await prepareHost(clusters);
+  const { virtual, host } = clusters;
+  const env = await packedEnvironment();
+  await using _pods = new PodRunner({
+    cluster: host,
+    namespace: 'team-a',
+    entrypoint: ['endpoint-syncer'],
+    env,
+    addresses: { 'https://my-vcluster.team-a': virtual.url },
+  });
   const files = {
-    'virtual.kubeconfig': readFileSync(clusters.virtual.kubeconfigPath, 'utf8'),
-    'host.kubeconfig': readFileSync(clusters.host.kubeconfigPath, 'utf8'),
+    'virtual.kubeconfig': readFileSync(virtual.kubeconfigPath, 'utf8'),
+    'host.kubeconfig': readFileSync(host.kubeconfigPath, 'utf8'),
   };
   expect(differences(await play(page, files))).toEqual([]);
 });
 
+/** The host namespaces of the pages, and the Secret that vCluster writes into the first one. */
+async function prepareHost({ kubectl, host, virtual }: RealClusters): Promise<void> {
+  const run = (...args: readonly string[]) =>
+    promisify(execFile)(kubectl, [`--kubeconfig=${host.kubeconfigPath}`, ...args]);
+  for (const namespace of ['team-a', 'team-b']) await run('create', 'namespace', namespace);
+  const secret = ['secret', 'generic', 'vc-my-vcluster', `--from-file=config=${virtual.kubeconfigPath}`];
+  await run('-n', 'team-a', 'create', ...secret);
+}
+
 /** In an empty folder with these files; the ports that pages name may be taken here. */
 async function play(page: string, files: Readonly<Record<string, string>>): Promise<PlayedCommand[]> {
   const [api, metrics] = await freePorts(2);
-  const env = await packedEnvironment([dirname(inject('clusters').kubectl)]);
+  const env = await packedEnvironment([dirname(inject('clusters').kubectl), dirname(await helmProgram())]);
   const replace = { '127.0.0.1:8443': `127.0.0.1:${api}`, '127.0.0.1:8080': `127.0.0.1:${metrics}` };
   return playPage({ page, env, replace, files });
 }

@@ -17,7 +17,8 @@ export async function helm(home: string, ...args: readonly string[]): Promise<st
   return stdout;
 }
 
-async function helmProgram(): Promise<string> {
+/** Its path; the first call may build it. */
+export async function helmProgram(): Promise<string> {
   const given = process.env['HELM'];
   if (given !== undefined) return given;
   const version = /helm\.sh\/helm\/v4 (v\S+)/u.exec(readFileSync(join(FOLDER, 'go.mod'), 'utf8'))?.[1] ?? '';
