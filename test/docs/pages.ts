@@ -13,6 +13,8 @@ export const PLAYED_PAGES: Readonly<Record<string, PageNeed>> = {
   'docs/commands.md': 'clusters',
   'docs/playground.md': 'nothing',
   'docs/deploy.md': 'clusters',
+  'docs/upgrade.md': 'clusters',
+  'docs/migration.md': 'nothing',
   'docs/keys-and-tokens.md': 'kubectl',
 };
 
