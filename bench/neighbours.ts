@@ -1,7 +1,7 @@
 /** What one tenant's hostile objects cost the others: latency and throughput of their patches, without and with them. */
 
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts';
-import { LIMITS, Room } from '../test/syncer/sandbox/test-sandbox.ts';
+import { LIMITS, TestSandbox } from '../test/syncer/sandbox/test-sandbox.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 
@@ -36,8 +36,10 @@ export async function run(_args: readonly string[], writeResult: WriteResult): P
 }
 
 async function measure(what: string, expression: string, hostile: Row['hostile']): Promise<Row> {
-  const room = await Room.open({ limits: { ...LIMITS, expressionTimeoutMs: 100, memoBytes: 2 ** 20 } });
-  const tenants = new Tenants(room, room.define(expression));
+  const sandbox = await TestSandbox.open({
+    limits: { ...LIMITS, expressionTimeoutMs: 100, memoBytes: 2 ** 20 },
+  });
+  const tenants = new Tenants(sandbox, sandbox.define(expression));
   try {
     await Promise.all([OTHER, NEIGHBOUR].map((object) => tenants.sync(object, () => 'first')));
     const alone = await tenants.probe(OTHER, after(PROBE_MS));
@@ -61,7 +63,7 @@ async function measure(what: string, expression: string, hostile: Row['hostile']
     };
   } finally {
     tenants.isOver = true;
-    await room[Symbol.asyncDispose]();
+    await sandbox[Symbol.asyncDispose]();
   }
 }
 

@@ -1,23 +1,25 @@
 /** One namespace full of objects that an expression has to be stopped on, and what the objects of others notice of it. */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { LIMITS, Room } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from './tenants.ts';
 
 const UPDATES = 20;
 /** Two seconds on a quiet machine. When every object waited for the hostile ones, two updates took 45 s. Latencies: `npm run bench -- neighbours`. */
 const DONE_MS_MAX = 20_000;
 
-const rooms: Room[] = [];
+const sandboxes: TestSandbox[] = [];
 afterEach(async () => {
-  for (const room of rooms.splice(0)) await room[Symbol.asyncDispose]();
+  for (const sandbox of sandboxes.splice(0)) await sandbox[Symbol.asyncDispose]();
 });
 
 describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => {
   test.each(['created once', 'updated all the time'])(`${HOSTILE} hostile objects, %s`, async (how) => {
-    const room = await Room.open({ limits: { ...LIMITS, expressionTimeoutMs: 100, memoBytes: 2 ** 20 } });
-    rooms.push(room);
-    const tenants = new Tenants(room, room.define(expression));
+    const sandbox = await TestSandbox.open({
+      limits: { ...LIMITS, expressionTimeoutMs: 100, memoBytes: 2 ** 20 },
+    });
+    sandboxes.push(sandbox);
+    const tenants = new Tenants(sandbox, sandbox.define(expression));
     const other = { namespace: 'other', name: 'web' };
     const neighbour = { namespace: 'hostile', name: 'web' };
     await Promise.all([other, neighbour].map((object) => tenants.sync(object, () => 'first')));
@@ -32,7 +34,7 @@ describe.each(Object.entries(HOSTILE_EXPRESSIONS))('%s', (_what, expression) => 
     tenants.isOver = true;
     expect(performance.now() - startedMs).toBeLessThan(DONE_MS_MAX);
     // The updates did not wait until the expression had been stopped on each hostile object.
-    const stops = room.log.filter(({ message }) => message === 'an expression was stopped').length;
+    const stops = sandbox.log.filter(({ message }) => message === 'an expression was stopped').length;
     expect(stops).toBeGreaterThan(0);
     expect(stops).toBeLessThan(HOSTILE / 2);
   });

@@ -1,18 +1,17 @@
 /** What an expression can reach at all: everything that is left of the language, found by walking it from inside. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compileUnchecked } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
 import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/forbidden.ts';
 import { ALLOWED, ALLOWED_HIDDEN } from '../../src/syncer/sandbox/guest/allow-list.ts';
-import { Room, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
+import { compileUnchecked, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 
-let room: Room;
+let sandbox: TestSandbox;
 beforeAll(async () => {
-  room = await Room.open({
+  sandbox = await TestSandbox.open({
     limits: { expressionTimeoutMs: 2000, batchTimeoutMs: 5000, memoryBytes: 2 ** 28, memoBytes: 0 },
   });
 });
-afterAll(() => room[Symbol.asyncDispose]());
+afterAll(() => sandbox[Symbol.asyncDispose]());
 
 /** Runs inside, without the front end's checks. Syntax leads to objects that no global names: they are given as roots. */
 const WALK = String.raw`(() => {
@@ -50,7 +49,7 @@ const WALK = String.raw`(() => {
 })()`;
 
 function compileInside(source: string): ReturnType<typeof compileUnchecked> {
-  return compileUnchecked(source, 0);
+  return compileUnchecked(source);
 }
 
 describe('the realm', () => {
@@ -58,7 +57,7 @@ describe('the realm', () => {
   beforeAll(async () => {
     // Every global by name, since there is no way to the global object.
     const names = GLOBAL_NAMES.map((name) => `${JSON.stringify(name)}: ${name}`).join(', ');
-    const outcome = await room.run(compileInside(WALK.replace('globalOf', `{ ${names} }`)), null);
+    const outcome = await sandbox.run(compileInside(WALK.replace('globalOf', `{ ${names} }`)), null);
     if (!('value' in outcome)) throw new Error(JSON.stringify(outcome));
     found = outcome.value as string[];
   });
@@ -127,7 +126,7 @@ describe('the realm', () => {
     'AggregateError',
     'SuppressedError',
   ])('there is no %s', async (name) => {
-    expect(await room.run(compileInside(`typeof ${name}`), null)).toEqual({ value: 'undefined' });
+    expect(await sandbox.run(compileInside(`typeof ${name}`), null)).toEqual({ value: 'undefined' });
   });
 
   test.each([
@@ -157,7 +156,7 @@ describe('the realm', () => {
     '(async () => {})().constructor.resolve',
   ])('there is no %s', async (source) => {
     // Members whose access throws are as good as not there.
-    const outcome: Outcome = await room.run(compileInside(`typeof (${source})`), null);
+    const outcome: Outcome = await sandbox.run(compileInside(`typeof (${source})`), null);
     expect('error' in outcome ? 'undefined' : outcome).toEqual(
       'error' in outcome ? 'undefined' : { value: 'undefined' },
     );
@@ -182,10 +181,10 @@ describe('one expression says nothing to the next', () => {
     ['the vcluster', '(context.vcluster.config.a = 1)', 'typeof context.vcluster.config.a'],
     ['the error limit', '(Error.stackTraceLimit = 0)', 'Error.stackTraceLimit > 0'],
   ])('through %s', async (_what, first, then) => {
-    await room.run(compileInside(first), null);
-    const fresh = await Room.open();
+    await sandbox.run(compileInside(first), null);
+    const fresh = await TestSandbox.open();
     const [used, unused] = [
-      await room.run(compileInside(then), null),
+      await sandbox.run(compileInside(then), null),
       await fresh.run(compileInside(then), null),
     ];
     await fresh[Symbol.asyncDispose]();
@@ -204,11 +203,11 @@ describe('an error shows where it was made to the host alone', () => {
     '(() => { try { new RegExp("("); } catch (e) { return e.stack; } })()',
     'Error.prepareStackTrace(new Error("x"), [{ getFileName: () => "program-1", getLineNumber: () => 1, getColumnNumber: () => 1 }])',
   ])('%s', async (source) => {
-    const outcome = await room.run(compileInside(source), 'v');
+    const outcome = await sandbox.run(compileInside(source), 'v');
     expect(outcome).toHaveProperty('value');
     expect(JSON.stringify(outcome)).not.toMatch(/program|realm|\d+:\d+|\bat \b/);
     // The number of the program is another one each time.
-    expect(await room.run(compileInside(source), 'v')).toEqual(outcome);
+    expect(await sandbox.run(compileInside(source), 'v')).toEqual(outcome);
   });
 
   test.each([
@@ -220,8 +219,8 @@ describe('an error shows where it was made to the host alone', () => {
       '(() => { class E extends Error { static prepareStackTrace(e, sites) { return sites; } } return new E("x").stack; })()',
     ],
   ])('also when prepareStackTrace %s', async (_how, source) => {
-    const outcome = await room.run(compileInside(source), 'v');
+    const outcome = await sandbox.run(compileInside(source), 'v');
     expect('error' in outcome || outcome).toEqual('error' in outcome ? true : { value: 'Error: x' });
-    expect(await room.run(compileInside('new Error("y").stack'), 'v')).toEqual({ value: 'Error: y' });
+    expect(await sandbox.run(compileInside('new Error("y").stack'), 'v')).toEqual({ value: 'Error: y' });
   });
 });

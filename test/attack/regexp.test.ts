@@ -5,17 +5,17 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Program } from '../../src/syncer/sandbox/types.ts';
-import { LIMITS, Room, outcomeOf } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, TestSandbox, outcomeOf } from '../syncer/sandbox/test-sandbox.ts';
 
-let room: Room;
+let sandbox: TestSandbox;
 beforeAll(async () => {
   // Whatever backtracks at all is run by the linear engine.
-  room = await Room.open({
+  sandbox = await TestSandbox.open({
     regexpBacktracksMax: 1,
     limits: { ...LIMITS, expressionTimeoutMs: 1000, batchTimeoutMs: 20_000 },
   });
 });
-afterAll(() => room[Symbol.asyncDispose]());
+afterAll(() => sandbox[Symbol.asyncDispose]());
 
 test.each([
   ['/^(a+)+$/', `${'a'.repeat(40)}b`],
@@ -26,7 +26,7 @@ test.each([
   ['/(?:a*)*b/s', 'a'.repeat(40)],
   ['/^(?=x)?(a+)+$/', `${'a'.repeat(40)}b`],
 ])('%s on a hostile text ends at once', async (regexp, text) => {
-  await using usual = await Room.open();
+  await using usual = await TestSandbox.open();
   expect(await usual.run(`${regexp}.test(value)`, text)).toEqual({ value: false });
 });
 
@@ -70,7 +70,7 @@ const { source } = fc.letrec<{ source: string; term: string }>((tie) => ({
 describe('both engines', () => {
   let program: Program;
   beforeAll(() => {
-    program = room.define(ASK);
+    program = sandbox.define(ASK);
   });
   const backtracking = createContext({ value: null });
   /** Undefined: it takes too long for an engine that backtracks. */
@@ -93,7 +93,7 @@ describe('both engines', () => {
             const wanted = expected(value);
             return wanted === undefined ? [] : [{ value, wanted }];
           });
-          const { values, errors } = await room.ask(
+          const { values, errors } = await sandbox.ask(
             program,
             known.map(({ value }) => value),
           );
@@ -108,6 +108,6 @@ describe('both engines', () => {
   test('differ in time alone', async () => {
     const hostile = ['^(a+)+$', '', `${'a'.repeat(40)}b`];
     expect(expected(hostile)).toBeUndefined();
-    expect('value' in outcomeOf(await room.ask(program, [hostile]), 0)).toBe(true);
+    expect('value' in outcomeOf(await sandbox.ask(program, [hostile]), 0)).toBe(true);
   });
 });

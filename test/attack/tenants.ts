@@ -1,7 +1,7 @@
 /** Tenants that share one sandbox: one creates objects on which an expression has to be stopped, the others go on updating theirs. */
 
 import type { ObjectIdentity, Program } from '../../src/syncer/sandbox/types.ts';
-import type { Room } from '../syncer/sandbox/test-sandbox.ts';
+import type { TestSandbox } from '../syncer/sandbox/test-sandbox.ts';
 
 export const HOSTILE = 100;
 export const HOSTILE_EXPRESSIONS = {
@@ -13,13 +13,13 @@ export const HOSTILE_EXPRESSIONS = {
 
 /** Syncs objects as the engine does: what fails is tried again when it says, or after a growing delay. */
 export class Tenants {
-  readonly #room: Room;
+  readonly #sandbox: TestSandbox;
   readonly #program: Program;
   #serial = 0;
   isOver = false;
 
-  constructor(room: Room, program: Program) {
-    this.#room = room;
+  constructor(sandbox: TestSandbox, program: Program) {
+    this.#sandbox = sandbox;
     this.#program = program;
   }
 
@@ -27,7 +27,7 @@ export class Tenants {
   async sync(object: ObjectIdentity, value: () => string): Promise<number> {
     const startedMs = performance.now();
     for (let failures = 0; !this.isOver; failures++) {
-      const response = await this.#room.ask(this.#program, [value()], { object });
+      const response = await this.#sandbox.ask(this.#program, [value()], { object });
       const error = response.errors?.get(0);
       if (error === undefined) break;
       await sleep(error.retryAfterMs ?? 5 * 2 ** Math.min(failures, 16));
@@ -60,7 +60,7 @@ export class Tenants {
   /** Each event of an object is a new attempt, whatever the quarantine said. */
   async #update(object: ObjectIdentity, evil: string): Promise<void> {
     while (!this.isOver) {
-      await this.#room.ask(this.#program, [`${evil}${this.#serial++}`], { object });
+      await this.#sandbox.ask(this.#program, [`${evil}${this.#serial++}`], { object });
       await sleep(100);
     }
   }

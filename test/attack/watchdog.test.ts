@@ -4,19 +4,19 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { LIMITS, MIB, outcomeOf, Room, said } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, MIB, outcomeOf, TestSandbox, said } from '../syncer/sandbox/test-sandbox.ts';
 
 const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
-const rooms: Room[] = [];
+const sandboxes: TestSandbox[] = [];
 
-async function open(...options: Parameters<typeof Room.open>): Promise<Room> {
-  const room = await Room.open(...options);
-  rooms.push(room);
-  return room;
+async function open(...options: Parameters<typeof TestSandbox.open>): Promise<TestSandbox> {
+  const sandbox = await TestSandbox.open(...options);
+  sandboxes.push(sandbox);
+  return sandbox;
 }
 
 afterEach(async () => {
-  for (const room of rooms.splice(0)) await room[Symbol.asyncDispose]();
+  for (const sandbox of sandboxes.splice(0)) await sandbox[Symbol.asyncDispose]();
 });
 
 /** Half a second on a quiet machine; an expression that is not stopped takes hours. */
@@ -24,16 +24,16 @@ const STOPPED_MS_MAX = 15_000;
 
 describe.each(WEDGES)('one object runs into %s', (wedge) => {
   test('it fails soon, and a thousand others succeed', async () => {
-    const room = await open({
+    const sandbox = await open({
       limits: { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * MIB, memoBytes: 0 },
     });
-    const program = room.define(`value === "evil" ? ${wedge} : value + "!"`);
-    await room.ask(program, ['warm']);
+    const program = sandbox.define(`value === "evil" ? ${wedge} : value + "!"`);
+    await sandbox.ask(program, ['warm']);
     const started = performance.now();
     const asked = Array.from({ length: 1001 }, (_, i) =>
       i === 500
-        ? room.ask(program, ['evil'], { object: { namespace: 'hostile', name: 'evil' } })
-        : room.ask(program, [`v${i}`]),
+        ? sandbox.ask(program, ['evil'], { object: { namespace: 'hostile', name: 'evil' } })
+        : sandbox.ask(program, [`v${i}`]),
     );
     const evil = asked.splice(500, 1);
     for (const [i, response] of (await Promise.all(asked)).entries()) {
@@ -46,13 +46,13 @@ describe.each(WEDGES)('one object runs into %s', (wedge) => {
 });
 
 test('the patch fails on that object alone, and finished matches and other patches keep their results', async () => {
-  const room = await open();
-  const bad = room.define('value === 3 ? [].lastIndexOf.call({ length: 2 ** 53 - 1 }, 1) : value * 2');
-  const good = room.define('value + 1');
+  const sandbox = await open();
+  const bad = sandbox.define('value === 3 ? [].lastIndexOf.call({ length: 2 ** 53 - 1 }, 1) : value * 2');
+  const good = sandbox.define('value + 1');
   const [first, second, third] = await Promise.all([
-    room.ask(good, [1, 2, 3]),
-    room.ask(bad, [1, 2, 3, 4]),
-    room.ask(good, [4]),
+    sandbox.ask(good, [1, 2, 3]),
+    sandbox.ask(bad, [1, 2, 3, 4]),
+    sandbox.ask(good, [4]),
   ]);
   expect(first?.values).toEqual([2, 3, 4]);
   expect(third?.values).toEqual([5]);
@@ -62,9 +62,9 @@ test('the patch fails on that object alone, and finished matches and other patch
 });
 
 test('two culprits in one batch both fail, alone', async () => {
-  const room = await open();
-  const program = room.define('value > 1 ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value');
-  const asked = await Promise.all([0, 2, 1, 3, 0].map((value) => room.ask(program, [value])));
+  const sandbox = await open();
+  const program = sandbox.define('value > 1 ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value');
+  const asked = await Promise.all([0, 2, 1, 3, 0].map((value) => sandbox.ask(program, [value])));
   expect(asked.map((response) => outcomeOf(response, 0))).toEqual([
     { value: 0 },
     expect.objectContaining({ error: 'killed' }),
@@ -76,13 +76,13 @@ test('two culprits in one batch both fail, alone', async () => {
 
 // The second request must follow within the second that the object waits.
 test('an object that had to be stopped is not tried again at once, others are', { retry: 2 }, async () => {
-  const room = await open();
-  const program = room.define('value === "evil" ? (() => { for (;;) {} })() : value');
+  const sandbox = await open();
+  const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
   const object = { namespace: 'ns', name: 'evil' };
-  const first = await room.ask(program, ['evil'], { object });
+  const first = await sandbox.ask(program, ['evil'], { object });
   // With another value, too: an object that is updated all the time would stop it each time.
-  const again = await room.ask(program, ['good'], { object });
-  const other = await room.ask(program, ['good']);
+  const again = await sandbox.ask(program, ['good'], { object });
+  const other = await sandbox.ask(program, ['good']);
   expect(outcomeOf(first, 0)).toMatchObject({ error: 'timeout' });
   expect(first.errors?.get(0)?.retryAfterMs).toBeGreaterThan(500);
   expect(said(outcomeOf(again, 0))).toMatch(/^killed: .*quarantined until/);
@@ -91,48 +91,48 @@ test('an object that had to be stopped is not tried again at once, others are', 
 });
 
 test('objects that an expression stops on do not keep it from running on others', async () => {
-  const room = await open();
-  const program = room.define('value.endsWith("?") ? (() => { for (;;) {} })() : value');
+  const sandbox = await open();
+  const program = sandbox.define('value.endsWith("?") ? (() => { for (;;) {} })() : value');
   for (const value of ['a?', 'b?', 'c?', 'd?']) {
     const object = { namespace: 'hostile', name: value };
-    expect(outcomeOf(await room.ask(program, [value], { object }), 0)).toMatchObject({ error: 'timeout' });
+    expect(outcomeOf(await sandbox.ask(program, [value], { object }), 0)).toMatchObject({ error: 'timeout' });
   }
   for (const namespace of ['hostile', 'other']) {
     const object = { namespace, name: 'fine' };
-    expect(outcomeOf(await room.ask(program, ['fine'], { object }), 0)).toEqual({ value: 'fine' });
+    expect(outcomeOf(await sandbox.ask(program, ['fine'], { object }), 0)).toEqual({ value: 'fine' });
   }
-  expect(room.log.filter(({ level }) => level === 'warn')).toHaveLength(4);
+  expect(sandbox.log.filter(({ level }) => level === 'warn')).toHaveLength(4);
 });
 
 test('memory beyond the limit fails the expression that takes it, not the next one', async () => {
-  const room = await open();
-  const greedy = room.define('value.repeat(2 ** 27).split("").length');
-  const modest = room.define('value + "!"');
-  const [failed, fine] = await Promise.all([room.ask(greedy, ['v']), room.ask(modest, ['v'])]);
+  const sandbox = await open();
+  const greedy = sandbox.define('value.repeat(2 ** 27).split("").length');
+  const modest = sandbox.define('value + "!"');
+  const [failed, fine] = await Promise.all([sandbox.ask(greedy, ['v']), sandbox.ask(modest, ['v'])]);
   expect(['memory', 'timeout', 'killed']).toContain(failed?.errors?.get(0)?.kind);
   expect(fine?.values).toEqual(['v!']);
 });
 
 test('a child that dies by itself is replaced, and its work is done by the next', async () => {
-  const room = await open();
-  const program = room.define('value + "!"');
-  await room.ask(program, ['warm']);
-  const [pid] = room.sandbox.pids;
-  const asked = room.ask(program, ['after']);
+  const sandbox = await open();
+  const program = sandbox.define('value + "!"');
+  await sandbox.ask(program, ['warm']);
+  const [pid] = sandbox.pids;
+  const asked = sandbox.ask(program, ['after']);
   process.kill(pid ?? 0, 'SIGKILL');
   expect((await asked).values).toEqual(['after!']);
-  expect((await room.ask(program, ['later'])).values).toEqual(['later!']);
-  expect(room.sandbox.pids).not.toContain(pid);
+  expect((await sandbox.ask(program, ['later'])).values).toEqual(['later!']);
+  expect(sandbox.pids).not.toContain(pid);
 });
 
 test('what gets too little of the processor is given the time that it lost, and is not blamed', async () => {
-  const room = await open({ limits: { ...LIMITS, expressionTimeoutMs: 120 } });
-  const busy = room.define(
+  const sandbox = await open({ limits: { ...LIMITS, expressionTimeoutMs: 120 } });
+  const busy = sandbox.define(
     '(() => { let n = value; for (let i = 0; i < 6e6; i++) n = (n + i) % 7; return n; })()',
   );
-  expect((await room.ask(room.define('value'), [1])).values).toEqual([1]);
-  const [pid = 0] = room.sandbox.pids;
-  const asked = room.ask(busy, [0]);
+  expect((await sandbox.ask(sandbox.define('value'), [1])).values).toEqual([1]);
+  const [pid = 0] = sandbox.pids;
+  const asked = sandbox.ask(busy, [0]);
   // A machine that gives the process one of eight milliseconds.
   let millisecond = 0;
   const turns = setInterval(() => {
@@ -145,16 +145,16 @@ test('what gets too little of the processor is given the time that it lost, and 
 });
 
 test('the share of time of suspect objects is processor time, not time that passes on a busy machine', async () => {
-  const room = await open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
-  const program = room.define('value === "evil" ? (() => { for (;;) {} })() : value');
-  const ask = (name: string) => room.ask(program, [name], { object: { namespace: 'hostile', name } });
+  const sandbox = await open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
+  const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
+  const ask = (name: string) => sandbox.ask(program, [name], { object: { namespace: 'hostile', name } });
   await ask('evil');
-  const [fast] = room.sandbox.pids;
+  const [main] = sandbox.pids;
   await ask('first');
-  const slow = room.sandbox.pids.find((pid) => pid !== fast) ?? 0;
-  process.kill(slow, 'SIGSTOP');
+  const throttled = sandbox.pids.find((pid) => pid !== main) ?? 0;
+  process.kill(throttled, 'SIGSTOP');
   const delayed = ask('second');
-  setTimeout(() => process.kill(slow, 'SIGCONT'), 2000);
+  setTimeout(() => process.kill(throttled, 'SIGCONT'), 2000);
   expect((await delayed).values).toEqual(['second']);
   const startedMs = performance.now();
   expect((await ask('third')).values).toEqual(['third']);
@@ -164,18 +164,18 @@ test('the share of time of suspect objects is processor time, not time that pass
 
 test('all matches of one object together have a second, not each', async () => {
   const limits = { expressionTimeoutMs: 60, batchTimeoutMs: 150, memoryBytes: 128 * MIB, memoBytes: 0 };
-  const room = await open({ limits });
+  const sandbox = await open({ limits });
   // A few milliseconds each: fine alone, too much together.
-  const slow = room.define(
+  const slow = sandbox.define(
     '(() => { let n = 0; for (let i = 0; i < 1e6; i++) n = (n + i) % 7; return value; })()',
   );
-  const good = room.define('value');
+  const good = sandbox.define('value');
   const [much, other] = await Promise.all([
-    room.ask(
+    sandbox.ask(
       slow,
       Array.from({ length: 200 }, (_, i) => i),
     ),
-    room.ask(good, [1]),
+    sandbox.ask(good, [1]),
   ]);
   expect(other?.values).toEqual([1]);
   expect(much?.errors?.get(199)?.message).toMatch(/150 ms/);
@@ -185,9 +185,9 @@ test('all matches of one object together have a second, not each', async () => {
 
 describe('the process', () => {
   test.runIf(process.platform === 'linux')('has no environment and no file but its pipes', async () => {
-    const room = await open();
-    await room.run('value + 1', 1);
-    const [pid] = room.sandbox.pids;
+    const sandbox = await open();
+    await sandbox.run('value + 1', 1);
+    const [pid] = sandbox.pids;
     expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).toBe('');
     const files = readdirSync(`/proc/${pid}/fd`).map((fd) => linkAt(`/proc/${pid}/fd/${fd}`));
     const others = files.filter((name) => !/^(socket|pipe|anon_inode):/.test(name) && name !== '/dev/null');
@@ -195,9 +195,9 @@ describe('the process', () => {
   });
 
   test.runIf(process.platform === 'linux')('may read nothing but the addon', async () => {
-    const room = await open();
-    await room.run('value + 1', 1);
-    const [pid] = room.sandbox.pids;
+    const sandbox = await open();
+    await sandbox.run('value + 1', 1);
+    const [pid] = sandbox.pids;
     const flags = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
     expect(flags).toContain('--permission');
     const allowed = flags.filter((flag) => flag.startsWith('--allow-')).join(' ');
@@ -205,15 +205,15 @@ describe('the process', () => {
   });
 
   test('ends when the sandbox is closed, whatever it does', async () => {
-    const room = await open();
-    const program = room.define('[].indexOf.call({ length: 2 ** 53 - 1 }, value)');
-    await room.run('value', 1);
-    const asked = room.ask(program, [1]);
-    const { pids } = room.sandbox;
-    await room[Symbol.asyncDispose]();
+    const sandbox = await open();
+    const program = sandbox.define('[].indexOf.call({ length: 2 ** 53 - 1 }, value)');
+    await sandbox.run('value', 1);
+    const asked = sandbox.ask(program, [1]);
+    const { pids } = sandbox;
+    await sandbox[Symbol.asyncDispose]();
     expect(outcomeOf(await asked, 0)).toMatchObject({ error: 'killed' });
     await expect.poll(() => pids.filter(isAlive)).toEqual([]);
-    expect(outcomeOf(await room.ask(program, [1]), 0)).toMatchObject({ error: 'killed' });
+    expect(outcomeOf(await sandbox.ask(program, [1]), 0)).toMatchObject({ error: 'killed' });
   });
 
   test.each(['idle', 'wedged'])('ends with the daemon when it is %s', async (state) => {

@@ -1,17 +1,14 @@
 /** What is allowed of the language although it could be a way out: each with the attacks that it might open. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  compileExpression,
-  compileUnchecked,
-} from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { LIMITS, Room, said } from '../syncer/sandbox/test-sandbox.ts';
+import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { compileUnchecked, LIMITS, TestSandbox, said } from '../syncer/sandbox/test-sandbox.ts';
 
-let room: Room;
+let sandbox: TestSandbox;
 beforeAll(async () => {
-  room = await Room.open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
+  sandbox = await TestSandbox.open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
 });
-afterAll(() => room[Symbol.asyncDispose]());
+afterAll(() => sandbox[Symbol.asyncDispose]());
 
 describe('Date', () => {
   test.each([
@@ -30,7 +27,7 @@ describe('Date', () => {
       false,
     ],
   ])('%s', async (expression, value) => {
-    expect(await room.run(expression, 'v')).toEqual({ value });
+    expect(await sandbox.run(expression, 'v')).toEqual({ value });
   });
 
   test.each([
@@ -44,7 +41,7 @@ describe('Date', () => {
     '[0].map(Date)',
     'Date.call(new Date(0))',
   ])('no clock by %s', async (expression) => {
-    expect(said(await room.run(compileUnchecked(expression, 0), 'v'))).toMatch(/^runtime: /);
+    expect(said(await sandbox.run(compileUnchecked(expression), 'v'))).toMatch(/^runtime: /);
   });
 
   test.each(['new Date()', 'new Date', 'Date()', 'Date(0)', 'Date.now()', 'Date["now"]()', 'Date.now'])(
@@ -113,7 +110,7 @@ describe('nothing lasts or leads out through', () => {
     ],
   ])('%s', async (_what, expression, value) => {
     const outcome = compileExpression(expression, 0);
-    expect(await room.run(outcome, 'v')).toEqual({ value });
+    expect(await sandbox.run(outcome, 'v')).toEqual({ value });
   });
 
   test.each([
@@ -123,7 +120,7 @@ describe('nothing lasts or leads out through', () => {
     '(class { static x = (() => { for (;;) {} })(); }).x',
     'for (;;) { value }',
   ])('%s is stopped, and the next expression runs', async (expression) => {
-    await using own = await Room.open();
+    await using own = await TestSandbox.open();
     const outcome = await own.run(expression, 'v', {});
     expect(said(outcome)).toMatch(/^(timeout|memory|killed|runtime): /);
     expect(await own.run('value + "!"', 'v')).toEqual({ value: 'v!' });

@@ -10,10 +10,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
 import {
   compileExpression,
-  compileUnchecked,
   type CompileOutcome,
 } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { LIMITS, Room, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
+import { compileUnchecked, LIMITS, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 
 interface Expectation {
   readonly value?: JsonValue;
@@ -64,7 +63,7 @@ const OBJECTS = {
 };
 
 /** Hostile cases keep a process busy: a few processes share them. */
-const HOSTILE_ROOMS = 2;
+const HOSTILE_SANDBOXES = 2;
 /** For what may be stopped. A little less than the default, to be done sooner. */
 const HOSTILE_TIMEOUT_MS = 75;
 /** For what must come to its own end: how fast this machine is just now is not what is asked. */
@@ -72,16 +71,16 @@ const PATIENT_TIMEOUT_MS = 1000;
 const STOPPED: readonly string[] = ['timeout', 'killed', 'memory'];
 
 describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
-  const rooms: Room[] = [];
+  const sandboxes: TestSandbox[] = [];
   const compile = mode === 'checked' ? compileExpression : compileUnchecked;
   // What passes the checks is the same program without them.
   const wanted = cases.filter((each) => mode === 'checked' || !compileExpression(expressionOf(each), 0).ok);
 
-  // One room runs its share one after the other, as lines of a file would be.
+  // One sandbox runs its share one after the other, as lines of a file would be.
   const hostile = wanted.filter((each) => mayBeStopped(each, mode));
-  const shares = Array.from({ length: HOSTILE_ROOMS }, (_, i) => ({
+  const shares = Array.from({ length: HOSTILE_SANDBOXES }, (_, i) => ({
     expressionTimeoutMs: HOSTILE_TIMEOUT_MS,
-    share: hostile.filter((_case, at) => at % HOSTILE_ROOMS === i),
+    share: hostile.filter((_case, at) => at % HOSTILE_SANDBOXES === i),
   }));
   shares.push({
     expressionTimeoutMs: PATIENT_TIMEOUT_MS,
@@ -91,12 +90,12 @@ describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
 
   beforeAll(async () => {
     for (const { expressionTimeoutMs } of shares) {
-      rooms.push(await Room.open({ limits: { ...LIMITS, expressionTimeoutMs } }));
+      sandboxes.push(await TestSandbox.open({ limits: { ...LIMITS, expressionTimeoutMs } }));
     }
     shares.forEach(({ share }, i) => {
       let last: Promise<unknown> = Promise.resolve();
       for (const each of share) {
-        const next = last.then(() => attack(rooms[i], each, compile));
+        const next = last.then(() => attack(sandboxes[i], each, compile));
         outcomes.set(each.id, next);
         last = next;
       }
@@ -104,7 +103,7 @@ describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
   });
 
   afterAll(async () => {
-    for (const room of rooms) await room[Symbol.asyncDispose]();
+    for (const sandbox of sandboxes) await sandbox[Symbol.asyncDispose]();
   });
 
   test.each(wanted)('$id', async (each) => {
@@ -126,15 +125,15 @@ test('nothing of this has reached this process', () => {
 });
 
 async function attack(
-  room: Room | undefined,
+  sandbox: TestSandbox | undefined,
   each: AttackCase,
   compile: typeof compileExpression,
 ): Promise<Ran> {
-  if (room === undefined) throw new Error('no room');
-  const first = await room.run(compile(expressionOf(each), 0), valueOf(each), OBJECTS);
+  if (sandbox === undefined) throw new Error('no sandbox');
+  const first = await sandbox.run(compile(expressionOf(each), 0), valueOf(each), OBJECTS);
   if (each.then === undefined) return { first, next: undefined };
   const compiled: CompileOutcome = compile(each.then.expression, 0);
-  return { first, next: await room.run(compiled, each.then.value ?? 'v', OBJECTS) };
+  return { first, next: await sandbox.run(compiled, each.then.value ?? 'v', OBJECTS) };
 }
 
 function expressionOf({ id, expression }: AttackCase): string {

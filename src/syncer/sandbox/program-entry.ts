@@ -1,10 +1,10 @@
-/** A program as the daemon's side keeps it: what it reads, what is remembered of it, whether it may run. */
+/** The daemon's record of a program: what it reads, its remembered results, its quarantine. */
 
 import type { Clock } from '../../base/clock.ts';
 import { oneLine } from '../../base/excerpt.ts';
 import type { Memo, ProgramMemo } from './results/memo.ts';
 import { Projection } from './results/projection.ts';
-import type { ErrorFrame, ProgramFrame } from './process/protocol.ts';
+import type { ErrorEntry, ProgramMessage } from './process/protocol.ts';
 import { Quarantine } from './quarantine/quarantine.ts';
 import type { EvaluateError, ObjectIdentity, Program } from './types.ts';
 
@@ -14,14 +14,14 @@ const KINDS: ReadonlySet<string> = new Set(['runtime', 'result', 'result-size', 
 
 export class ProgramEntry {
   readonly program: Program;
-  readonly frame: ProgramFrame;
+  readonly message: ProgramMessage;
   readonly projection: Projection;
-  /** Its results hold quotes: they are not sent as joined strings any more. */
+  /** Its results contain quotes, so they are no longer sent as joined strings. */
   needsPlainAnswer = false;
   readonly quarantine: Quarantine;
   /** Undefined: nothing is remembered. */
   readonly memo: ProgramMemo | undefined;
-  /** It depends on nothing but the configuration: one evaluation answers all. */
+  /** It reads nothing but the configuration: one evaluation serves all matches. */
   readonly isConstant: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
@@ -30,14 +30,18 @@ export class ProgramEntry {
     this.projection = new Projection(reads);
     const { host, virtual } = this.projection.builders ?? { host: null, virtual: null };
     // Kept on one line: places in the program's source count from its beginning.
-    this.frame = { id, source: `({ host: ${host}, virtual: ${virtual}, factory: ${source} })`, usesContext };
+    this.message = {
+      id,
+      source: `({ host: ${host}, virtual: ${virtual}, factory: ${source} })`,
+      usesContext,
+    };
     this.quarantine = new Quarantine(clock);
     this.memo = memo?.open(reads);
     this.isConstant = !reads.value && !reads.path && this.projection.isEmpty;
   }
 
-  /** From the child's words to an error for people: checked, one line, and placed in the expression as it was written. */
-  errorOf([, kind, message, line, column]: ErrorFrame): EvaluateError {
+  /** An error of the child, checked, on one line, and with its place in the expression as the user wrote it. */
+  errorOf([, kind, message, line, column]: ErrorEntry): EvaluateError {
     const place = this.#placeOf(line, column);
     return {
       kind: KINDS.has(kind) ? kind : 'runtime',
@@ -49,7 +53,7 @@ export class ProgramEntry {
     };
   }
 
-  /** For the quarantine: an error that the expression throws is an outcome like a value. */
+  /** For the quarantine an error that the expression throws counts as success. */
   recordOutcome(object: ObjectIdentity, errors: ReadonlyMap<number, EvaluateError> | undefined): void {
     if (errors !== undefined) for (const { kind } of errors.values()) if (!KINDS.has(kind)) return;
     this.quarantine.recordSuccess(object);

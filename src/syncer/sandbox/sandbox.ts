@@ -1,4 +1,4 @@
-/** The sandbox as the rest of the program sees it: what is known is answered at once, the rest by a process that may be killed. */
+/** The sandbox's interface: remembered results are returned immediately, everything else is evaluated in a child process. */
 
 import type { NamespaceMode, SandboxLimits } from '../../config/types.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -18,7 +18,7 @@ import { NOTHING } from './results/projection.ts';
 import { ProgramEntry } from './program-entry.ts';
 import { INPUT_DEPTH_MAX } from './results/result.ts';
 import { Scheduler } from './batches/scheduler.ts';
-import { SlowLane } from './quarantine/throttled-queue.ts';
+import { ThrottledQueue } from './quarantine/throttled-queue.ts';
 import type {
   EvaluateRequest,
   EvaluateResponse,
@@ -29,7 +29,7 @@ import type {
   VclusterContext,
 } from './types.ts';
 
-/** What the sandbox reports, a part of the daemon's series. */
+/** The sandbox's part of the daemon's metrics. */
 export interface SandboxMetrics {
   memo(hits: number, misses: number): void;
   batched(matches: number): void;
@@ -49,11 +49,11 @@ export interface SandboxOptions {
   readonly regexpBacktracksMax?: number;
 }
 
-/** One generation of programs. A process is started by the first evaluation that needs one and ends with the sandbox. */
+/** One generation of programs. The first evaluation that needs a process starts it; it ends with the sandbox. */
 export interface Sandbox extends Evaluator, AsyncDisposable {
   /** Adds a program; its id must be new. */
   define(program: Program): void;
-  /** Drops a program that will not be asked for any more. */
+  /** Removes a program that is no longer used. */
   forget(id: ProgramId): void;
   /** Process ids of the children that exist now. */
   readonly pids: readonly number[];
@@ -63,7 +63,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   return new ProcessSandbox(options);
 }
 
-/** Of what depends on no object. */
+/** For programs that depend on no object. */
 const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
 
 const NO_METRICS: SandboxMetrics = {
@@ -77,9 +77,9 @@ class ProcessSandbox implements Sandbox {
   readonly #metrics: SandboxMetrics;
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
-  /** Answers of programs that read nothing, kept whatever the memo's budget is. */
+  /** Results of constant programs, kept whatever the memo's budget is. */
   readonly #folded = new Map<ProgramId, Remembered>();
-  #lanes: { readonly fast: Scheduler; readonly slow: SlowLane } | undefined;
+  #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
   #isClosed = false;
 
   constructor(options: SandboxOptions) {
@@ -90,7 +90,7 @@ class ProcessSandbox implements Sandbox {
   }
 
   get pids(): readonly number[] {
-    return this.#lanes === undefined ? [] : [...this.#lanes.fast.pids, ...this.#lanes.slow.pids];
+    return this.#queues === undefined ? [] : [...this.#queues.main.pids, ...this.#queues.throttled.pids];
   }
 
   define(program: Program): void {
@@ -102,8 +102,8 @@ class ProcessSandbox implements Sandbox {
     if (memo !== undefined) this.#memo?.close(memo);
     this.#entries.delete(id);
     this.#folded.delete(id);
-    this.#lanes?.fast.forget(id);
-    this.#lanes?.slow.forget(id);
+    this.#queues?.main.forget(id);
+    this.#queues?.throttled.forget(id);
   }
 
   evaluate(
@@ -124,8 +124,8 @@ class ProcessSandbox implements Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#lanes?.fast.close();
-    this.#lanes?.slow.close();
+    this.#queues?.main.close();
+    this.#queues?.throttled.close();
   }
 
   #evaluateConstant(
@@ -179,11 +179,11 @@ class ProcessSandbox implements Sandbox {
   }
 
   #add(job: Job): void {
-    this.#lanes ??= this.#openLanes();
-    this.#lanes[job.entry.quarantine.laneOf(job.object)].add(job);
+    this.#queues ??= this.#openQueues();
+    this.#queues[job.entry.quarantine.routeOf(job.object)].add(job);
   }
 
-  #openLanes(): { readonly fast: Scheduler; readonly slow: SlowLane } {
+  #openQueues(): { readonly main: Scheduler; readonly throttled: ThrottledQueue } {
     const { vcluster, namespaces, limits, clock, logger, regexpBacktracksMax } = this.#options;
     const source = readGuestSource(vcluster, namespaces ?? { kind: 'single' }, limits);
     const options = {
@@ -194,7 +194,8 @@ class ProcessSandbox implements Sandbox {
       batched: (matches: number) => this.#metrics.batched(matches),
       killed: (reason: 'timeout' | 'memory' | 'exit') => this.#metrics.sandboxKilled(reason),
     };
-    const slow = new SlowLane(options);
-    return { slow, fast: new Scheduler({ ...options, lane: 'fast', divert: (job) => slow.add(job) }) };
+    const throttled = new ThrottledQueue(options);
+    const main = new Scheduler({ ...options, route: 'main', divert: (job) => throttled.add(job) });
+    return { main, throttled };
   }
 }

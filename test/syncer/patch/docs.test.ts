@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { refusalRows } from '../../../src/syncer/sandbox/front-end/refusals.ts';
-import { Room } from '../sandbox/test-sandbox.ts';
+import { TestSandbox } from '../sandbox/test-sandbox.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../../docs/patches.md'), 'utf8');
 
@@ -20,12 +20,12 @@ test('the refused list is that of the check', () => {
 });
 
 describe('each recipe does what it says', () => {
-  let room: Room;
+  let sandbox: TestSandbox;
   beforeAll(async () => {
     const config = { networking: { advanced: { clusterDomain: 'cluster.test' } } };
-    room = await Room.open({ vcluster: { name: 'vc', namespace: 'ns', config } });
+    sandbox = await TestSandbox.open({ vcluster: { name: 'vc', namespace: 'ns', config } });
   });
-  afterAll(() => room[Symbol.asyncDispose]());
+  afterAll(() => sandbox[Symbol.asyncDispose]());
 
   const recipes = rowsBelow('Recipes').map((row) => {
     const [, what = '', path = '', expression = ''] = /^\| (.*?) \| `(.*?)` \| `(.*)` \|$/.exec(row) ?? [];
@@ -52,6 +52,6 @@ describe('each recipe does what it says', () => {
     const { path = '', expression = '' } = recipes.find((recipe) => recipe.what === what) ?? {};
     expect(() => compilePatches([{ path, expression }])).not.toThrow();
     const virtualObject: JsonObject = { metadata: { namespace: 'shop' } };
-    expect(await room.run(expression, value, { virtualObject })).toEqual({ value: expected });
+    expect(await sandbox.run(expression, value, { virtualObject })).toEqual({ value: expected });
   });
 });

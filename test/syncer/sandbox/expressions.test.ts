@@ -4,21 +4,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { loadCases, textAt } from '../../cases.ts';
-import { LIMITS, outcomeOf, Room, said, type Outcome } from './test-sandbox.ts';
+import { LIMITS, outcomeOf, TestSandbox, said, type Outcome } from './test-sandbox.ts';
 
 const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));
 
-let room: Room;
+let sandbox: TestSandbox;
 beforeAll(async () => {
   const vcluster = { name: 'vcluster', namespace: 'vcluster-ns', config: { a: { b: [1] } } };
-  room = await Room.open({ vcluster, limits: { ...LIMITS, expressionTimeoutMs: 1000 } });
+  sandbox = await TestSandbox.open({ vcluster, limits: { ...LIMITS, expressionTimeoutMs: 1000 } });
 });
-afterAll(() => room[Symbol.asyncDispose]());
+afterAll(() => sandbox[Symbol.asyncDispose]());
 
 describe('the worked expressions', () => {
   test.each(worked)('$id', async ({ input, expected }) => {
     // YAML's `undefined` is a text, as it is in a configuration file.
-    const outcome = await room.run(textAt(input, 'expression'), input['value'] ?? null, {
+    const outcome = await sandbox.run(textAt(input, 'expression'), input['value'] ?? null, {
       path: textAt(input, 'path'),
     });
     // Null and undefined both delete the member.
@@ -53,21 +53,23 @@ describe('what is in scope', () => {
     ['virtualToHostDNS("nginx.default.svc")', 'nginx-x-default-x-vcluster.vcluster-ns.svc'],
     ['virtualToHostDNS("example.com")', 'example.com'],
   ])('%s', async (expression, expected) => {
-    expect(await room.run(expression, 'v', objects)).toEqual({ value: expected });
+    expect(await sandbox.run(expression, 'v', objects)).toEqual({ value: expected });
   });
 
   test('objects that do not exist are null', async () => {
-    const program = room.define('[context.hostObject, context.virtualObject]');
-    expect((await room.ask(program, [1])).values).toEqual([[null, null]]);
-    expect(said(await room.run('context.hostObject.kind', 1))).toMatch(
+    const program = sandbox.define('[context.hostObject, context.virtualObject]');
+    expect((await sandbox.ask(program, [1])).values).toEqual([[null, null]]);
+    expect(said(await sandbox.run('context.hostObject.kind', 1))).toMatch(
       /^runtime: TypeError: Cannot read properties of null/,
     );
   });
 
   test('a value that does not exist is undefined', async () => {
-    expect(await room.run('[valueExists, typeof value]', undefined)).toEqual({ value: [false, 'undefined'] });
-    const program = room.define('valueExists ? value : "none"');
-    expect((await room.ask(program, [1, undefined, null, undefined])).values).toEqual([
+    expect(await sandbox.run('[valueExists, typeof value]', undefined)).toEqual({
+      value: [false, 'undefined'],
+    });
+    const program = sandbox.define('valueExists ? value : "none"');
+    expect((await sandbox.ask(program, [1, undefined, null, undefined])).values).toEqual([
       1,
       'none',
       null,
@@ -77,15 +79,15 @@ describe('what is in scope', () => {
 
   test('the value is a copy, to be changed at will; the context is not', async () => {
     const value: JsonObject = { list: [3, 1, 2] };
-    expect(await room.run('value.list.sort(); value.done = true; value', value)).toEqual({
+    expect(await sandbox.run('value.list.sort(); value.done = true; value', value)).toEqual({
       value: { list: [1, 2, 3], done: true },
     });
     expect(value).toEqual({ list: [3, 1, 2] });
     const virtualObject = { list: [1] };
-    expect(said(await room.run('context.virtualObject.list.push(2)', 1, { virtualObject }))).toMatch(
+    expect(said(await sandbox.run('context.virtualObject.list.push(2)', 1, { virtualObject }))).toMatch(
       /^runtime: TypeError/,
     );
-    expect(said(await room.run('(context.virtualObject.x = 1)', 1, { virtualObject }))).toMatch(
+    expect(said(await sandbox.run('(context.virtualObject.x = 1)', 1, { virtualObject }))).toMatch(
       /^runtime: TypeError/,
     );
   });
@@ -125,7 +127,7 @@ describe('what comes back', () => {
     ['(() => { let o = 1; for (let i = 0; i < 65; i++) o = [o]; return o; })()', /^result: .*64 levels/],
   ])('%s', async (expression, expected) => {
     // Not a literal, so that it has to come back.
-    const outcome = await room.run(
+    const outcome = await sandbox.run(
       `(() => ${expression.includes(';') ? `{ return ${expression}; }` : `(${expression})`})()`,
       1,
     );
@@ -150,40 +152,40 @@ describe('what comes back', () => {
       '["a"]\t',
       'end',
     ];
-    const program = room.define('value');
+    const program = sandbox.define('value');
     for (let round = 0; round < 2; round++) {
-      const { values, errors } = await room.ask(program, hostile);
+      const { values, errors } = await sandbox.ask(program, hostile);
       expect(errors).toBeUndefined();
       expect(values).toEqual(hostile);
     }
-    const other = room.define('value + ""');
+    const other = sandbox.define('value + ""');
     const both = await Promise.all([
-      room.ask(other, hostile),
-      room.ask(other, ['a', 'b']),
-      room.ask(program, ['c']),
+      sandbox.ask(other, hostile),
+      sandbox.ask(other, ['a', 'b']),
+      sandbox.ask(program, ['c']),
     ]);
     expect(both.map(({ values }) => values)).toEqual([hostile, ['a', 'b'], ['c']]);
   });
 
   test('errors, deletions and values of many kinds keep their places', async () => {
-    const program = room.define(
+    const program = sandbox.define(
       'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? () => 1 : value',
     );
-    const response = await room.ask(program, [0, 1, 2, 3, 'four', { five: 5 }]);
+    const response = await sandbox.ask(program, [0, 1, 2, 3, 'four', { five: 5 }]);
     expect(response.values).toEqual([0, undefined, undefined, undefined, 'four', { five: 5 }]);
     expect([...(response.errors ?? [])].map(([index, { kind }]) => [index, kind])).toEqual([
       [2, 'runtime'],
       [3, 'result'],
     ]);
-    const strings = room.define('value === 1 ? undefined : value === 2 ? null.x : "s" + value');
-    const texts = await room.ask(strings, [0, 1, 2, 3]);
+    const strings = sandbox.define('value === 1 ? undefined : value === 2 ? null.x : "s" + value');
+    const texts = await sandbox.ask(strings, [0, 1, 2, 3]);
     expect(texts.values).toEqual(['s0', undefined, undefined, 's3']);
     expect([...(texts.errors?.keys() ?? [])]).toEqual([2]);
   });
 
   test('results are frozen: they may be given out again', async () => {
-    const program = room.define('({ a: [value] })');
-    const [value] = (await room.ask(program, [1])).values;
+    const program = sandbox.define('({ a: [value] })');
+    const [value] = (await sandbox.ask(program, [1])).values;
     expect(isJsonObject(value) && Object.isFrozen(value) && Object.isFrozen(value['a'])).toBe(true);
   });
 });
@@ -195,8 +197,8 @@ describe('errors', () => {
     ['null.x +\n context.path', 1, 6, /^TypeError/],
     ['context.virtualObject.foo()', 1, 23, /^TypeError: context.virtualObject.foo is not a function/],
   ])('%j is placed', async (expression, line, column, message) => {
-    const program = room.define(expression);
-    const response = await room.ask(program, [[{}]], { virtualObject: {} });
+    const program = sandbox.define(expression);
+    const response = await sandbox.ask(program, [[{}]], { virtualObject: {} });
     const error = response.errors?.get(0);
     expect(error?.message).toMatch(message);
     expect(error?.line).toBe(line);
@@ -213,12 +215,12 @@ describe('errors', () => {
       'Error: a\\u000alevel=error \\u001b[31m\\u202e',
     ],
   ])('%s says what was thrown, on one line', async (expression, message) => {
-    const outcome = await room.run(expression, 1);
+    const outcome = await sandbox.run(expression, 1);
     expect(outcome).toEqual({ error: 'runtime', message });
   });
 
   test('a message is bounded', async () => {
-    const outcome = await room.run('(() => { throw new Error("x".repeat(5e6)); })()', 1);
+    const outcome = await sandbox.run('(() => { throw new Error("x".repeat(5e6)); })()', 1);
     expect(said(outcome).length).toBeLessThan(400);
   });
 });
@@ -226,10 +228,10 @@ describe('errors', () => {
 describe('many requests', () => {
   test('of several programs, with and without objects, come back to who asked', async () => {
     const programs = [
-      room.define('value + 1'),
-      room.define('context.virtualObject.metadata.name + value'),
-      room.define('context.path'),
-      room.define('context.virtualObject.metadata?.labels?.a ?? value'),
+      sandbox.define('value + 1'),
+      sandbox.define('context.virtualObject.metadata.name + value'),
+      sandbox.define('context.path'),
+      sandbox.define('context.virtualObject.metadata?.labels?.a ?? value'),
     ];
     const asked = Array.from({ length: 3000 }, (_, i) => {
       const program = programs[i % programs.length];
@@ -239,7 +241,7 @@ describe('many requests', () => {
       };
       const count = 1 + (i % 3);
       const values = Array.from({ length: count }, (_value, m) => i * 10 + m);
-      return room.ask(program, values, { virtualObject, paths: values.map((value) => `p${value}`) });
+      return sandbox.ask(program, values, { virtualObject, paths: values.map((value) => `p${value}`) });
     });
     const responses = await Promise.all(asked);
     for (const [i, response] of responses.entries()) {
@@ -252,17 +254,17 @@ describe('many requests', () => {
   });
 
   test('large values and answers cross in pieces', async () => {
-    const program = room.define('value + "!"');
+    const program = sandbox.define('value + "!"');
     const values = Array.from({ length: 20 }, (_, i) => String(i).repeat(400_000));
-    const { values: results } = await room.ask(program, values);
+    const { values: results } = await sandbox.ask(program, values);
     expect(results).toEqual(values.map((value) => `${value}!`));
   });
 
   test('a value too deep to be sent fails alone', async () => {
     let deep: JsonValue = 1;
     for (let i = 0; i < 1001; i++) deep = [deep];
-    const program = room.define('value === 7 ? 2 : 1');
-    const [first, second] = await Promise.all([room.ask(program, [deep]), room.ask(program, [7])]);
+    const program = sandbox.define('value === 7 ? 2 : 1');
+    const [first, second] = await Promise.all([sandbox.ask(program, [deep]), sandbox.ask(program, [7])]);
     expect(said(outcomeOf(first, 0))).toMatch(/^runtime: .*1000 levels/);
     expect(second?.values).toEqual([2]);
   });

@@ -5,8 +5,10 @@ import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { LogFields, Logger } from '../../../src/base/logger.ts';
 import {
   compileExpression,
+  generateProgram,
   type CompileOutcome,
 } from '../../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { parseExpression } from '../../../src/syncer/sandbox/front-end/parse.ts';
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
 import type {
   EvaluateError,
@@ -49,18 +51,18 @@ export type Outcome =
   | { undefined: true }
   | { error: EvaluateError['kind']; message: string };
 
-export class Room implements AsyncDisposable {
-  readonly sandbox: Sandbox;
+export class TestSandbox implements AsyncDisposable {
+  readonly #sandbox: Sandbox;
   readonly log: LogLine[];
   #nextId = 1000;
   #nextObject = 0;
 
   private constructor(sandbox: Sandbox, log: LogLine[]) {
-    this.sandbox = sandbox;
+    this.#sandbox = sandbox;
     this.log = log;
   }
 
-  static async open(options: Partial<SandboxOptions> = {}): Promise<Room> {
+  static async open(options: Partial<SandboxOptions> = {}): Promise<TestSandbox> {
     const log: LogLine[] = [];
     const sandbox = await createSandbox({
       programs: [],
@@ -70,18 +72,27 @@ export class Room implements AsyncDisposable {
       logger: recordingLogger(log),
       ...options,
     });
-    return new Room(sandbox, log);
+    return new TestSandbox(sandbox, log);
+  }
+
+  get pids(): readonly number[] {
+    return this.#sandbox.pids;
   }
 
   define(expression: string): Program {
     const program = programOf(compileExpression(expression, this.#nextId++));
-    this.sandbox.define(program);
+    this.#sandbox.define(program);
     return program;
+  }
+
+  /** The response if it is known already. */
+  evaluateNow(request: EvaluateRequest): EvaluateResponse | undefined {
+    return this.#sandbox.evaluate(request, () => undefined);
   }
 
   evaluate(request: EvaluateRequest): Promise<EvaluateResponse> {
     return new Promise((resolve) => {
-      const known = this.sandbox.evaluate(request, resolve);
+      const known = this.#sandbox.evaluate(request, resolve);
       if (known !== undefined) resolve(known);
     });
   }
@@ -112,15 +123,15 @@ export class Room implements AsyncDisposable {
     const outcome = typeof compiled === 'string' ? compileExpression(compiled, id) : compiled;
     if (!outcome.ok) return { error: outcome.problem.kind, message: outcome.problem.message };
     const program = { ...outcome.program, id };
-    this.sandbox.define(program);
+    this.#sandbox.define(program);
     const paths = objects.path === undefined ? undefined : [objects.path];
     const response = await this.ask(program, [value], { ...objects, ...(paths && { paths }) });
-    this.sandbox.forget(id);
+    this.#sandbox.forget(id);
     return outcomeOf(response, 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.sandbox[Symbol.asyncDispose]();
+    await this.#sandbox[Symbol.asyncDispose]();
   }
 }
 
@@ -129,6 +140,12 @@ export function outcomeOf(response: EvaluateResponse, index: number): Outcome {
   if (error !== undefined) return { error: error.kind, message: error.message };
   const value = response.values[index];
   return value === undefined ? { undefined: true } : { value };
+}
+
+/** Without the check for what is forbidden: shows that the realm holds alone. */
+export function compileUnchecked(expression: string): CompileOutcome {
+  const outcome = parseExpression(expression);
+  return outcome.ok ? generateProgram(expression, outcome.parsed, 0) : compileExpression(expression, 0);
 }
 
 export function programOf(outcome: CompileOutcome): Program {

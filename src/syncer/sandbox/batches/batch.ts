@@ -1,21 +1,21 @@
 /**
- * Work on its way through the child: requests grouped by program into columns, answers back into requests. A batch knows how far it is
- * done, so that what is left of it can be sent again.
+ * Requests that are sent to the child together: grouped by program into columns, and the answers split into requests again. A batch
+ * tracks its progress, so that the rest of it can be sent again.
  */
 
 import { readAnswer, type AnswerColumn } from '../results/answer-text.ts';
 import { Group, type Job } from './group.ts';
 import type { ProgramEntry } from '../program-entry.ts';
-import type { GroupFrame } from '../process/protocol.ts';
+import type { GroupMessage } from '../process/protocol.ts';
 import type { EvaluateError } from '../types.ts';
 
-/** Gives up on a job that has not been in a batch, or not been sent. */
+/** Fails a job that was not sent. */
 export function failJob(job: Job, error: EvaluateError): void {
   const values = job.values.map(() => undefined);
   job.complete(values, new Map(values.map((_, index) => [index, error])));
 }
 
-/** Where a batch stands. */
+/** The progress of a batch. */
 export interface Position {
   readonly job: Job;
   /** Index of the match in the job. */
@@ -32,11 +32,11 @@ export class Batch {
   #sentMatch = 0;
   matches = 0;
   #isCareful = false;
-  /** It has been stopped for memory that may have been used before it, and begins now on a new process. */
+  /** It was stopped for memory that earlier batches may have used, and was sent to a new process. */
   isRetriedFresh = false;
-  /** How often it was sent again because the child got no processor time. */
+  /** How often it was sent again because the child had too little processor time. */
   starvations = 0;
-  /** What follows of its answer is not to be used. */
+  /** The rest of its answer is ignored. */
   isSpoiled = false;
 
   add(job: Job): void {
@@ -49,7 +49,7 @@ export class Batch {
     this.matches += job.values.length;
   }
 
-  /** One call per match: whatever happens, it is known to whom. Costs nothing extra for a single match. */
+  /** One call per match, so that a failure is attributed to one match. Free for a single match. */
   get isCareful(): boolean {
     return this.#isCareful || this.matchesLeft === 1;
   }
@@ -76,17 +76,17 @@ export class Batch {
     return left;
   }
 
-  /** What is left of it, as text. Throws a RangeError when a value is too deep or everything too long to be written down. */
+  /** The rest of it as JSON. Throws a RangeError when a value is too deep or the text too long. */
   encode(): string {
     this.#sentGroup = this.#groupAt;
     this.#sentMatch = this.#groups[this.#groupAt]?.done.length ?? 0;
     this.isSpoiled = false;
-    const frames: GroupFrame[] = [];
+    const messages: GroupMessage[] = [];
     for (let i = this.#groupAt; i < this.#groups.length; i++) {
       const group = this.#groups[i];
-      if (group !== undefined) frames.push(group.frame());
+      if (group !== undefined) messages.push(group.toMessage());
     }
-    return JSON.stringify(frames);
+    return JSON.stringify(messages);
   }
 
   /**
@@ -116,7 +116,7 @@ export class Batch {
     return { job, match: group.done.length - start, isFirstJob };
   }
 
-  /** Gives up on the next match and all that follow it in its job. */
+  /** Fails the next match and the rest of its job. */
   failNext(error: EvaluateError): void {
     const group = this.#groups[this.#groupAt];
     const position = this.position();
@@ -125,7 +125,7 @@ export class Batch {
     this.#advance(group);
   }
 
-  /** Takes out the jobs that have not begun and that `isWanted` picks. */
+  /** Removes the jobs that have not begun and that `isWanted` selects. */
   extract(isWanted: (job: Job) => boolean): Job[] {
     const extracted: Job[] = [];
     for (let i = this.#groups.length - 1; i >= this.#groupAt; i--) {
@@ -139,7 +139,7 @@ export class Batch {
     return extracted;
   }
 
-  /** Gives up on everything that is left. */
+  /** Fails everything that is left. */
   failAll(error: EvaluateError): void {
     while (!this.isFinished) this.failNext(error);
   }

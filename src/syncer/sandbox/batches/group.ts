@@ -4,7 +4,7 @@ import type { JsonValue } from '../../../base/json.ts';
 import type { AnswerColumn } from '../results/answer-text.ts';
 import type { ProgramEntry } from '../program-entry.ts';
 import type { Projected } from '../results/projection.ts';
-import type { ContextRun, GroupFrame, LeafColumns } from '../process/protocol.ts';
+import type { ContextRun, GroupMessage, LeafColumns } from '../process/protocol.ts';
 import type { EvaluateError, ObjectIdentity } from '../types.ts';
 
 /** The matches of one request that have to be evaluated. */
@@ -44,7 +44,7 @@ export class Group {
     this.count += job.values.length;
   }
 
-  /** Takes out the jobs of which no match has begun and that `isWanted` picks. */
+  /** Removes the jobs that have not begun and that `isWanted` selects. */
   extract(isWanted: (job: Job) => boolean): Job[] {
     const extracted: Job[] = [];
     const begun = this.done.length;
@@ -70,7 +70,7 @@ export class Group {
     return low;
   }
 
-  /** The next results; takes the list over. False when they are more than there can be. */
+  /** Takes ownership of the next results. False when there are more than matches left. */
   take(
     values: (JsonValue | undefined)[],
     undefinedAt: readonly number[],
@@ -94,7 +94,7 @@ export class Group {
     this.#append(Array.from({ length: count }, () => undefined));
   }
 
-  /** Gives every job its results. */
+  /** Reports its results to each job. */
   complete(): void {
     const [only] = this.jobs;
     if (only !== undefined && this.jobs.length === 1) {
@@ -110,8 +110,8 @@ export class Group {
     }
   }
 
-  /** The columns of what is left. */
-  frame(): GroupFrame {
+  /** The columns of the remaining matches. */
+  toMessage(): GroupMessage {
     const { reads, id } = this.entry.program;
     const from = this.done.length;
     const values: (JsonValue | null)[] = [];
@@ -160,7 +160,7 @@ export class Group {
     return { counts, leaves, escapes: escapes ? 1 : 0 };
   }
 
-  /** Where one of the objects lacks what is read, all are sent as objects. */
+  /** Where one object lacks a path that is read, all are sent as objects. */
   #runs(jobs: readonly Job[], skipped: number): readonly ContextRun[] {
     const { projection } = this.entry;
     return jobs.map(({ objects, values }, i) => {

@@ -1,6 +1,6 @@
 /**
- * Feeds one child with batches. What is asked in one turn goes out together at its end, so an idle daemon adds no waiting and a full
- * queue forms large batches; a second batch is under way while the first is evaluated.
+ * Sends batches to one child. The requests of one turn of the event loop are sent together at its end, so an idle daemon adds no latency
+ * and a full queue forms large batches; a second batch is in flight while the first is evaluated.
  */
 
 import type { Timer } from '../../../base/clock.ts';
@@ -15,27 +15,27 @@ import { Watchdog } from '../process/watchdog.ts';
 export interface SchedulerOptions extends PoolOptions {
   /** Resident memory of the child above its baseline. */
   readonly memoryBytes: number;
-  /** A batch of so many matches was sent. */
+  /** A batch of this many matches was sent. */
   batched(matches: number): void;
-  /** Takes jobs that have come to belong to the slow lane while they waited; undefined: there is no other lane. */
+  /** Takes queued jobs that the quarantine routes to the throttled process by now; undefined: this is that process. */
   readonly divert: ((job: Job) => void) | undefined;
 }
 
-/** One more than is evaluated: the child never waits for the daemon. */
+/** One more than is being evaluated, so that the child never waits for the daemon. */
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
 /**
- * How long one match may be silent until the child is ended: in times of its limit, and at least. The isolate stops most of them by
- * itself, but only between two steps, and one that copies a long text takes its time.
+ * How long the child may be silent during one match: a multiple of the time limit, and a minimum. The isolate's own timeout stops most
+ * matches, but not within a builtin, such as one that copies a long text.
  */
 const CAREFUL_SILENCE = 4;
 const CAREFUL_SILENCE_MIN_MS = 400;
-/** In the slow lane the time of a process is dearer than the difference between a timeout and a kill. */
-const SLOW_SILENCE = 1.5;
-/** A match that is silent in a batch of many is only sent again alone: no need to wait as long. */
-const FAST_SILENCE = 1;
-/** A share of the memory limit: after a stop there may be memory that never comes back, and the next expression is not to pay for it. */
+/** Shorter in the throttled process, whose time is scarce. */
+const THROTTLED_SILENCE = 1.5;
+/** Shorter for a batch of many, which is sent again with one call per match. */
+const BATCH_SILENCE = 1;
+/** Share of the memory limit: a stop may leave memory behind that would count against the next expression. */
 const BLOATED_SHARE = 0.6;
 const CHARS_PER_MS = 10_000;
 const PAUSE_MS = 1000;
@@ -55,7 +55,7 @@ export class Scheduler {
   readonly #pool: ChildPool;
   #jobs: Job[] = [];
   #matches = 0;
-  /** Sent before anything new. */
+  /** Sent again, before new jobs. */
   #again: Batch[] = [];
   #inFlight: { batch: Batch; text: string }[] = [];
   #collectTimer: Timer | undefined;
@@ -69,7 +69,7 @@ export class Scheduler {
     this.#watchdog = new Watchdog(clock, memoryBytes, (reason) => this.#pool.kill(reason));
     this.#pool = new ChildPool(options, {
       ready: () => this.#flush(),
-      frame: (child, text) => this.#receive(child, text),
+      message: (child, line) => this.#receive(child, line),
       lost: (child, reason) =>
         this.#lost(child, reason === 'timeout' ? 'killed' : reason === 'exit' ? 'lost' : reason),
       failed: (message) => this.#failEverything({ kind: 'killed', message }),
@@ -81,7 +81,7 @@ export class Scheduler {
     return this.#pool.children.map(({ pid }) => pid);
   }
 
-  /** A process is there to take work at once. */
+  /** A process is ready. */
   get isReady(): boolean {
     return this.#pool.children.some((child) => child.isReady);
   }
@@ -117,7 +117,7 @@ export class Scheduler {
     }
   }
 
-  /** Ends the children; whatever waits fails. */
+  /** Kills the children and fails everything that waits. */
   close(): void {
     this.#isClosed = true;
     this.#watchdog.stop();
@@ -140,7 +140,7 @@ export class Scheduler {
 
   #nextBatch(): Batch {
     const batch = new Batch();
-    batch.isCareful = this.#options.lane === 'slow';
+    batch.isCareful = this.#options.route === 'throttled';
     let taken = 0;
     while (taken < this.#jobs.length && taken < BATCH_JOBS_MAX && batch.matches < BATCH_MATCHES_MAX) {
       const job = this.#jobs[taken++];
@@ -156,7 +156,9 @@ export class Scheduler {
   /** A stop may have come after this job was queued. */
   #isDiverted({ entry, object }: Job): boolean {
     const { quarantine } = entry;
-    return this.#options.divert !== undefined && !quarantine.isEmpty && quarantine.laneOf(object) === 'slow';
+    return (
+      this.#options.divert !== undefined && !quarantine.isEmpty && quarantine.routeOf(object) === 'throttled'
+    );
   }
 
   #divertFrom(batch: Batch): void {
@@ -166,10 +168,10 @@ export class Scheduler {
   }
 
   #send(child: SandboxChild, batch: Batch, text: string): void {
-    for (const { frame } of batch.entries) {
-      if (child.programs.has(frame.id)) continue;
-      child.programs.add(frame.id);
-      child.sendLater(`P${JSON.stringify(frame)}`);
+    for (const { message } of batch.entries) {
+      if (child.programs.has(message.id)) continue;
+      child.programs.add(message.id);
+      child.sendLater(`P${JSON.stringify(message)}`);
     }
     child.send((batch.isCareful ? `C${batch.starvations}` : 'B') + text);
     this.#inFlight.push({ batch, text });
@@ -187,29 +189,29 @@ export class Scheduler {
     const { batch, text } = head;
     const { expressionTimeoutMs, settings } = this.#options.source.setup;
     const carefulMs =
-      this.#options.lane === 'slow'
-        ? expressionTimeoutMs * SLOW_SILENCE
+      this.#options.route === 'throttled'
+        ? expressionTimeoutMs * THROTTLED_SILENCE
         : Math.max(expressionTimeoutMs * CAREFUL_SILENCE, CAREFUL_SILENCE_MIN_MS);
     const silenceMs = batch.isCareful
       ? carefulMs + expressionTimeoutMs * batch.starvations
-      : expressionTimeoutMs * FAST_SILENCE;
-    // Reading a long text and compiling programs is no fault of an expression.
+      : expressionTimeoutMs * BATCH_SILENCE;
+    // Reading a long text and compiling programs does not count against an expression.
     const allowanceMs = text.length / CHARS_PER_MS + batch.entries.length;
     this.#watchdog.expect(child, silenceMs + settings.shareMs, allowanceMs);
   }
 
-  #receive(child: SandboxChild, frame: string): void {
+  #receive(child: SandboxChild, line: string): void {
     const [head] = this.#inFlight;
     if (head === undefined) return;
     this.#watchdog.heard();
-    const stop = STOPS.get(frame);
+    const stop = STOPS.get(line);
     if (stop !== undefined) {
       this.#stopped(child, head.batch, stop);
       return;
     }
-    const isLast = frame.startsWith('.');
-    if (!(isLast || frame.startsWith('+')) || !take(child, head.batch, frame.slice(1), isLast)) {
-      // Not the protocol: whoever speaks there is not ours any more.
+    const isLast = line.startsWith('.');
+    if (!(isLast || line.startsWith('+')) || !take(child, head.batch, line.slice(1), isLast)) {
+      // A violation of the protocol: the child is compromised.
       child.kill();
       return;
     }
@@ -221,7 +223,7 @@ export class Scheduler {
     if (this.#inFlight.length === 0) this.#collectTimer ??= this.#scheduleCollection();
   }
 
-  /** Before a pause the child gives back what the work has left behind. */
+  /** An idle child collects its garbage. */
   #scheduleCollection(): Timer {
     return this.#options.clock.schedule(PAUSE_MS, () => {
       this.#collectTimer = undefined;
@@ -242,7 +244,7 @@ export class Scheduler {
     this.#flush();
   }
 
-  /** The child is gone with all that it had. Only the first batch had begun. */
+  /** The child has ended with all its batches. Only the first had begun. */
   #lost(child: SandboxChild, stop: Stop): void {
     this.#watchdog.rest();
     const [first, ...rest] = this.#inFlight.splice(0).map(({ batch }) => batch);
@@ -262,7 +264,7 @@ export class Scheduler {
   }
 }
 
-/** False when this cannot be an answer to the batch. */
+/** False when the text is no valid answer to the batch. */
 function take(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
   if (batch.isSpoiled) return true;
   const before = batch.matchesLeft;
@@ -272,7 +274,7 @@ function take(child: SandboxChild, batch: Batch, text: string, isLast: boolean):
   return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
 }
 
-/** The batch and its text, without jobs that cannot be written down; undefined when nothing is left. */
+/** The batch and its text, without jobs that JSON cannot hold; undefined when nothing is left. */
 function encode(batch: Batch): { batch: Batch; text: string } | undefined {
   if (batch.isFinished) return undefined;
   try {

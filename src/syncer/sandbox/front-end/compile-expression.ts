@@ -29,19 +29,19 @@ export type CompileOutcome =
   | { readonly ok: true; readonly program: Program; readonly warnings: readonly ExpressionWarning[] }
   | { readonly ok: false; readonly problem: ExpressionProblem };
 
-/** Reads, checks and regenerates one expression. Total on any text; `id` is any number that is not used twice in one sandbox. */
+/** Parses, checks and regenerates one expression. Total on any text; `id` must be unique in one sandbox. */
 export function compileExpression(expression: string, id: ProgramId): CompileOutcome {
-  return compile(expression, id, forbiddenProblem);
-}
-
-/** The same without looking for what is forbidden: for the tests that show that the realm holds alone. */
-export function compileUnchecked(expression: string, id: ProgramId): CompileOutcome {
-  return compile(expression, id, () => undefined);
+  const outcome = languageTools().parseExpression(expression);
+  if (!outcome.ok) return failure(expression, outcome.problem);
+  const problem = forbiddenProblem(outcome.parsed);
+  return problem === undefined
+    ? generateProgram(expression, outcome.parsed, id)
+    : failure(expression, problem);
 }
 
 /**
- * The parser and the printer are loaded with the first expression: a daemon without one saves 9 MiB of resident memory. Required and not
- * imported, because reading a configuration does not wait for anything.
+ * The parser and the printer are loaded with the first expression: a daemon without one saves 9 MiB of resident memory. Loaded by
+ * `require`, because the configuration is read synchronously.
  */
 function languageTools(): typeof Parse & typeof Generate {
   const require = createRequire(import.meta.url);
@@ -52,15 +52,10 @@ function languageTools(): typeof Parse & typeof Generate {
   };
 }
 
-function compile(expression: string, id: ProgramId, check: typeof forbiddenProblem): CompileOutcome {
-  const { parseExpression, generateSource } = languageTools();
-  const outcome = parseExpression(expression);
-  if (!outcome.ok) return failure(expression, outcome.problem);
-  const { parsed } = outcome;
-  const problem = check(parsed);
-  if (problem !== undefined) return failure(expression, problem);
+/** The program of an expression that was checked. */
+export function generateProgram(expression: string, parsed: ParsedExpression, id: ProgramId): CompileOutcome {
   const { reads, members } = contextUse(parsed.visits);
-  const generated = generateSource(parsed, members);
+  const generated = languageTools().generateSource(parsed, members);
   if (generated === undefined) {
     const message = 'the expression cannot be written down again without changing it; write it more plainly';
     return failure(expression, { kind: 'forbidden', message, offset: 0 });

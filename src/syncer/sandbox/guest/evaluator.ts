@@ -1,10 +1,10 @@
 /**
- * Evaluates batches from text to text, so that one crossing serves many matches. Stops by itself after a share of time or space, so
- * that whoever waits learns how far it came. Runs inside the isolate: no imports that are more than types and the files in front of
+ * Evaluates batches from text to text, so that one crossing serves many matches. Returns after a share of time or space, so that the
+ * daemon sees progress. Runs inside the isolate: no imports that are more than types and the files in front of
  * this one.
  */
 
-import type { ColumnFrame, ContextRun, GroupFrame, LeafColumns } from '../process/protocol.ts';
+import type { ColumnMessage, ContextRun, GroupMessage, LeafColumns } from '../process/protocol.ts';
 import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts';
 import { ResultColumn, SMALL_CHARS, type ColumnTools } from './result-column.ts';
 import type { ErrorPlaces } from './thrown.ts';
@@ -23,7 +23,7 @@ type ProgramInputs = [
 /** Builds an object from columns of leaves, see `Projection`. */
 type ObjectBuilder = (leaves: LeafColumns['leaves'], at: number) => unknown;
 
-/** What a program's frame gives. */
+/** What the source of a program message evaluates to. */
 export interface ProgramParts {
   readonly factory: (vcluster: unknown) => ProgramFunction;
   readonly host: ObjectBuilder | null;
@@ -48,7 +48,7 @@ const NOT_KNOWN: ProgramRecord = {
   problem: 'the program is not known here',
 };
 
-/** What must be at hand although the realm has it no more. */
+/** What the evaluator needs and the hardened realm does not have. */
 export interface EvaluatorTools {
   readonly now: () => number;
   readonly vcluster: unknown;
@@ -60,7 +60,7 @@ export class BatchEvaluator {
   readonly #records = new Map<number, ProgramRecord>();
   readonly #columnTools: ColumnTools;
   readonly #tools: EvaluatorTools;
-  #groups: readonly GroupFrame[] = [];
+  #groups: readonly GroupMessage[] = [];
   #groupAt = 0;
   /** The next match of the group. */
   #matchAt = 0;
@@ -83,14 +83,14 @@ export class BatchEvaluator {
   }
 
   load(batch: string): void {
-    this.#groups = JSON.parse(batch) as readonly GroupFrame[];
+    this.#groups = JSON.parse(batch) as readonly GroupMessage[];
     this.#enterGroup(0);
   }
 
   /** Evaluates up to `matchesMax` matches; the answer starts with `.` when the batch is finished, else with `+`. */
   advance(matchesMax: number): string {
     const { now, shareMs } = this.#tools;
-    const frames: ColumnFrame[] = [];
+    const columns: ColumnMessage[] = [];
     let [texts, chars, left, stride] = ['', 0, matchesMax, 1];
     let checkedAt = now();
     const end = checkedAt + shareMs;
@@ -108,24 +108,24 @@ export class BatchEvaluator {
         left -= to - this.#matchAt;
         while (this.#matchAt < to) this.#evaluateRun(group, record, column, to);
         const time = now();
-        // Slow matches are watched closely, fast ones from afar.
+        // The clock is read often for slow matches, rarely for fast ones.
         stride = time - checkedAt > 1 ? 1 : Math.min(stride * 2, STRIDE_MAX);
         checkedAt = time;
         if (time >= end || chars + column.chars > OUTPUT_CHARS_MAX) left = 0;
       }
       chars += column.chars;
       const isWhole = from === 0 && this.#matchAt === group[1];
-      const { frame, text } = column.take(this.#matchAt, isWhole, group[6]);
-      frames.push(frame);
+      const { message, text } = column.take(this.#matchAt, isWhole, group[6]);
+      columns.push(message);
       texts += text;
       if (this.#matchAt === group[1]) this.#enterGroup(this.#groupAt + 1);
     }
     const isFinished = this.#group === undefined;
     if (isFinished) this.#groups = [];
-    return `${isFinished ? '.' : '+'}${JSON.stringify(frames)}\t${texts}`;
+    return `${isFinished ? '.' : '+'}${JSON.stringify(columns)}\t${texts}`;
   }
 
-  get #group(): GroupFrame | undefined {
+  get #group(): GroupMessage | undefined {
     return this.#groups[this.#groupAt];
   }
 
@@ -154,7 +154,7 @@ export class BatchEvaluator {
   }
 
   /** Matches that share their objects, up to `end`. */
-  #evaluateRun(group: GroupFrame, record: ProgramRecord, column: ResultColumn, end: number): void {
+  #evaluateRun(group: GroupMessage, record: ProgramRecord, column: ResultColumn, end: number): void {
     // By index: taking a list apart costs as much as an evaluation.
     const values = group[2];
     const missing = group[3];

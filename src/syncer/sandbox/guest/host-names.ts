@@ -3,12 +3,12 @@
  * compares it with the daemon's own. Runs inside the isolate: no imports that are more than types.
  */
 
-import type { NamingFrame } from '../process/protocol.ts';
+import type { NamingRules } from '../process/protocol.ts';
 
 const NAME_BYTES_MAX = 63;
 const KEPT_BYTES = 52;
 
-export function createVirtualToHostDNS(naming: NamingFrame): (dnsName: string) => string {
+export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) => string {
   const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
   const service = new RegExp(`^(${label})\\.(${label})\\.svc(\\.[^.\\s]+(?:\\.[^.\\s]+)*\\.?)?$`);
   const sha256 = createSha256();

@@ -1,16 +1,16 @@
 /**
- * The child process: reads frames from standard input, lets the isolate work, writes answers to standard output, one at a time and
- * synchronously. It holds nothing that a daemon would miss and is killed when it does not answer. Started as plain text: no imports
- * that are more than types.
+ * The child process: reads messages from standard input, evaluates them in the isolate, writes answers to standard output, one at a time
+ * and synchronously. It keeps no state that the daemon needs and is killed when it does not answer. Started as plain text: type imports
+ * only.
  */
 
 import type * as IsolatedVm from 'isolated-vm';
-import type { ProgramFrame, SetupFrame } from '../process/protocol.ts';
+import type { ProgramMessage, SetupMessage } from '../process/protocol.ts';
 import type { Realm } from './realm.ts';
 
 type Port<K extends keyof Realm> = IsolatedVm.Reference<Realm[K]>;
 
-interface Room {
+interface IsolateHandles {
   readonly isolate: IsolatedVm.Isolate;
   readonly context: IsolatedVm.Context;
   readonly define: Port<'define'>;
@@ -28,19 +28,19 @@ const { createRequire } = process.getBuiltinModule('node:module');
 const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
-/** Nobody ever reads from this one. */
+/** The daemon never reads from it. */
 const LIFELINE = 3;
 const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
 const LIFELINE_BYTES = 16 * 1024 * 1024;
 const FAST_SHARE = 0.5;
-/** For what is not an expression. */
+/** For calls that run no expression. */
 const SETUP_TIMEOUT_MS = 5000;
 
-/** Text that crosses lies outside of both heaps, where neither notices how much there is. */
+/** Text that crosses is outside of both heaps, so neither collector accounts for it. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
 
-/** How long something takes, and how much of that was spent on the processor. */
+/** Elapsed time, and the processor time used of it. */
 class Stopwatch {
   readonly #startedMs = performance.now();
   readonly #used = process.threadCpuUsage();
@@ -49,28 +49,28 @@ class Stopwatch {
     return performance.now() - this.#startedMs;
   }
 
-  /** Had this process most of so much time? It counts as had when it has been waited for far too long. */
-  hadProcessorFor(limitMs: number, { processorShare, starvedFactor }: SetupFrame): boolean {
+  /** Has this process had its share of the limit? True in any case after a multiple of the limit. */
+  hadProcessorFor(limitMs: number, { processorShare, starvedFactor }: SetupMessage): boolean {
     const { user, system } = process.threadCpuUsage(this.#used);
     return (user + system) / 1000 >= limitMs * processorShare || this.elapsedMs() > limitMs * starvedFactor;
   }
 }
 
-let setup: SetupFrame | undefined;
+let setup: SetupMessage | undefined;
 let ivm: typeof IsolatedVm | undefined;
-let room: Room | undefined;
+let handles: IsolateHandles | undefined;
 let crossedChars = 0;
-const programs = new Map<number, ProgramFrame>();
+const programs = new Map<number, ProgramMessage>();
 
 holdLifeline();
 try {
-  for (const frame of frames()) handle(frame);
+  for (const line of lines()) handle(line);
 } catch (error) {
   writeSync(STDERR, `${error instanceof Error ? error.stack : 'failed'}\n`);
 }
 end();
 
-/** An orderly exit would wait for the thread that holds the lifeline, for ever. */
+/** A regular exit would wait forever for the thread that holds the lifeline. */
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('still alive');
@@ -89,7 +89,7 @@ function holdLifeline(): void {
 }
 
 /** Lines from standard input until it closes. */
-function* frames(): Generator<string> {
+function* lines(): Generator<string> {
   const chunk = Buffer.allocUnsafe(READ_BYTES);
   let parts: Buffer[] = [];
   for (;;) {
@@ -114,56 +114,56 @@ function send(text: string): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(STDOUT, bytes, sent);
 }
 
-function handle(frame: string): void {
-  const body = frame.slice(1);
-  switch (frame.charAt(0)) {
+function handle(line: string): void {
+  const body = line.slice(1);
+  switch (line.charAt(0)) {
     case 'S':
-      setup = JSON.parse(body) as SetupFrame;
+      setup = JSON.parse(body) as SetupMessage;
       ivm = (createRequire(setup.addon)(setup.addon) as { ivm: typeof IsolatedVm }).ivm;
-      room = openRoom();
+      handles = openIsolate();
       send('H');
       return;
     case 'P': {
-      const program = JSON.parse(body) as ProgramFrame;
+      const program = JSON.parse(body) as ProgramMessage;
       programs.set(program.id, program);
-      if (room !== undefined) define(room, program);
+      if (handles !== undefined) define(handles, program);
       return;
     }
     case 'D':
       programs.delete(Number(body));
-      room?.forget.applySync(undefined, [Number(body)]);
+      handles?.forget.applySync(undefined, [Number(body)]);
       return;
     case 'G':
       collect();
       return;
     case 'B':
     case 'C':
-      run(frame);
-      crossedChars += frame.length;
+      run(line);
+      crossedChars += line.length;
       if (crossedChars > COLLECT_CHARS) collect();
       return;
     default:
-      throw new Error('unknown frame');
+      throw new Error('unknown message');
   }
 }
 
 function collect(): void {
   crossedChars = 0;
   if (setup !== undefined) (Reflect.get(globalThis, setup.collectorName) as () => void)(); // the flag --expose-gc-as put it there
-  room?.collect.applySync(undefined, []);
+  handles?.collect.applySync(undefined, []);
 }
 
-function run(frame: string): void {
-  if (setup === undefined || room === undefined) throw new Error('no setup');
+function run(line: string): void {
+  if (setup === undefined || handles === undefined) throw new Error('no setup');
   const { expressionTimeoutMs, batchTimeoutMs } = setup;
-  const { isolate, load, begin, resume, step } = room;
-  const isCareful = frame.charAt(0) === 'C';
-  const batch = frame.slice(isCareful ? 2 : 1);
+  const { isolate, load, begin, resume, step } = handles;
+  const isCareful = line.charAt(0) === 'C';
+  const batch = line.slice(isCareful ? 2 : 1);
   const whole = new Stopwatch();
   let call = whole;
-  // Whoever is slow among many is only tried again alone, and whoever got too little of the processor has that much more time.
+  // A match that is slow in a batch is only tried again alone; one that had too little processor time gets more time.
   const limit = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
-  const timeout = isCareful ? limit * (1 + Number(frame.charAt(1))) : limit;
+  const timeout = isCareful ? limit * (1 + Number(line.charAt(1))) : limit;
   try {
     if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
     call = new Stopwatch();
@@ -181,21 +181,21 @@ function run(frame: string): void {
       send(answer);
     }
   } catch {
-    // Inside, everything is caught, so what gets here is the isolate's own doing; its state says what, never a message.
+    // The realm catches what expressions throw, so this comes from the isolate. Its state tells the reason, never a message.
     if (isolate.isDisposed) {
       send('M');
       end();
     }
     isolate.dispose();
-    // Timers may be early by a tick.
+    // Timers may fire slightly early.
     const isLate = call.elapsedMs() >= timeout * 0.95;
     send(isLate ? (call.hadProcessorFor(limit, setup) ? 'T' : 'S') : 'X');
-    room = openRoom();
+    handles = openIsolate();
   }
 }
 
 /** A new isolate with everything that is known so far: after a timeout the old one may hold left-over work. */
-function openRoom(): Room {
+function openIsolate(): IsolateHandles {
   if (setup === undefined || ivm === undefined) throw new Error('no setup');
   const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });
   const context = isolate.createContextSync();
@@ -210,7 +210,7 @@ function openRoom(): Room {
   }) as IsolatedVm.Reference<Realm>;
   const port = <K extends keyof Realm>(name: K): Port<K> =>
     realm.getSync(name, { reference: true }) as Port<K>;
-  const opened: Room = {
+  const opened: IsolateHandles = {
     isolate,
     context,
     define: port('define'),
@@ -226,8 +226,8 @@ function openRoom(): Room {
 }
 
 function define(
-  { isolate, context, define: defineIn }: Room,
-  { id, source, usesContext }: ProgramFrame,
+  { isolate, context, define: defineIn }: IsolateHandles,
+  { id, source, usesContext }: ProgramMessage,
 ): void {
   const options = { timeout: SETUP_TIMEOUT_MS };
   try {

@@ -3,7 +3,7 @@
  * no imports that are more than types and the files in front of this one.
  */
 
-import type { ColumnFrame, ErrorFrame } from '../process/protocol.ts';
+import type { ColumnMessage, ErrorEntry } from '../process/protocol.ts';
 import { ResultProblem, type PlainJson, type PlainJsonCopier } from './plain-json.ts';
 import { describeThrown, type ErrorPlaces } from './thrown.ts';
 
@@ -25,7 +25,7 @@ export class ResultColumn {
   /** Index of the first match. */
   readonly #from: number;
   readonly #undefinedAt: number[] = [];
-  readonly #errors: ErrorFrame[] = [];
+  readonly #errors: ErrorEntry[] = [];
   #isText = true;
 
   /** Takes `results` over. */
@@ -73,17 +73,17 @@ export class ResultColumn {
     this.#errors.push(describeThrown(thrown, at - this.#from, this.#places));
   }
 
-  /** The frame of the matches up to `end`, and the text that it counts on, see `ColumnFrame`. */
-  take(end: number, isWhole: boolean, plainAnswer: 0 | 1): { frame: ColumnFrame; text: string } {
+  /** The message for the matches up to `end`, and its text, see `ColumnMessage`. */
+  take(end: number, isWhole: boolean, plainAnswer: 0 | 1): { message: ColumnMessage; text: string } {
     const values = isWhole ? this.results : this.results.slice(this.#from, end);
     const text = this.#isText && plainAnswer === 0 ? joined(values as (string | null)[]) : undefined;
-    const frame: ColumnFrame = [
+    const message: ColumnMessage = [
       end - this.#from,
       text === undefined ? values : text.length,
       this.#undefinedAt.length > 0 ? this.#undefinedAt : 0,
       this.#errors.length > 0 ? this.#errors : 0,
     ];
-    return { frame, text: text ?? '' };
+    return { message, text: text ?? '' };
   }
 
   #store(result: PlainJson | ResultProblem, at: number): void {

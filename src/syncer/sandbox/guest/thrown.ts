@@ -3,7 +3,7 @@
  * the isolate: no imports that are more than types.
  */
 
-import type { ErrorFrame } from '../process/protocol.ts';
+import type { ErrorEntry } from '../process/protocol.ts';
 import type { ErrorPlace } from './error-places.ts';
 
 const MESSAGE_CHARS_MAX = 300;
@@ -11,7 +11,7 @@ const STACK_CHARS_MAX = 4000;
 
 export type ErrorPlaces = WeakMap<object, ErrorPlace>;
 
-export function describeThrown(thrown: unknown, index: number, places: ErrorPlaces): ErrorFrame {
+export function describeThrown(thrown: unknown, index: number, places: ErrorPlaces): ErrorEntry {
   try {
     if (typeof thrown !== 'object' || thrown === null) {
       return [index, 'runtime', `threw ${describePrimitive(thrown)}`, 0, 0];

@@ -1,4 +1,4 @@
-/** The child that works and, for a while after one was killed, a spare that takes its place. */
+/** The active child process and, for a while after one was killed, a spare that replaces it. */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -6,35 +6,35 @@ import { backoffDelayMs } from '../../../base/backoff.ts';
 import { SandboxChild } from './child.ts';
 import { oneLine } from '../../../base/excerpt.ts';
 import type { GuestSource } from './guest-source.ts';
-import type { Lane } from '../quarantine/quarantine.ts';
+import type { Route } from '../quarantine/quarantine.ts';
 import type { KillReason } from './watchdog.ts';
 
 export interface PoolOptions {
   readonly source: GuestSource;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The slow lane has no spare. */
-  readonly lane: Lane;
-  /** A child was ended, or ended. */
+  /** Only the main process has a spare. */
+  readonly route: Route;
+  /** A child was killed, or exited. */
   killed(reason: KillReason | 'exit'): void;
 }
 
 export interface PoolEvents {
-  /** There may be a child that can take work, or one may be started. */
+  /** The active child may have become ready, or may be started again. */
   ready(): void;
-  frame(child: SandboxChild, text: string): void;
-  /** The child at work has ended; another is in its place already, or will be when it is asked for. */
+  message(child: SandboxChild, line: string): void;
+  /** The active child has ended. `active` gives its replacement. */
   lost(child: SandboxChild, reason: KillReason | 'exit'): void;
-  /** No child starts, several times in a row; the next attempt is some time away. */
+  /** Several starts in a row failed; the next attempt follows after a backoff. */
   failed(message: string): void;
 }
 
 const START_MS_MAX = 10_000;
-/** After so many failures in a row work fails at once. */
+/** After this many failures in a row, work fails immediately. */
 const START_FAILURES_MAX = 4;
 const RESTART_FIRST_MS = 50;
 const RESTART_MAX_MS = 30_000;
-/** One kill is often followed by another: for so long a spare is worth its memory. */
+/** One kill is often followed by another: for this long a spare is worth its memory. */
 const SPARE_MS = 5 * 60_000;
 
 export class ChildPool {
@@ -42,7 +42,7 @@ export class ChildPool {
   readonly #events: PoolEvents;
   #active: SandboxChild | undefined;
   #spare: SandboxChild | undefined;
-  /** While it runs, there is to be a spare. */
+  /** While it runs, a spare is kept. */
   #spareTimer: Timer | undefined;
   #killReason: KillReason | undefined;
   #restartTimer: Timer | undefined;
@@ -56,13 +56,13 @@ export class ChildPool {
     this.#events = events;
   }
 
-  /** The child at work, where it can take work; started if there is none. `ready` follows when it can. */
+  /** The active child if it is ready; started if there is none, and `ready` follows. */
   get active(): SandboxChild | undefined {
     if (this.#active === undefined && this.#restartTimer === undefined) this.#active = this.#spawn();
     return this.#active?.isReady === true ? this.#active : undefined;
   }
 
-  /** Why there will be no child for a while; undefined when all is well. */
+  /** Why no child starts; undefined unless several starts failed. */
   get failure(): string | undefined {
     return this.#startFailures < START_FAILURES_MAX ? undefined : this.#failure;
   }
@@ -78,13 +78,13 @@ export class ChildPool {
     return used.reduce<number>((sum, ms) => sum + (ms ?? 0), this.#endedProcessorMs);
   }
 
-  /** Ends the child at work; `lost` follows. */
+  /** Kills the active child; `lost` follows. */
   kill(reason: KillReason): void {
     this.#killReason = reason;
     this.#active?.kill();
   }
 
-  /** The child has done its part and gets no more work; `lost` does not follow. */
+  /** Replaces a child that has no work in flight; `lost` does not follow. */
   retire(child: SandboxChild): void {
     if (child !== this.#active) return;
     child.kill();
@@ -116,7 +116,7 @@ export class ChildPool {
     this.#startFailed(how);
   }
 
-  /** Tries again later, each time after a longer wait. */
+  /** Retries with exponential backoff. */
   #startFailed(how: string): void {
     this.#active = undefined;
     this.#startFailures += 1;
@@ -129,12 +129,12 @@ export class ChildPool {
     if (this.failure !== undefined) this.#events.failed(this.failure);
   }
 
-  /** The spare takes over, and there is to be a new one. */
+  /** Makes the spare active and starts another. */
   #replace(): void {
     this.#killReason = undefined;
     this.#active = this.#spare;
     this.#spare = undefined;
-    if (this.#options.lane === 'slow') return;
+    if (this.#options.route === 'throttled') return;
     this.#spareTimer?.cancel();
     this.#spareTimer = this.#options.clock.schedule(SPARE_MS, () => {
       this.#spareTimer = undefined;
@@ -143,7 +143,7 @@ export class ChildPool {
     this.#ensureSpare();
   }
 
-  /** Started once the active child is, which work waits for. */
+  /** Starts after the active child, which requests wait for. */
   #ensureSpare(): void {
     if (this.#spareTimer !== undefined && this.#active?.isReady === true) this.#spare ??= this.#spawn();
   }
@@ -156,8 +156,8 @@ export class ChildPool {
         this.#events.ready();
         this.#ensureSpare();
       },
-      frame: (text) => {
-        if (child === this.#active) this.#events.frame(child, text);
+      message: (line) => {
+        if (child === this.#active) this.#events.message(child, line);
       },
       ended: (how) => this.#ended(child, how),
     });

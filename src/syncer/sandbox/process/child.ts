@@ -1,4 +1,4 @@
-/** One sandbox process: started without environment, network or files, spoken to in lines, killed without asking. */
+/** One sandbox process: started without environment, network or files; messages are lines; ended with SIGKILL. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
@@ -8,16 +8,16 @@ import { processorMs, residentBytes } from './process-usage.ts';
 export interface ChildEvents {
   /** The child can take work. */
   ready(): void;
-  /** One frame from the child. */
-  frame(text: string): void;
-  /** It has ended, by whatever. Called once, last. */
+  /** One line from the child. */
+  message(line: string): void;
+  /** The process has ended. Called once, last. */
   ended(how: string): void;
 }
 
-/** The child's own heap; the isolate's comes on top. Text of a batch is held a few times over. */
+/** The child's own heap, which holds the text of a batch several times; the isolate's heap is additional. */
 const HEAP_MIB = 128;
-/** A longer answer than the realm ever gives at once: whoever sends it is not ours any more. */
-const FRAME_BYTES_MAX = 32 * 1024 * 1024;
+/** Longer than any message of the realm: a child that sends more is compromised. */
+const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
 const STDERR_CHARS_MAX = 2000;
 
 export class SandboxChild {
@@ -25,7 +25,7 @@ export class SandboxChild {
   /** Resident bytes when it became ready. */
   baselineBytes = 0;
   isReady = false;
-  /** Matches that it has evaluated. */
+  /** Number of matches it has evaluated. */
   completed = 0;
   /** Programs that it knows. */
   readonly programs = new Set<number>();
@@ -34,7 +34,7 @@ export class SandboxChild {
   readonly #events: ChildEvents;
   #parts: Buffer[] = [];
   #partsBytes = 0;
-  #putOff = '';
+  #unsent = '';
   #stderr = '';
   #hasEnded = false;
   #processorMs: number | undefined;
@@ -68,18 +68,18 @@ export class SandboxChild {
     this.send(`S${JSON.stringify(source.setup)}`);
   }
 
-  /** Goes out with what was put off before, in one piece: every piece wakes the child up. */
-  send(frame: string): void {
-    this.#input.write(`${this.#putOff}${frame}\n`);
-    this.#putOff = '';
+  /** Written together with what {@link sendLater} kept: each write wakes the child up. */
+  send(line: string): void {
+    this.#input.write(`${this.#unsent}${line}\n`);
+    this.#unsent = '';
   }
 
-  /** For a frame that has time until the next one. */
-  sendLater(frame: string): void {
-    this.#putOff += `${frame}\n`;
+  /** Sent with the next message. */
+  sendLater(line: string): void {
+    this.#unsent += `${line}\n`;
   }
 
-  /** Ends it at once, whatever it does; `ended` follows. */
+  /** Sends SIGKILL; `ended` follows. */
   kill(): void {
     this.processorMs();
     this.#process.kill('SIGKILL');
@@ -95,7 +95,7 @@ export class SandboxChild {
     return this.#processorMs;
   }
 
-  /** What it wrote to its standard error, bounded; V8 says there why it gave up. */
+  /** Standard error, bounded; V8 reports there why it aborted. */
   get lastWords(): string {
     return this.#stderr;
   }
@@ -113,12 +113,12 @@ export class SandboxChild {
     if (from >= chunk.length) return;
     this.#parts.push(from === 0 ? chunk : chunk.subarray(from));
     this.#partsBytes += chunk.length - from;
-    if (this.#partsBytes > FRAME_BYTES_MAX) this.kill();
+    if (this.#partsBytes > MESSAGE_BYTES_MAX) this.kill();
   }
 
-  #dispatch(frame: string): void {
-    if (frame !== 'H') {
-      this.#events.frame(frame);
+  #dispatch(line: string): void {
+    if (line !== 'H') {
+      this.#events.message(line);
       return;
     }
     this.isReady = true;
@@ -134,7 +134,7 @@ export class SandboxChild {
 }
 
 function ignore(): void {
-  // A broken pipe is the end of the child, which `close` reports.
+  // A broken pipe means that the child has ended, which `exit` reports.
 }
 
 function flags(source: GuestSource): string[] {
@@ -145,12 +145,12 @@ function flags(source: GuestSource): string[] {
     '--allow-addons',
     `--allow-fs-read=${source.addon}`,
     '--no-warnings',
-    // V8 does not let the realm delete it: so it has a name that nobody can guess.
+    // V8 does not let the realm delete this function, so its name is unguessable.
     `--expose-gc-as=${source.setup.collectorName}`,
     '--disable-proto=delete',
     '--enable-experimental-regexp-engine-on-excessive-backtracks',
     `--regexp-backtracks-before-fallback=${source.regexpBacktracksMax}`,
-    // Strings live for one batch: room for more only makes the process grow.
+    // Strings live for one batch: a larger young generation only makes the process grow.
     '--max-semi-space-size=2',
     `--max-old-space-size=${HEAP_MIB}`,
   ];

@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { sourceExtension } from '../../../base/source-extension.ts';
 import type { NamespaceMode, SandboxLimits } from '../../../config/types.ts';
-import type { NamingFrame, SetupFrame } from './protocol.ts';
+import type { NamingRules, SetupMessage } from './protocol.ts';
 import { PROCESSOR_SHARE, STARVED_FACTOR } from './processor-share.ts';
 import { stripTypes } from './strip-types.ts';
 import type { VclusterContext } from '../types.ts';
@@ -24,7 +24,7 @@ export interface GuestSource {
    * Regular expressions with the flags i, u or v, back-references or large counted repetitions stay in the backtracking engine.
    */
   readonly regexpBacktracksMax: number;
-  readonly setup: SetupFrame;
+  readonly setup: SetupMessage;
 }
 
 /** In the order in which they need each other. */
@@ -54,7 +54,7 @@ export function readGuestSource(
 ): GuestSource {
   const addon = addonPath();
   const { name, namespace, config } = vcluster;
-  // V8 has room for some thirty characters.
+  // V8 accepts about thirty characters.
   const collectorName = `gc${randomBytes(12).toString('hex')}`;
   const [main = '', ...realm] = readScripts(['main', ...REALM_FILES]);
   return {
@@ -69,7 +69,7 @@ export function readGuestSource(
         collectorName,
         shareMs: Math.min(SHARE_MS_MAX, limits.expressionTimeoutMs / 4),
         vcluster: { name, namespace, config },
-        names: namingFrame(vcluster, namespaces),
+        names: namingRules(vcluster, namespaces),
       },
       // The rest of what the process may take is for text on its way in and out.
       heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
@@ -104,7 +104,7 @@ function addonPath(): string {
   return find.path(folder);
 }
 
-function namingFrame({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingFrame {
+function namingRules({ name, namespace }: VclusterContext, mode: NamespaceMode): NamingRules {
   const isMapped = mode.kind === 'mappings';
   const entries = isMapped ? Object.entries(mode.byName) : [];
   const resolve = (text: string): string => text.replaceAll('${name}', () => name);

@@ -1,9 +1,9 @@
-/** What a process takes of the machine, seen from outside. */
+/** Memory and processor time of another process. */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Bytes; undefined when the process is gone or the system does not say. Linux has a file for it, other systems have `ps`. */
+/** Bytes; undefined when the process has ended or the system does not report it. Read from /proc on Linux, from `ps` elsewhere. */
 export function residentBytes(pid: number): number | undefined {
   try {
     const text =
@@ -17,7 +17,7 @@ export function residentBytes(pid: number): number | undefined {
   }
 }
 
-/** Processor time that it has used so far, milliseconds; undefined where the system does not say cheaply. Linux counts in hundredths of a second. */
+/** Processor time used so far, milliseconds; undefined on systems other than Linux, which counts in hundredths of a second. */
 export function processorMs(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

@@ -1,9 +1,9 @@
 /**
- * Time counts against an expression only while its process gets the processor: a busy machine is not its fault. The guest judges so by its
- * own clock, the watchdog from outside.
+ * Time counts against an expression only while its process gets the processor: on a busy machine it would time out without having run.
+ * The guest measures its own processor time, the watchdog reads it from the system.
  */
 
-/** So much of its time an expression must have had of the processor to be blamed. */
+/** Share of its time limit that an expression must have had of the processor to count as timed out. */
 export const PROCESSOR_SHARE = 0.7;
-/** But nobody waits for ever: after so many times its limit it is blamed all the same. */
+/** After this many times its limit it has timed out in any case. */
 export const STARVED_FACTOR = 10;

@@ -1,24 +1,24 @@
 /**
- * What crosses the pipe: one line of JSON a frame, told apart by the first character. Types only: the child runs as plain text and
- * imports nothing.
+ * Messages on the pipe: one line each, a type character and JSON. Types only, because the child runs as plain text and imports
+ * nothing.
  *
  * To the child:
- * - `S` + {@link SetupFrame}: once, first. Answered with `H` when the child can take work.
- * - `P` + {@link ProgramFrame}: a program, before it is first used. `D` + id drops it.
- * - `G`: nothing is expected for a while, garbage may be collected.
- * - `B` + {@link GroupFrame}[]: a batch. `C` + a digit + the same: one call and one answer per match; the digit says how
- *   often it was stopped without having had its processor time: that many times its limit is added to the time that it may take.
+ * - `S` + {@link SetupMessage}: once, first. The child answers `H` when it is ready.
+ * - `P` + {@link ProgramMessage}: a program, before it is first used. `D` + id drops it.
+ * - `G`: no work follows for a while; collect garbage.
+ * - `B` + {@link GroupMessage}[]: a batch. `C` + a digit + the same: one call and one answer per match; the digit
+ *   says how often it was stopped without its share of processor time, and each time adds one limit to its timeout.
  *
- * From the child, for the oldest batch that is not finished:
- * - `+` + {@link ColumnFrame}[]: results of the next matches, more will follow. `.` the same, and the batch is finished.
- * - `T` the call did not end in time and was stopped, `S` the same but the process got too little processor time to blame anybody,
- *   `L` the batch took too long as a whole, `X` the call failed: nothing more follows for this batch. `M` the isolate passed its
- *   memory limit: the child ends.
+ * From the child, for the oldest unfinished batch:
+ * - `+` + {@link ColumnMessage}[]: results of the next matches, more will follow. `.` the same, and the batch is finished.
+ * - `T` the call timed out, `S` the same but the process had too little processor time to attribute it to the expression, `L` the
+ *   batch took too long as a whole, `X` the call failed: nothing more follows for this batch. `M` the isolate exceeded its memory
+ *   limit, and the child ends.
  */
 
 import type { JsonObject, JsonValue } from '../../../base/json.ts';
 
-export interface SetupFrame {
+export interface SetupMessage {
   /** Where the native addon of isolated-vm is. */
   readonly addon: string;
   /** The global function that collects garbage, in every context of the child. */
@@ -37,15 +37,15 @@ export interface SetupFrame {
 
 export interface RealmSettings {
   readonly collectorName: string;
-  /** After so long a call gives what it has: whoever waits for it learns how far it came. */
+  /** A call returns its results after this time, so that the daemon sees progress. */
   readonly shareMs: number;
   /** `context.vcluster`. */
   readonly vcluster: JsonObject;
-  readonly names: NamingFrame;
+  readonly names: NamingRules;
 }
 
-/** What `virtualToHostDNS` needs to know: where objects of a virtual namespace are on the host. */
-export interface NamingFrame {
+/** For `virtualToHostDNS`: where objects of a virtual namespace are on the host. */
+export interface NamingRules {
   readonly vcluster: string;
   readonly hostNamespace: string;
   readonly mode: 'single' | 'legacy-multi' | 'mappings';
@@ -54,16 +54,16 @@ export interface NamingFrame {
   readonly mappingsOnly: boolean;
 }
 
-export interface ProgramFrame {
+export interface ProgramMessage {
   readonly id: number;
   /** An object literal: {@link ProgramParts}. */
   readonly source: string;
-  /** Does it take the whole `context`? */
+  /** It uses `context` as a whole. */
   readonly usesContext: boolean;
 }
 
-/** The matches of one program, columns in the same order; 0 stands for a column that the program does not read. */
-export type GroupFrame = readonly [
+/** The matches of one program, columns in the same order; 0 for a column that the program does not read. */
+export type GroupMessage = readonly [
   program: number,
   count: number,
   values: readonly (JsonValue | null)[] | 0,
@@ -71,11 +71,11 @@ export type GroupFrame = readonly [
   missing: readonly number[] | 0,
   paths: readonly string[] | 0,
   contexts: readonly ContextRun[] | LeafColumns | 0,
-  /** 1: answer in JSON even where every result is a string, see {@link ColumnFrame}. */
+  /** 1: answer in JSON even where every result is a string, see {@link ColumnMessage}. */
   plainAnswer: 0 | 1,
 ];
 
-/** So many matches in a row share these two objects; `escapes` is 1 when the program can get hold of an object in them. */
+/** This many matches in a row share two objects; `escapes` is 1 when the program can hold a reference to a part of them. */
 export type ContextRun = readonly [
   count: number,
   hostObject: JsonValue,
@@ -92,19 +92,19 @@ export interface LeafColumns {
 
 /**
  * Results of matches in a row of one group; null where the value is undefined or an error. When all are strings and none needs an
- * escape, `values` is the length of a text: the texts follow the frames after a tab, each a JSON list of its own. Joining strings is
+ * escape, `values` is the length of a text: the texts follow the columns after a tab, each a JSON list of its own. Joining strings is
  * three times as fast as stringifying them. Only a list of exactly `count` strings is taken for one: a quote in a result gives more,
  * or something else.
  */
-export type ColumnFrame = readonly [
+export type ColumnMessage = readonly [
   count: number,
   values: readonly JsonValue[] | number,
   undefinedAt: readonly number[] | 0,
-  errors: readonly ErrorFrame[] | 0,
+  errors: readonly ErrorEntry[] | 0,
 ];
 
 /** `line` and `column` are 1-based places in the program's source, 0 when unknown. */
-export type ErrorFrame = readonly [
+export type ErrorEntry = readonly [
   index: number,
   kind: 'runtime' | 'result' | 'result-size' | 'syntax',
   message: string,

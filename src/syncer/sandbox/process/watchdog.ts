@@ -1,4 +1,4 @@
-/** Looks after a child at work: too long a silence or too much memory ends it. Looks at nothing while there is no work. */
+/** Kills a child that is silent for too long or takes too much memory. Idle while the child has no work. */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { SandboxChild } from './child.ts';
@@ -7,8 +7,8 @@ import { PROCESSOR_SHARE, STARVED_FACTOR } from './processor-share.ts';
 export type KillReason = 'timeout' | 'memory';
 
 const TICK_MS = 10;
-/** A child that computes is looked at every tick, one that answers all the time less often. */
-const CALM_TICKS = 10;
+/** A silent child is checked every tick, one that sends results less often. */
+const RESPONSIVE_TICKS = 10;
 
 export class Watchdog {
   readonly #clock: Clock;
@@ -30,7 +30,7 @@ export class Watchdog {
     this.#kill = kill;
   }
 
-  /** The child has work as of now and may be silent for so long, and by `allowanceMs` longer before its first answer. */
+  /** Starts to watch: the child may be silent for `silenceMs`, and before its first answer for `allowanceMs` more. */
   expect(child: SandboxChild, silenceMs: number, allowanceMs: number): void {
     this.#child = child;
     this.#silenceMs = silenceMs;
@@ -39,7 +39,7 @@ export class Watchdog {
     this.#timer ??= this.#clock.schedule(TICK_MS, () => this.#tick());
   }
 
-  /** It has answered something. */
+  /** The child has sent a message. */
   heard(): void {
     this.#heardMs = this.#clock.monotonicMs();
     this.#allowanceMs = 0;
@@ -47,7 +47,7 @@ export class Watchdog {
     this.#processorMs = undefined;
   }
 
-  /** Nothing is expected any more. */
+  /** The child has no more work. */
   rest(): void {
     this.#child = undefined;
   }
@@ -62,7 +62,7 @@ export class Watchdog {
     this.#timer = undefined;
     const child = this.#child;
     if (child === undefined) return;
-    const reason = this.#judge(child);
+    const reason = this.#killReason(child);
     if (reason !== undefined) {
       this.#kill(reason);
       return;
@@ -70,17 +70,17 @@ export class Watchdog {
     this.#timer = this.#clock.schedule(this.#isSuspect ? 1 : TICK_MS, () => this.#tick());
   }
 
-  #judge(child: SandboxChild): KillReason | undefined {
+  #killReason(child: SandboxChild): KillReason | undefined {
     this.#ticks += 1;
     const silenceMs = this.#clock.monotonicMs() - this.#heardMs;
-    if (silenceMs >= TICK_MS || this.#ticks % CALM_TICKS === 0) {
+    if (silenceMs >= TICK_MS || this.#ticks % RESPONSIVE_TICKS === 0) {
       const bytes = child.residentBytes();
       if (bytes !== undefined && bytes > child.baselineBytes + this.#memoryBytes) return 'memory';
     }
     this.#processorMs ??= silenceMs >= TICK_MS ? child.processorMs() : undefined;
     const limitMs = this.#silenceMs + this.#allowanceMs;
     if (silenceMs <= limitMs) return undefined;
-    // The answer may lie in the pipe already when this process itself was held up: look once more after the next turn.
+    // If this process itself was delayed, the answer may be in the pipe already: check once more after the next turn.
     if (!this.#isSuspect) {
       this.#isSuspect = true;
       return undefined;

@@ -1,22 +1,22 @@
 /**
- * On which objects an expression had to be stopped. An object waits longer after each stop; nothing about one object delays another one.
- * It also decides which of the two sandbox processes runs an expression on an object: the fast one, which serves everything else, or the
- * slow one, which has a bounded share of time.
+ * On which objects an expression had to be stopped. An object waits longer after each stop; one object never delays another.
+ * The quarantine also decides which sandbox process runs an expression on an object: the main one, or the throttled one, which has a
+ * bounded share of time.
  */
 
 import type { Clock } from '../../../base/clock.ts';
 import { backoffDelayMs } from '../../../base/backoff.ts';
 import type { ObjectIdentity } from '../types.ts';
 
-export type Lane = 'fast' | 'slow';
+export type Route = 'main' | 'throttled';
 
 const WAIT_FIRST_MS = 1000;
 const WAIT_MAX_MS = 5 * 60_000;
-/** After so long without a stop, an object or a namespace counts as any other. */
+/** After this long without a stop, an object or a namespace is forgotten. */
 const FORGET_MS = 10 * 60_000;
-/** So many objects of one namespace that had succeeded before and had to be stopped now: success there proves nothing any more. */
+/** After this many stops of objects that had succeeded before, success proves nothing in their namespace. */
 const PROVEN_STOPS_MAX = 3;
-/** Stops in so many namespaces: the expression, or a tenant with many namespaces, is the reason, so an unknown namespace is no better. */
+/** After stops in this many namespaces, unknown objects of every namespace are suspect. */
 const SUSPECT_NAMESPACES_MAX = 3;
 const ENTRIES_MAX = 10_000;
 const PROVEN_MAX = 100_000;
@@ -46,12 +46,12 @@ export class Quarantine {
     this.#clock = clock;
   }
 
-  /** Nothing was stopped lately: every object may run in the fast lane. */
+  /** Nothing was stopped lately: every object runs in the main process. */
   get isEmpty(): boolean {
     return this.#namespaces.size === 0;
   }
 
-  /** Until when the object waits; undefined when the expression may run on it. */
+  /** When the expression may run on the object again; undefined: now. */
   waitUntil(object: ObjectIdentity): number | undefined {
     if (!this.#namespaces.has(object.namespace)) return undefined;
     const untilMs = this.#entry(object)?.untilMs ?? 0;
@@ -62,13 +62,13 @@ export class Quarantine {
     return this.#entry(object) !== undefined;
   }
 
-  laneOf(object: ObjectIdentity): Lane {
-    // Nearly always this is the answer, on the path that every evaluation takes.
-    if (!this.#isSuspect(object.namespace)) return 'fast';
-    if (this.#entry(object) !== undefined) return 'slow';
-    if (this.#isProven(object)) return 'fast';
+  routeOf(object: ObjectIdentity): Route {
+    // The usual case, on the path that every evaluation takes.
+    if (!this.#isSuspect(object.namespace)) return 'main';
+    if (this.#entry(object) !== undefined) return 'throttled';
+    if (this.#isProven(object)) return 'main';
     this.#forgetNamespaces();
-    return this.#isSuspect(object.namespace) ? 'slow' : 'fast';
+    return this.#isSuspect(object.namespace) ? 'throttled' : 'main';
   }
 
   recordSuccess({ namespace, name }: ObjectIdentity): void {
@@ -82,7 +82,7 @@ export class Quarantine {
     this.#provenCount = 0;
   }
 
-  /** Returns until when the object waits from now on. */
+  /** Returns when the expression may run on the object again. */
   recordStop(object: ObjectIdentity): number {
     const now = this.#clock.now();
     const stops = this.#entry(object)?.stops ?? 0;

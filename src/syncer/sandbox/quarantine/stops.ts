@@ -1,6 +1,6 @@
 /**
- * What becomes of a batch that was stopped. Finished matches keep their results. If it is not known which match is the cause, the rest is
- * sent again with one call per match; if it is known, that match and the rest of its object fail.
+ * Handles a batch that was stopped. Finished matches keep their results. If the cause is unknown, the rest is sent again with one call
+ * per match; if one match is the cause, that match and the rest of its object fail.
  */
 
 import type { Clock } from '../../../base/clock.ts';
@@ -9,17 +9,17 @@ import type { Batch, Position } from '../batches/batch.ts';
 import { oneLine } from '../../../base/excerpt.ts';
 import type { EvaluateError } from '../types.ts';
 
-/** Why a batch stopped: a frame of the child, or its end. */
+/** Why a batch stopped: a message of the child, or its end. */
 export type Stop =
-  /** The call was stopped in time. */
+  /** The call timed out. */
   | 'timeout'
   /** The same, but the child got too little processor time to attribute it to an expression. */
   | 'starved'
   /** The batch as a whole took too long. */
   | 'late'
-  /** The call failed, for no reason that is the expression's. */
+  /** The call failed for a reason outside the expression. */
   | 'failed'
-  /** The isolate passed its limit, or the child its own. */
+  /** The isolate or the child exceeded its memory limit. */
   | 'memory'
   /** The child no longer answered and was killed. */
   | 'killed'
@@ -51,14 +51,14 @@ export function handleStop(batch: Batch, stop: Stop, isFresh: boolean, options: 
   if (stop === 'starved' && batch.isCareful && batch.starvations < STARVATIONS_MAX) {
     batch.starvations += 1;
   } else if (stop === 'late') {
-    // The first object had all of the time to itself; the others start again.
+    // Only the first object had the whole time for itself; the others are sent again.
     if (position.isFirstJob) attributeFailure(batch, position, stop, options);
   } else if (!batch.isCareful) {
     batch.isCareful = true;
   } else if (isAmbiguous(stop, isFresh) && !batch.isRetriedFresh) {
     batch.isRetriedFresh = true;
   } else {
-    // The rest stays careful: what stops one match often stops others, and finding the next one could cost another process.
+    // The rest stays careful: what stops one match often stops others, and each search may cost a process.
     attributeFailure(batch, position, stop, options);
     batch.starvations = 0;
     batch.isRetriedFresh = false;
@@ -66,12 +66,12 @@ export function handleStop(batch: Batch, stop: Stop, isFresh: boolean, options: 
   return !batch.isFinished;
 }
 
-/** The memory may belong to earlier matches, and a process may be killed by the machine: a fresh process shows which. */
+/** Earlier matches may have used the memory, and the system may have killed the process: a new process tells. */
 function isAmbiguous(stop: Stop, isFresh: boolean): boolean {
   return stop === 'lost' || (stop === 'memory' && !isFresh);
 }
 
-/** The patch fails on the object in any case, so the rest of its matches is not evaluated: other objects would have to wait. */
+/** The patch fails on the object in any case, so its other matches are not evaluated and do not delay other objects. */
 function attributeFailure(batch: Batch, { job }: Position, stop: Stop, options: StopOptions): void {
   const { entry, object } = job;
   const { clock, logger } = options;

@@ -1,6 +1,6 @@
 /**
- * The second sandbox process: for objects on which an expression had to be stopped, and for unknown objects of their namespaces. Runs one
- * object at a time, and only for a bounded share of time, so that whatever they do, the other process and the machine are left alone.
+ * The queue of the second sandbox process: objects on which an expression had to be stopped, and unknown objects of their namespaces.
+ * It runs one object at a time and uses a bounded share of one processor, so that these objects do not delay all others.
  */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
@@ -10,26 +10,26 @@ import { Scheduler, type SchedulerOptions } from '../batches/scheduler.ts';
 
 /** Share of one processor that the process may use, its start included. */
 const SHARE = 0.08;
-/** What it may use at once after a pause: an object that only shares a namespace with a hostile one is served without delay. */
+/** Budget after a pause: an object that only shares a namespace with a hostile one runs without delay. */
 const BURST_MS = 1000;
-/** Objects that may wait while the lane makes no progress: each holds one of the keys that the engine decides at the same time. */
+/** Objects that may wait while the queue makes no progress: each occupies a worker of the engine. */
 const WAITING_MAX = 64;
 const REJECTED_RETRY_MS = 5000;
-/** An object that takes longer holds the others up; the start of the process takes its time, too. */
+/** An object that takes longer delays the others; more is allowed while the process starts. */
 const STUCK_MS = 60;
 const STUCK_STARTING_MS = 2000;
 const OLDEST_EVERY = 4;
 const ARRIVALS_MAX = 10_000;
 const IDLE_MS = 30_000;
 
-export type SlowLaneOptions = Omit<SchedulerOptions, 'lane' | 'divert'>;
+export type ThrottledQueueOptions = Omit<SchedulerOptions, 'route' | 'divert'>;
 
-export class SlowLane {
-  readonly #options: SlowLaneOptions;
+export class ThrottledQueue {
+  readonly #options: ThrottledQueueOptions;
   readonly #clock: Clock;
-  /** Objects on which the expression was never stopped, in the order in which they first came. */
+  /** Objects on which the expression was never stopped, by the time of their first arrival. */
   #unknown: Job[] = [];
-  /** When they first came: one that was rejected and comes again is not a new one. */
+  /** First arrivals: an object that was rejected and comes again keeps its place. */
   readonly #arrivals = new Map<string, number>();
   #retries: Job[] = [];
   #scheduler: Scheduler | undefined;
@@ -45,7 +45,7 @@ export class SlowLane {
   #idleTimer: Timer | undefined;
   #stuckTimer: Timer | undefined;
 
-  constructor(options: SlowLaneOptions) {
+  constructor(options: ThrottledQueueOptions) {
     this.#options = options;
     this.#clock = options.clock;
     this.#refilledMs = this.#clock.monotonicMs();
@@ -91,10 +91,10 @@ export class SlowLane {
     this.#scheduler = undefined;
   }
 
-  /** Objects that were stopped give way to those that were not. */
+  /** Rejects objects that were stopped before those that were not. */
   #rejectSurplus(): void {
     this.#isStuck = true;
-    const message = 'too many objects wait for the slow sandbox process';
+    const message = 'too many objects wait for the throttled sandbox process';
     while (this.#unknown.length + this.#retries.length > WAITING_MAX) {
       const job = this.#retries.pop() ?? this.#unknown.shift();
       if (job === undefined) return;
@@ -119,7 +119,7 @@ export class SlowLane {
     if (job !== undefined) this.#run(job);
   }
 
-  /** Unknown objects first, and of them the newest: hostile ones that came before cannot delay it. Every fourth is the oldest. */
+  /** Unknown objects first, the newest of them first, so that hostile ones that arrived earlier do not delay it. Every fourth is the oldest. */
   #take(): Job | undefined {
     if (this.#unknown.length === 0) return this.#retries.shift();
     this.#taken += 1;
@@ -129,7 +129,7 @@ export class SlowLane {
   #run(job: Job): void {
     this.#isBusy = true;
     this.#idleTimer?.cancel();
-    this.#scheduler ??= new Scheduler({ ...this.#options, lane: 'slow', divert: undefined });
+    this.#scheduler ??= new Scheduler({ ...this.#options, route: 'throttled', divert: undefined });
     const startedMs = this.#clock.monotonicMs();
     const stuckMs = this.#scheduler.isReady ? STUCK_MS : STUCK_STARTING_MS;
     this.#stuckTimer = this.#clock.schedule(stuckMs, () => this.#rejectSurplus());

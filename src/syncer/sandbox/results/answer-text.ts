@@ -1,15 +1,15 @@
-/** The text of an answer, checked for its form: the child is not trusted further than that. See `ColumnFrame`. */
+/** Decodes an answer of the child and checks its form, because the child is not trusted. See `ColumnMessage`. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import { acceptResult } from './result.ts';
-import type { ErrorFrame } from '../process/protocol.ts';
+import type { ErrorEntry } from '../process/protocol.ts';
 import type { EvaluateError } from '../types.ts';
 
 export interface AnswerColumn {
   /** Undefined when a result broke the list that it is in. */
   readonly values: (JsonValue | undefined)[] | undefined;
   readonly undefinedAt: readonly number[];
-  readonly errors: readonly (ErrorFrame | EvaluateErrorAt)[];
+  readonly errors: readonly (ErrorEntry | EvaluateErrorAt)[];
 }
 
 /** An error that was found on this side. */
@@ -23,13 +23,13 @@ const NONE: readonly never[] = [];
 /** Undefined: not an answer at all. */
 export function readAnswer(text: string): readonly AnswerColumn[] | undefined {
   const tab = text.indexOf('\t');
-  const frames = parse(text.slice(0, tab));
-  if (tab === -1 || !Array.isArray(frames)) return undefined;
+  const parsed = parse(text.slice(0, tab));
+  if (tab === -1 || !Array.isArray(parsed)) return undefined;
   const columns: AnswerColumn[] = [];
   let at = tab + 1;
-  for (const frame of frames as unknown[]) {
-    if (!Array.isArray(frame) || frame.length !== 4) return undefined;
-    const [count, content, undefinedAt, errors] = frame as [unknown, unknown, unknown, unknown];
+  for (const column of parsed as unknown[]) {
+    if (!Array.isArray(column) || column.length !== 4) return undefined;
+    const [count, content, undefinedAt, errors] = column as [unknown, unknown, unknown, unknown];
     if (!isCount(count) || !isIndices(undefinedAt, count) || !isErrors(errors, count)) return undefined;
     const lists = {
       undefinedAt: undefinedAt === 0 ? NONE : undefinedAt,
@@ -61,7 +61,7 @@ function readStrings(text: string, count: number): string[] | undefined {
 function readValues(
   values: (JsonValue | undefined)[],
   text: string,
-  lists: { readonly undefinedAt: readonly number[]; readonly errors: readonly ErrorFrame[] },
+  lists: { readonly undefinedAt: readonly number[]; readonly errors: readonly ErrorEntry[] },
 ): AnswerColumn {
   // Stringified lone surrogates are escapes, everything else is not: one look at the text spares a look at every string.
   const mayBeIllFormed = text.includes('\\ud');
@@ -96,7 +96,7 @@ function isIndices(value: unknown, count: number): value is readonly number[] | 
   return value === 0 || (Array.isArray(value) && value.every((index) => isIndex(index, count)));
 }
 
-function isErrors(value: unknown, count: number): value is readonly ErrorFrame[] | 0 {
+function isErrors(value: unknown, count: number): value is readonly ErrorEntry[] | 0 {
   if (value === 0) return true;
   return (
     Array.isArray(value) &&

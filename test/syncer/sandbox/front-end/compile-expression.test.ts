@@ -4,10 +4,9 @@ import { parse } from 'acorn';
 import { describe, expect, test } from 'vitest';
 import {
   compileExpression,
-  compileUnchecked,
   type ExpressionProblem,
 } from '../../../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { programOf } from '../test-sandbox.ts';
+import { compileUnchecked, programOf } from '../test-sandbox.ts';
 
 function problemOf(expression: string): ExpressionProblem {
   const outcome = compileExpression(expression, 0);
@@ -274,7 +273,7 @@ describe('regeneration', () => {
   test('what is written reads back as what was read', () => {
     fc.assert(
       fc.property(expressions.tree.filter(isWithinLimits), (expression) => {
-        const outcome = compileUnchecked(expression, 0);
+        const outcome = compileUnchecked(expression);
         if (!outcome.ok && outcome.problem.kind === 'syntax') return;
         expect(outcome.ok ? '' : `${outcome.problem.message}: ${expression}`).toBe('');
       }),

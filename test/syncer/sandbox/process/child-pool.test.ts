@@ -19,10 +19,10 @@ test('attempts get rarer, and after a few of them work fails at once until one s
   const failures: string[] = [];
   let attempts = 0;
   const pool: ChildPool = new ChildPool(
-    { source, clock, logger: recordingLogger(log), lane: 'fast', killed: () => void attempts++ },
+    { source, clock, logger: recordingLogger(log), route: 'main', killed: () => void attempts++ },
     {
       ready: () => void pool.active,
-      frame: () => undefined,
+      message: () => undefined,
       lost: () => undefined,
       failed: (message) => void failures.push(message),
     },

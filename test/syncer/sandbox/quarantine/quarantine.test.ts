@@ -25,9 +25,9 @@ describe('an object', () => {
     const quarantine = new Quarantine(clock);
     quarantine.recordStop(EVIL);
     clock.advance(10 * MINUTE_MS);
-    expect(quarantine.laneOf(EVIL)).toBe('slow');
+    expect(quarantine.routeOf(EVIL)).toBe('throttled');
     clock.advance(1);
-    expect(quarantine.laneOf(EVIL)).toBe('fast');
+    expect(quarantine.routeOf(EVIL)).toBe('main');
     expect(quarantine.isEmpty).toBe(true);
   });
 
@@ -41,57 +41,57 @@ describe('an object', () => {
   });
 });
 
-describe('the lane', () => {
+describe('the route', () => {
   const neighbour = { namespace: 'hostile', name: 'web' };
   const other = { namespace: 'shop', name: 'web' };
 
-  test('of a stopped object is the slow one, whether it succeeded before or since', () => {
+  test('of a stopped object is the throttled process, whether it succeeded before or since', () => {
     const quarantine = new Quarantine(new FakeClock());
     quarantine.recordSuccess(EVIL);
-    expect(quarantine.laneOf(EVIL)).toBe('fast');
+    expect(quarantine.routeOf(EVIL)).toBe('main');
     quarantine.recordStop(EVIL);
     quarantine.recordSuccess(EVIL);
-    expect(quarantine.laneOf(EVIL)).toBe('slow');
+    expect(quarantine.routeOf(EVIL)).toBe('throttled');
   });
 
-  test('of its neighbours is the slow one until they have succeeded', () => {
+  test('of its neighbours is the throttled process until they have succeeded', () => {
     const quarantine = new Quarantine(new FakeClock());
     quarantine.recordStop(EVIL);
-    expect(quarantine.laneOf(neighbour)).toBe('slow');
+    expect(quarantine.routeOf(neighbour)).toBe('throttled');
     quarantine.recordSuccess(neighbour);
-    expect(quarantine.laneOf(neighbour)).toBe('fast');
-    expect(quarantine.laneOf(other)).toBe('fast');
+    expect(quarantine.routeOf(neighbour)).toBe('main');
+    expect(quarantine.routeOf(other)).toBe('main');
   });
 
-  test('of objects that succeeded before stays the fast one', () => {
+  test('of objects that succeeded before stays the main process', () => {
     const quarantine = new Quarantine(new FakeClock());
     quarantine.recordSuccess(neighbour);
     for (let i = 0; i < 100; i++) quarantine.recordStop({ namespace: 'hostile', name: `${i}` });
-    expect(quarantine.laneOf(neighbour)).toBe('fast');
+    expect(quarantine.routeOf(neighbour)).toBe('main');
   });
 
-  test('of a namespace whose objects succeeded only to be stopped later is the slow one', () => {
+  test('of a namespace whose objects succeeded only to be stopped later is the throttled process', () => {
     const quarantine = new Quarantine(new FakeClock());
     quarantine.recordSuccess(neighbour);
     const traitors = ['a', 'b', 'c'].map((name) => ({ namespace: 'hostile', name }));
     for (const traitor of traitors) {
       quarantine.recordSuccess(traitor);
-      expect(quarantine.laneOf(neighbour)).toBe('fast');
+      expect(quarantine.routeOf(neighbour)).toBe('main');
     }
     for (const traitor of traitors) quarantine.recordStop(traitor);
-    expect(quarantine.laneOf(neighbour)).toBe('slow');
+    expect(quarantine.routeOf(neighbour)).toBe('throttled');
     quarantine.recordSuccess(neighbour);
-    expect(quarantine.laneOf(neighbour)).toBe('fast');
+    expect(quarantine.routeOf(neighbour)).toBe('main');
   });
 
-  test('of unknown objects anywhere is the slow one once three namespaces had stops', () => {
+  test('of unknown objects anywhere is the throttled process once three namespaces had stops', () => {
     const quarantine = new Quarantine(new FakeClock());
     quarantine.recordSuccess(other);
     for (const namespace of ['a', 'b', 'c']) {
-      expect(quarantine.laneOf({ namespace: 'new', name: 'web' })).toBe('fast');
+      expect(quarantine.routeOf({ namespace: 'new', name: 'web' })).toBe('main');
       quarantine.recordStop({ namespace, name: 'evil' });
     }
-    expect(quarantine.laneOf({ namespace: 'new', name: 'web' })).toBe('slow');
-    expect(quarantine.laneOf(other)).toBe('fast');
+    expect(quarantine.routeOf({ namespace: 'new', name: 'web' })).toBe('throttled');
+    expect(quarantine.routeOf(other)).toBe('main');
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../../src/base/json.ts';
 import { Memo, REMEMBERED_NULL, REMEMBERED_UNDEFINED } from '../../../../src/syncer/sandbox/results/memo.ts';
 import { NOTHING } from '../../../../src/syncer/sandbox/results/projection.ts';
-import { LIMITS, MIB, outcomeOf, Room } from '../test-sandbox.ts';
+import { LIMITS, MIB, outcomeOf, TestSandbox } from '../test-sandbox.ts';
 
 const VALUE = { value: true, path: false, hostObject: [], virtualObject: [] };
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
@@ -74,20 +74,20 @@ describe('a sandbox that remembers', () => {
       batched() {},
       sandboxKilled() {},
     };
-    await using room = await Room.open({ limits, metrics });
-    const program = room.define(
+    await using sandbox = await TestSandbox.open({ limits, metrics });
+    const program = sandbox.define(
       'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? null : [value]',
     );
-    const first = await room.ask(program, [1, 2, 3, 4, 'a', { b: 1 }]);
+    const first = await sandbox.ask(program, [1, 2, 3, 4, 'a', { b: 1 }]);
     const request = {
       program: program.id,
       object: { namespace: 'ns', name: 'web' },
       context: { hostObject: null, virtualObject: null },
       paths: undefined,
     };
-    const again = room.sandbox.evaluate({ ...request, values: [1, 2, 3, 4, 'a', { b: 1 }] }, () => undefined);
+    const again = sandbox.evaluateNow({ ...request, values: [1, 2, 3, 4, 'a', { b: 1 }] });
     expect(again).toEqual(first);
-    const partly = await room.ask(program, [5, 4, 6]);
+    const partly = await sandbox.ask(program, [5, 4, 6]);
     expect(partly.values).toEqual([[5], [4], [6]]);
     expect(seen).toEqual([
       [0, 6],
@@ -97,11 +97,11 @@ describe('a sandbox that remembers', () => {
   });
 
   test('knows what the result depends on', async () => {
-    await using room = await Room.open({ limits });
-    const program = room.define('context.virtualObject.metadata.name + context.path + value');
+    await using sandbox = await TestSandbox.open({ limits });
+    const program = sandbox.define('context.virtualObject.metadata.name + context.path + value');
     const ask = async (name: string, path: string, value: string): Promise<unknown> => {
       const virtualObject = { metadata: { name, other: Math.random() } };
-      return outcomeOf(await room.ask(program, [value], { virtualObject, paths: [path] }), 0);
+      return outcomeOf(await sandbox.ask(program, [value], { virtualObject, paths: [path] }), 0);
     };
     for (const name of ['a', 'aa']) {
       for (const path of ['a', 'aa']) {
@@ -114,12 +114,14 @@ describe('a sandbox that remembers', () => {
   });
 
   test('remembers neither timeouts nor kills', async () => {
-    await using room = await Room.open({ limits: { ...limits, expressionTimeoutMs: 30 } });
-    const program = room.define('value === "slow" ? (() => { for (;;) {} })() : value');
+    await using sandbox = await TestSandbox.open({ limits: { ...limits, expressionTimeoutMs: 30 } });
+    const program = sandbox.define('value === "slow" ? (() => { for (;;) {} })() : value');
     const object = { namespace: 'ns', name: 'web' };
-    expect(outcomeOf(await room.ask(program, ['slow'], { object }), 0)).toMatchObject({ error: 'timeout' });
+    expect(outcomeOf(await sandbox.ask(program, ['slow'], { object }), 0)).toMatchObject({
+      error: 'timeout',
+    });
     // It waits now; that it was not remembered shows in the message.
-    expect(JSON.stringify(outcomeOf(await room.ask(program, ['slow'], { object }), 0))).toContain(
+    expect(JSON.stringify(outcomeOf(await sandbox.ask(program, ['slow'], { object }), 0))).toContain(
       'quarantined',
     );
   });
@@ -127,17 +129,17 @@ describe('a sandbox that remembers', () => {
   test('evaluates once what reads nothing, whatever the budget', async () => {
     let batches = 0;
     const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {} };
-    await using room = await Room.open({ metrics });
-    const program = room.define('context.vcluster.name + "-" + [1, 2].join()');
+    await using sandbox = await TestSandbox.open({ metrics });
+    const program = sandbox.define('context.vcluster.name + "-" + [1, 2].join()');
     for (let i = 0; i < 3; i++)
-      expect((await room.ask(program, [1, 2])).values).toEqual(['vc-1,2', 'vc-1,2']);
+      expect((await sandbox.ask(program, [1, 2])).values).toEqual(['vc-1,2', 'vc-1,2']);
     expect(batches).toBe(1);
   });
 
   test('starts no process for a literal', async () => {
-    await using room = await Room.open();
-    const program = room.define('"constant"');
-    expect((await room.ask(program, [1, 2])).values).toEqual(['constant', 'constant']);
-    expect(room.sandbox.pids).toEqual([]);
+    await using sandbox = await TestSandbox.open();
+    const program = sandbox.define('"constant"');
+    expect((await sandbox.ask(program, [1, 2])).values).toEqual(['constant', 'constant']);
+    expect(sandbox.pids).toEqual([]);
   });
 });
