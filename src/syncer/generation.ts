@@ -20,7 +20,7 @@ import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/dry-run.ts';
 import { checkSlices } from './slice-check.ts';
-import { createTranslation, createTranslators } from './translation.ts';
+import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
 
 /** A cache that has heard nothing for so long is not current: watches get a bookmark every minute. */
 const STALENESS_MAX_MS = 5 * 60_000;
@@ -138,16 +138,7 @@ async function sandboxFor(
   programs: readonly Program[],
 ): Promise<Sandbox | undefined> {
   if (programs.length === 0) return undefined;
-  const vcluster = { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig };
-  return create({
-    programs,
-    vcluster,
-    namespaces: config.sync.namespaces,
-    limits: config.sandbox,
-    clock,
-    logger,
-    metrics: metrics.sync,
-  });
+  return create({ ...sandboxSettings(config), programs, clock, logger, metrics: metrics.sync });
 }
 
 function engineMetrics({ config, metrics }: GenerationOptions): EngineMetrics {

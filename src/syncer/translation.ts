@@ -6,6 +6,7 @@ import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
 import type { PatchPipeline, ReferenceLookup } from './patch/types.ts';
+import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';
 import { createLabelTranslator } from './translate/metadata/labels.ts';
 import { createNameTranslator } from './translate/names/name-translator.ts';
@@ -47,7 +48,18 @@ export function createTranslation(options: TranslationOptions): Translation {
   };
 }
 
-/** What the patch pipeline of a translation is built from; a trace of its patches needs the same. */
+/** The options of a sandbox that the configuration determines. */
+export function sandboxSettings(
+  config: Config,
+): Required<Pick<SandboxOptions, 'vcluster' | 'namespaces' | 'limits'>> {
+  return {
+    vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
+    namespaces: config.sync.namespaces,
+    limits: config.sandbox,
+  };
+}
+
+/** The options of a translation's patch pipeline; a trace of its patches needs the same. */
 export function pipelineOptions({
   config,
   kind = endpointsKind,

@@ -1,4 +1,4 @@
-/** A sync of objects in hand, without a cluster: one configuration and its sandbox, for any number of sets of objects. */
+/** Syncs objects from files, without a cluster: one configuration and its sandbox, for any number of sets of objects. */
 
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -16,14 +16,14 @@ import { refusalRules } from '../../syncer/references/decide/refusals.ts';
 import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';
-import { createTranslators, pipelineOptions } from '../../syncer/translation.ts';
+import { createTranslators, pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 
 export interface OfflineSync extends AsyncDisposable {
   readonly config: Config;
   readonly compiled: CompiledPatches;
-  /** How these objects are synced: names, patches, references among them. */
+  /** The options to sync these objects: names, patches, references among them. */
   optionsFor(world: RenderWorld): OfflineOptions;
-  /** What a patch pipeline is built from, with another way to find the names of referenced objects. */
+  /** The options of a patch pipeline that finds the names of referenced objects with `lookup`. */
   pipelineOptionsFor(lookup: ReferenceLookup): PipelineOptions;
   /** The same for each kind that is synced. */
   optionsForKinds(world: RenderWorld): readonly OfflineOptions[];
@@ -32,7 +32,7 @@ export interface OfflineSync extends AsyncDisposable {
 }
 
 export interface OfflineOptions extends RenderOptions {
-  /** What `pipeline` was built from. */
+  /** The options of `pipeline`. */
   readonly pipelineOptions: PipelineOptions;
 }
 
@@ -40,10 +40,8 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
   const compiled = compilePatches(config.sync.endpoints.patches);
   const open = (programs: readonly Program[]): Promise<Sandbox> =>
     createSandbox({
+      ...sandboxSettings(config),
       programs,
-      vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
-      namespaces: config.sync.namespaces,
-      limits: config.sandbox,
       clock: systemClock,
       logger: silentLogger,
     });

@@ -15,11 +15,9 @@ import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
 import { validateObject } from '../../syncer/patch/validation/validate-endpoints.ts';
 import { plainText } from '../../base/excerpt.ts';
 import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
-import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
-import { createLabelTranslator } from '../../syncer/translate/metadata/labels.ts';
-import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
+import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
 import { printObject, readObject } from '../objects/one-object.ts';
@@ -34,7 +32,7 @@ const FIELDS = [
   'sandbox.memory',
   'sandbox.memoBytes',
 ];
-/** Without a configuration nobody says what the virtual cluster is called; most patches do not care. */
+/** Without a configuration the virtual cluster has no name; few patches use it. */
 const DEFAULT_NAME = 'my-vcluster';
 
 interface PatchFlags {
@@ -125,44 +123,36 @@ interface Job {
   readonly virtualObject: JsonObject | null;
 }
 
-async function apply({ config, flags, object, hostObject, virtualObject }: Job): Promise<PatchedObject> {
-  // As vCluster's own command line names it.
-  const hostNamespace = config.host.namespace === '' ? `vcluster-${config.name}` : config.host.namespace;
+async function apply(job: Job): Promise<PatchedObject> {
+  const { flags, object, hostObject, virtualObject } = job;
+  const config = withHostNamespace(job.config);
   const compiled = compilePatches(config.sync.endpoints.patches);
-  const mode = config.sync.namespaces;
-  const names = createNameTranslator({
-    vcluster: config.name,
-    hostNamespace,
-    mode,
-    referenceNaming: config.references.naming,
-  });
   await using sandbox = await createSandbox({
+    ...sandboxSettings(config),
     programs: compiled.programs,
-    vcluster: { name: config.name, namespace: hostNamespace, config: config.vclusterConfig },
-    namespaces: mode,
-    limits: config.sandbox,
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
   });
-  const policy = kindPolicy(config.sync);
+  const options = pipelineOptions({ config, compiled, evaluator: sandbox, lookup: () => undefined });
   const pipeline = createPatchPipeline({
-    compiled,
-    evaluator: sandbox,
-    labels: createLabelTranslator(config.name, mode),
-    references: {
-      names,
-      lookup: () => undefined,
-      isKindAllowed: (apiVersion, kind) => policy.isAllowed(apiVersion, kind),
-      skipPodTargetRefs: false,
-    },
+    ...options,
+    // Nothing but the patches runs, so Pod references are not translated before.
+    references: { ...options.references, skipPodTargetRefs: false },
     validate: validateObject,
   });
+  const { names } = options.references;
   const direction: Direction = flags.reverse ? 'toVirtual' : 'toHost';
   const given = { object, virtualObject, names, otherwise: flags.namespace ?? 'default' };
   const objectNamespace =
     direction === 'toHost' ? (namespaceOf(object) ?? given.otherwise) : virtualNamespace(given);
-  // Awaited here: the sandbox must not be closed before it has answered.
+  // Awaited here, because the sandbox is closed on return.
   return await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
+}
+
+/** As vCluster's own command line names the namespace. */
+function withHostNamespace(config: Config): Config {
+  if (config.host.namespace !== '') return config;
+  return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
 }
 
 /** A host object tells its virtual namespace by its annotations, or by where it is. */

@@ -11,6 +11,7 @@ import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile
 import { tracingPipeline, type PatchTrace } from '../../syncer/patch/trace.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
+import { sandboxSettings } from '../../syncer/translation.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { parseObjects } from '../objects/object-files.ts';
 import { inNamespace, offlineOptions, type OfflineOptions } from '../offline/offline-sync.ts';
@@ -46,10 +47,8 @@ export class PlaygroundSession implements AsyncDisposable {
   /** `config` gives the names, the namespaces and the limits; its patches are not used. */
   static async open(config: Config): Promise<PlaygroundSession> {
     const sandbox = await createSandbox({
+      ...sandboxSettings(config),
       programs: [],
-      vcluster: { name: config.name, namespace: config.host.namespace, config: config.vclusterConfig },
-      namespaces: config.sync.namespaces,
-      limits: config.sandbox,
       clock: systemClock,
       logger: silentLogger,
     });
