@@ -15,7 +15,7 @@ import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOpti
 import { listMarked } from './references/orphans/marked-objects.ts';
 import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
-import { DryRun, type DryRunRow } from './reconcile/dry-run.ts';
+import { DryRun, type DryRunRow } from './reconcile/write/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
 import { checkNamespaceMappings } from './translate/names/namespace-mapping-checks.ts';

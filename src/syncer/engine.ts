@@ -4,11 +4,10 @@ import { createSemaphore } from '../base/semaphore.ts';
 import type { Random } from '../base/random.ts';
 import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
 import type { ClusterName, IndexFunctions } from '../kube/types.ts';
-import { keyOf, objectKey, parseKey, SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
-import type { ReferenceNotes } from './reconcile/reconciler.ts';
-import { parseReferrerId, referrerIdOf, type ReferrerId } from './references/index/reference-index.ts';
-import type { References, Referrers } from './references/references.ts';
+import type { References } from './references/references.ts';
+import type { SyncedReferrers } from './synced-referrers.ts';
 import { recordedKinds } from './translate/merge/recorded-kinds.ts';
 
 export interface EngineMetrics extends KindEngineMetrics {
@@ -23,6 +22,8 @@ export interface EngineOptions extends Omit<
   /** Filled with the caches of virtual objects, by plural: what one kind may ask about another. */
   readonly virtualCaches: Map<string, ObservableInformer>;
   readonly references: References;
+  /** Filled with the kinds, for `references`. */
+  readonly referrers: SyncedReferrers;
   /** Resolves when this process may write, or when the signal aborts. */
   readonly whenLeading: (signal: AbortSignal) => Promise<void>;
   readonly random: Random;
@@ -68,9 +69,12 @@ class SyncEngine implements Engine {
       learn: (found) => references.open(found),
     };
     this.#kinds = options.kinds.map(
-      (plan) => new KindEngine(plan, environment, notesOf(references, plan.kind.resource)),
+      (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),
     );
-    for (const { kind, virtual } of this.#kinds) options.virtualCaches.set(kind.resource.plural, virtual);
+    for (const kind of this.#kinds) {
+      options.virtualCaches.set(kind.kind.resource.plural, kind.virtual);
+      options.referrers.add(kind);
+    }
   }
 
   get informers(): Readonly<Record<string, ObservableInformer>> {
@@ -108,7 +112,7 @@ class SyncEngine implements Engine {
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
     const { references } = this.#options;
-    references.start(signal, this.#referrers());
+    references.start(signal);
     const informers = Object.values(this.informers);
     const watching = informers.map((informer) => informer.run(signal));
     try {
@@ -120,7 +124,7 @@ class SyncEngine implements Engine {
       this.#isWorking = true;
       await Promise.all([
         Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),
-        references.run(this.#referrerIds()),
+        references.run(),
       ]);
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -133,36 +137,6 @@ class SyncEngine implements Engine {
 
   #recordedKinds(): readonly string[] {
     return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
-  }
-
-  #referrerIds(): readonly ReferrerId[] {
-    return this.#kinds.flatMap(({ kind: { resource }, virtual }) =>
-      [...virtual.list()].map((object) => referrerIdOf(resource, objectKey(object))),
-    );
-  }
-
-  #referrers(): Referrers {
-    const { names } = this.#options;
-    const find = (id: ReferrerId) => {
-      const { plural, key } = parseReferrerId(id);
-      return { key, engine: this.#kinds.find(({ kind }) => kind.resource.plural === plural) };
-    };
-    return {
-      virtual(id) {
-        const { key, engine } = find(id);
-        const object = engine?.virtual.get(key);
-        return object && engine && { object, resource: engine.kind.resource };
-      },
-      hostCopy(id) {
-        const { key, engine } = find(id);
-        const target = names.toHost(parseKey(key));
-        return target && engine?.host.get(keyOf(target));
-      },
-      enqueue(id) {
-        const { key, engine } = find(id);
-        engine?.enqueue(key);
-      },
-    };
   }
 
   #createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer {
@@ -180,17 +154,6 @@ class SyncEngine implements Engine {
       metrics: metrics.informer(cluster, resource),
     });
   }
-}
-
-/** The references of one kind's copies, in the index of all kinds. */
-function notesOf(references: References, resource: Resource): ReferenceNotes {
-  const idOf = (key: string): ReferrerId => referrerIdOf(resource, key);
-  return {
-    isStale: (key) => references.isStale(idOf(key)),
-    recordReferences: (key, found) => references.recordReferences(idOf(key), found),
-    clearReferences: (key) => references.clearReferences(idOf(key)),
-    markReconciled: (key) => references.markReconciled(idOf(key)),
-  };
 }
 
 /** `fieldsV1` is half of a typical object's bytes, and nothing here reads it; who wrote, and when, stays. */

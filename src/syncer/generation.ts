@@ -18,7 +18,8 @@ import { createEngine, type Engine, type EngineMetrics } from './engine.ts';
 import type { ReferenceMetrics } from './references/environment.ts';
 import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 import { References } from './references/references.ts';
-import type { DryRun } from './reconcile/dry-run.ts';
+import type { DryRun } from './reconcile/write/dry-run.ts';
+import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
 import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
 
@@ -65,15 +66,18 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     options,
     compiled.flatMap(({ patches }) => patches.programs),
   );
+  const translators = createTranslators(config);
+  const referrers = new SyncedReferrers(translators.names);
   const references = new References(
     {
       ...options,
-      ...createTranslators(config),
+      ...translators,
       discoveries: clusters.discoveries,
       owner,
       metrics: referenceMetrics(options),
     },
     options.references,
+    referrers,
   );
   const referenceInformers = references.informers;
   const { lookup } = references;
@@ -83,10 +87,11 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   });
   const engine = createEngine({
     ...options,
-    ...createTranslators(config),
+    ...translators,
     kinds,
     virtualCaches,
     references,
+    referrers,
     owner,
     whenLeading: (signal) => options.leadership.whenLeading(signal),
     metrics: engineMetrics(options),

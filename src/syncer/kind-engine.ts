@@ -12,18 +12,19 @@ import type { CacheEvent, ClusterName, EventRecorder, IndexFunctions, WatchClien
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { ObjectReference, PatchPipeline } from './patch/types.ts';
-import { createArrivals } from './reconcile/arrivals.ts';
-import { createContentionGuard } from './reconcile/contention.ts';
+import { createArrivals } from './reconcile/guards/arrivals.ts';
+import { createContentionGuard } from './reconcile/guards/contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
 import { createCopyForge } from './reconcile/copy-forge.ts';
-import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './reconcile/observer.ts';
-import type { DryRun } from './reconcile/dry-run.ts';
-import { createReconciler, type ReferenceNotes } from './reconcile/reconciler.ts';
+import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './reconcile/decide/observer.ts';
+import type { DryRun } from './reconcile/write/dry-run.ts';
+import { createReconciler } from './reconcile/reconciler.ts';
+import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
-import { createRecreationBackoff } from './reconcile/recreation.ts';
-import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/sources.ts';
-import type { SyncedPairs } from './reconcile/synced-pairs.ts';
-import { createWriter, type WriteMetrics } from './reconcile/writer.ts';
+import { createRecreationBackoff } from './reconcile/guards/recreation.ts';
+import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/decide/sources.ts';
+import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
+import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
 import type { OwnerReference } from './translate/forge.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 
@@ -73,7 +74,7 @@ export class KindEngine {
   readonly #recreation;
   #isWorking = false;
 
-  constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceNotes) {
+  constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceRecords) {
     const { names, clock, metrics } = environment;
     this.kind = kind;
     this.#environment = environment;
@@ -114,7 +115,7 @@ export class KindEngine {
     return this.#queue.abandon();
   }
 
-  #createReconcile(pipeline: PatchPipeline, references: ReferenceNotes): Reconcile {
+  #createReconcile(pipeline: PatchPipeline, references: ReferenceRecords): Reconcile {
     const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
     const { kind, virtual, host } = this;
     const pairs: SyncedPairs = new Map();

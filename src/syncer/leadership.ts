@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts';
 import type { Config } from '../config/types.ts';
 import { LeaseLock } from '../kube/lease.ts';
 import { TransportError, type ClusterClient } from '../kube/types.ts';
-import { FIELD_MANAGER } from './reconcile/writer.ts';
+import { FIELD_MANAGER } from './reconcile/write/writer.ts';
 
 export interface Leadership extends AsyncDisposable {
   /** Resolves when this replica may write, or when `signal` aborts. */

@@ -12,7 +12,13 @@ import {
   type CopyForge,
   type CopyForgeOptions,
 } from './reconcile/copy-forge.ts';
-import { decide, isOptedOut, type Claim, type DecideOptions, type Observation } from './reconcile/decide.ts';
+import {
+  decide,
+  isOptedOut,
+  type Claim,
+  type DecideOptions,
+  type Observation,
+} from './reconcile/decide/decide.ts';
 import type { OfflineImport } from './references/offline-references.ts';
 
 export interface RenderWorld {

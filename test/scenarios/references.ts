@@ -323,7 +323,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
       await eventually(
         () => world.eventsOn(`${ns}/web`, 'ReferenceImported'),
-        (events) => events.some((event) => JSON.stringify(event['note']).includes('takes the place')),
+        (events) => events.some((event) => JSON.stringify(event['note']).includes('replaces the one')),
         { what: 'an Event about the change of sides' },
       );
     });

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { parseLabelSelector, type LabelPredicate } from '../../apiserver/request/query/label-selector.ts';
 import { keyOf, parseKey, type KubeObject, type NamespacedName, type StringMap } from '../../kube/object.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { FIELD_MANAGER } from '../../syncer/reconcile/writer.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { isReported } from '../../base/repetition.ts';
 import { createBackoff } from '../../base/backoff.ts';
-import type { DryRun } from './dry-run.ts';
+import type { DryRun } from './write/dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';

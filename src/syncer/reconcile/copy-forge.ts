@@ -15,7 +15,7 @@ import type { Arrival } from '../translate/merge/incoming.ts';
 import { hasIncoming, recordedRevision, withRevision } from '../translate/merge/last-synced.ts';
 import { memberEquals, memberOf } from '../translate/content.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
-import { mapPatch, needsWrite } from './diff.ts';
+import { mapPatch, needsWrite } from './write/diff.ts';
 import { kindsToRecord } from '../translate/merge/recorded-kinds.ts';
 
 export interface CopyForgeOptions {

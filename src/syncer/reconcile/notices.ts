@@ -3,7 +3,7 @@
 import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { ObjectReference } from '../patch/types.ts';
-import { FIELD_MANAGER } from './writer.ts';
+import { FIELD_MANAGER } from './write/writer.ts';
 
 export function syncedNotice(copy: KubeObject): RecordedEvent {
   return {

@@ -18,3 +18,8 @@ export interface ReconcileResult {
 }
 
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
+
+export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
+
+/** A cache was behind and has been brought up to date: the key is decided again at once. */
+export const DECIDE_AGAIN: ReconcileResult = { outcome: 'unchanged', waitMs: 0 };

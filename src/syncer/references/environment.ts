@@ -10,8 +10,8 @@ import type { Logger } from '../../base/logger.ts';
 import type { QueueMetrics } from '../../kube/work-queue.ts';
 import type { OwnerReference } from '../translate/forge.ts';
 import type { LabelTranslator, NameTranslator } from '../translate/types.ts';
-import type { WriteMetrics } from '../reconcile/writer.ts';
-import type { DryRun } from '../reconcile/dry-run.ts';
+import type { WriteMetrics } from '../reconcile/write/writer.ts';
+import type { DryRun } from '../reconcile/write/dry-run.ts';
 import type { ControllerMetrics } from '../reconcile/controller.ts';
 import type { Discoveries } from './kinds/referenced-kind.ts';
 

@@ -4,7 +4,7 @@ import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
 import { virtualByAnnotations } from '../translate/metadata/ownership.ts';
-import { needsWrite } from '../reconcile/diff.ts';
+import { needsWrite } from '../reconcile/write/diff.ts';
 import { type KindPolicy, asReferencedKind, type ReferencedKind } from './kinds/referenced-kind.ts';
 import { decideReference, hostKeyOf, type ReferenceObservation } from './decide/decide-reference.ts';
 import { forgeHostImport, forgeVirtualImport, type ImportForgeOptions } from './import/import-forge.ts';

@@ -36,7 +36,7 @@ export class ReferenceNotices {
     const told = this.#told.get(id);
     const current = told?.note === problem.note ? told : { note: problem.note, keys: new Set<ReferrerId>() };
     this.#told.set(id, current);
-    for (const key of this.#options.index.namersOf(id)) {
+    for (const key of this.#options.index.referrersOf(id)) {
       if (current.keys.has(key)) continue;
       current.keys.add(key);
       this.warn(key, problem.reason, problem.note);
@@ -44,12 +44,13 @@ export class ReferenceNotices {
   }
 
   imported(id: ReferenceId, note: string): void {
-    for (const key of this.#options.index.namersOf(id)) this.#event(key, 'Normal', 'ReferenceImported', note);
+    for (const key of this.#options.index.referrersOf(id))
+      this.#event(key, 'Normal', 'ReferenceImported', note);
   }
 
   /** Something that every Endpoints must hear of, each time: Warnings are never dropped. */
   alert(id: ReferenceId, reason: string, note: string): void {
-    for (const key of this.#options.index.namersOf(id)) this.warn(key, reason, note);
+    for (const key of this.#options.index.referrersOf(id)) this.warn(key, reason, note);
   }
 
   warn(key: ReferrerId, reason: string, note: string): void {

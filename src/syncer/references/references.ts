@@ -1,117 +1,118 @@
 /**
- * References of Endpoints to other objects: which names they get, and that the objects come along. Endpoints are decided first and write
- * down which kinds they name; the importer follows with a work queue of its own, whose keys are the referenced objects.
+ * References of synced objects to other objects: which names they get, and the import of the objects. Synced objects are decided first,
+ * and record in the index what their copies name; the importer observes the index and has a work queue of its own, whose keys are the
+ * referenced objects.
  */
 
-import type { ObservableInformer } from '../../kube/informer/informer.ts';
-import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import { keyOf, parseKey, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import type { ObjectReference, ReferenceLookup, TranslatedReference } from '../patch/types.ts';
 import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
-import { createContentionGuard } from '../reconcile/contention.ts';
+import type { ObservableInformer } from '../../kube/informer/informer.ts';
+import { keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
+import { createContentionGuard } from '../reconcile/guards/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
-import { createRecreationBackoff } from '../reconcile/recreation.ts';
+import { createRecreationBackoff } from '../reconcile/guards/recreation.ts';
+import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
 import { decideReference } from './decide/decide-reference.ts';
+import { copiedFrom } from './decide/observe-reference.ts';
+import { refusalRules, type RefusalRules } from './decide/refusals.ts';
 import type { ReferenceEnvironment } from './environment.ts';
-import { HostNames } from './index/host-names.ts';
-import { isImport } from './import/import-forge.ts';
 import { Importer } from './import/importer.ts';
+import { parseReferenceId, type ReferenceId } from './index/reference-id.ts';
+import { ReferenceIndex, type RecordedReferences, type ReferrerId } from './index/reference-index.ts';
 import type { KindCaches } from './kinds/kind-caches.ts';
 import { KindRegistry, partsOfKind } from './kinds/kind-registry.ts';
-import { copiedFrom, observeReference } from './decide/observe-reference.ts';
-import { ReferenceIndex, type ReferrerId } from './index/reference-index.ts';
-import { ReferenceNotices, type Referrer } from './reference-notices.ts';
-import { type ReferencedKind } from './kinds/referenced-kind.ts';
-import { parseReferenceId, referenceIdOf, type ReferenceId } from './index/reference-id.ts';
-import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
-import { refusalRules, type RefusalRules } from './decide/refusals.ts';
+import type { ReferencedKind } from './kinds/referenced-kind.ts';
+import { Orphans } from './orphans/orphans.ts';
 import { createSweeper, type KindParts } from './orphans/removed-kinds.ts';
+import { ReferenceChanges } from './reference-changes.ts';
+import { ReferenceNotices, type Referrer } from './reference-notices.ts';
 
-/** How the synced objects that reference others are reached. */
+/** How the synced objects that name others are read and enqueued. */
 export interface Referrers {
   virtual(id: ReferrerId): Referrer | undefined;
   /** What is at the place of its host copy. */
   hostCopy(id: ReferrerId): KubeObject | undefined;
-  /** It has to be decided again. */
+  /** Adds it to the queue of its reconciler. */
   enqueue(id: ReferrerId): void;
+  /** Those that exist. */
+  all(): readonly ReferrerId[];
 }
 
-/** A deleted import comes back after this long: time for a tenant to put an object of their own there. */
+/** Delay before a deleted import is created again: time for a tenant to create an object of their own in its place. */
 const IMPORT_RETURN_MS = 1500;
 
 export class References {
+  /** What the reconcilers write. */
+  readonly index = new ReferenceIndex();
+  /** For the patches: the name of an object on the other side, where it differs from what the rule gives. */
+  readonly lookup: ReferenceLookup;
   readonly #environment: ReferenceEnvironment;
+  readonly #referrers: Referrers;
   readonly #rules: RefusalRules;
   readonly #kinds: KindRegistry;
-  readonly #index = new ReferenceIndex();
-  /** Endpoints that have to be translated again although neither side of them changed. */
-  readonly #stale = new Set<ReferrerId>();
-  readonly #hostNames: HostNames;
   readonly #notices: ReferenceNotices;
   readonly #queue: WorkQueue;
   readonly #importer: Importer;
   readonly #controller: Controller;
-  #side: Referrers | undefined;
-  #isSwept = false;
+  readonly #changes: ReferenceChanges;
+  readonly #orphans: Orphans;
 
-  constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[]) {
-    const { config, clock, metrics, names, logger, recorder } = environment;
+  constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
+    const { config, clock, metrics, names, recorder } = environment;
+    const { index } = this;
     this.#environment = environment;
-    this.#hostNames = new HostNames(names);
+    this.#referrers = referrers;
     this.#rules = refusalRules(config);
-    this.#notices = new ReferenceNotices({
-      recorder,
-      index: this.#index,
-      referrer: (id) => this.#side?.virtual(id),
-    });
     this.#queue = createWorkQueue({ clock, metrics: metrics.queue });
-    this.#importer = this.#createImporter();
-    this.#controller = createController({
-      name: 'references',
-      queue: this.#queue,
-      reconcile: (id) => this.#importer.reconcile(id),
-      warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
-      createNamespace: undefined,
-      dryRun: environment.dryRun,
-      clock,
-      logger,
-      metrics: metrics.controller,
-    });
+    this.#notices = new ReferenceNotices({ recorder, index, referrer: (id) => referrers.virtual(id) });
     this.#kinds = new KindRegistry(environment, named, {
       changed: (caches, cluster, event) => this.#onEvent(caches, cluster, event),
       opened: (caches) => this.#onOpened(caches),
-      retry: (kind) => this.#retry(kind),
+      retry: (kind) => this.#changes.kindRetried(kind),
     });
-    this.lookup = (reference, direction) => {
-      const caches = this.#kinds.caches(kindIdOf(reference));
-      if (caches === undefined) return undefined;
-      if (direction === 'toHost') return decideReference(this.#observe(caches, reference), this.#rules).name;
-      const copy = caches.copies.get(keyOf(reference));
-      return copy && copiedFrom(copy, caches.kind, names);
-    };
+    const enqueue = (id: ReferenceId): void => this.#queue.add(id);
+    this.#changes = new ReferenceChanges({
+      index,
+      names,
+      rules: this.#rules,
+      cachesOf: (kind) => this.#kinds.caches(kind),
+      enqueue,
+      enqueueReferrer: (id) => referrers.enqueue(id),
+    });
+    this.#orphans = new Orphans({
+      index,
+      names,
+      allCaches: () => this.#kinds.all(),
+      hostCopy: (id) => referrers.hostCopy(id),
+      enqueue,
+    });
+    this.#importer = this.#createImporter();
+    this.#controller = this.#createController();
+    this.lookup = this.#createLookup();
+    index.observe({
+      recorded: (record) => this.#onRecorded(record),
+      completed: () => this.#orphans.completed(),
+    });
   }
-
-  /** For the patches: what an object is called on the other side, where it is not what the rule says. */
-  readonly lookup: ReferenceLookup;
 
   get informers(): readonly ObservableInformer[] {
     return this.#kinds.informers;
   }
 
-  /** Opens the watches. Events are heard at once, but nothing is written before {@link run}. */
-  start(signal: AbortSignal, side: Referrers): void {
-    this.#side = side;
+  /** Opens the watches. Events are received at once, but nothing is written before {@link run}. */
+  start(signal: AbortSignal): void {
     this.#kinds.start(signal);
   }
 
-  /** All watches that patches ask for by name are in sync. */
+  /** Resolves when all watches of kinds that patches name are in sync. */
   async whenSynced(signal: AbortSignal): Promise<void> {
     await Promise.all(this.informers.map((informer) => informer.whenSynced(signal)));
   }
 
   /**
-   * Before any Endpoints is decided: `recorded` are the kinds that their host copies say they named. Kinds that the configuration still
-   * leads to are watched again; what was imported of any other kind goes.
+   * Called before the first decision: `recorded` are the kinds that host copies record. Kinds that the configuration still allows are
+   * watched again; imports of any other kind are removed.
    */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
     const { policy } = this.#kinds;
@@ -124,10 +125,9 @@ export class References {
     await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
   }
 
-  /** Works until {@link shutDown} has been called and the queue is empty. `endpoints`: every Endpoints that there is. */
-  async run(endpoints: Iterable<ReferrerId>): Promise<void> {
-    this.#index.begin(endpoints);
-    this.#sweepWhenComplete();
+  /** Works until {@link shutDown} has been called and the queue is empty. */
+  async run(): Promise<void> {
+    this.index.begin(this.#referrers.all());
     await this.#controller.run();
   }
 
@@ -139,7 +139,7 @@ export class References {
     return this.#queue.isIdle;
   }
 
-  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  /** Drops what is queued. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }
@@ -148,175 +148,73 @@ export class References {
     await this.#kinds.closed();
   }
 
-  // What the Endpoints' reconciler says and asks.
-
-  isStale(key: ReferrerId): boolean {
-    return this.#stale.has(key);
-  }
-
-  /** Makes sure that everything about these kinds is known, as far as it can be. True: the lookups may answer otherwise now. */
+  /** Opens the watches of kinds that only data led to. True: lookups may return other names now. */
   async open(references: readonly ObjectReference[]): Promise<boolean> {
     return this.#kinds.open(references.map(kindIdOf));
   }
 
-  /** The host copy of this Endpoints names exactly these now. */
-  recordReferences(key: ReferrerId, references: readonly TranslatedReference[]): void {
-    const wasUnknown = this.#index.unknown.has(key);
-    const named = new Map<ReferenceId, ObjectKey>();
-    this.#stale.delete(key);
-    for (const reference of references) {
-      const id = referenceIdOf(kindIdOf(reference), reference);
-      named.set(id, reference.written === undefined ? '' : keyOf(reference.written));
-      if (this.#kinds.caches(kindIdOf(reference)) === undefined) this.#tellUnavailable(key, reference);
-    }
-    for (const id of this.#index.set(key, named)) {
-      this.#linkHostNames(id);
-      this.#queue.add(id);
-    }
-    for (const [id, written] of named) {
-      // Translating took its time, and the world may have moved on.
-      const name = this.#nameOf(id);
-      if (name !== undefined && name !== written) this.#redecide(key);
-    }
-    if (wasUnknown && this.#isSwept) this.#sweepAll();
-    this.#sweepWhenComplete();
+  #onRecorded(record: RecordedReferences): void {
+    const { referrer, references, wasUnknown } = record;
+    for (const reference of references)
+      if (this.#kinds.caches(kindIdOf(reference)) === undefined) this.#warnUnavailable(referrer, reference);
+    this.#changes.recorded(record);
+    if (wasUnknown) this.#orphans.referrerKnown();
   }
-
-  /** There is no host copy of this Endpoints (any more). */
-  clearReferences(key: ReferrerId): void {
-    this.recordReferences(key, []);
-  }
-
-  /** Whatever became of it: this Endpoints has been looked at. */
-  markReconciled(key: ReferrerId): void {
-    this.#index.settle(key);
-    this.#sweepWhenComplete();
-  }
-
-  // Events.
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
-    const ids = cluster === 'virtual' ? this.#idsOfVirtual(caches, event) : this.#idsOfHost(caches, event);
-    for (const id of ids) {
-      // Our own deletions cause no event, so this one is somebody else's.
+    for (const id of this.#changes.affectedBy(caches, cluster, event)) {
+      // Our own deletions cause no event, so another client deleted it.
       if (event.type === 'deleted') this.#importer.noteDeletion(id, cluster);
-      this.#recheck(id);
+      this.#changes.recheck(id);
     }
-  }
-
-  #idsOfVirtual({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
-    const id = referenceIdOf(kind.id, parseKey(key));
-    const wasImport = [object, previous].some(
-      (one) => one !== undefined && isImport(one, this.#rules.vcluster),
-    );
-    return wasImport || this.#index.isReferenced(id) ? [id] : [];
-  }
-
-  #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
-    const ids = new Set(this.#hostNames.at(kind.id, key));
-    for (const state of [object, previous]) {
-      const virtual = state && copiedFrom(state, kind, this.#environment.names);
-      if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
-    }
-    return ids;
   }
 
   #onOpened(caches: KindCaches): void {
-    for (const id of this.#index.references()) {
-      if (parseReferenceId(id).kind !== caches.kind.id) continue;
-      this.#linkHostNames(id);
-      this.#recheck(id);
-    }
-    if (this.#isSwept) this.#sweep(caches);
+    this.#changes.kindOpened(caches);
+    this.#orphans.kindOpened(caches);
   }
 
-  #retry(kind: KindId): void {
-    for (const id of this.#index.references()) {
-      if (parseReferenceId(id).kind !== kind) continue;
-      for (const key of this.#index.namersOf(id)) this.#redecide(key);
-    }
+  #createLookup(): ReferenceLookup {
+    return (reference, direction) => {
+      const caches = this.#kinds.caches(kindIdOf(reference));
+      if (caches === undefined) return undefined;
+      if (direction === 'toHost')
+        return decideReference(this.#changes.observe(caches, reference), this.#rules).name;
+      const copy = caches.copies.get(keyOf(reference));
+      return copy && copiedFrom(copy, caches.kind, this.#environment.names);
+    };
   }
 
-  /** Something about this object changed: it is looked at, and so are the Endpoints whose copy should name it otherwise. */
-  #recheck(id: ReferenceId): void {
-    this.#queue.add(id);
-    const name = this.#nameOf(id);
-    if (name === undefined) return;
-    for (const key of this.#index.namersOf(id))
-      if (this.#index.writtenBy(key, id) !== name) this.#redecide(key);
-  }
-
-  #redecide(key: ReferrerId): void {
-    this.#stale.add(key);
-    this.#side?.enqueue(key);
-  }
-
-  /** What the copies of Endpoints should name for it now; undefined where nobody can say. */
-  #nameOf(id: ReferenceId): ObjectKey | undefined {
-    const parts = parseReferenceId(id);
-    const caches = this.#kinds.caches(parts.kind);
-    const name = caches && decideReference(this.#observe(caches, parts), this.#rules).name;
-    return name && keyOf(name);
-  }
-
-  #observe(caches: KindCaches, { namespace, name }: NamespacedName) {
-    return observeReference(caches, { namespace, name }, this.#environment.names);
-  }
-
-  #linkHostNames(id: ReferenceId): void {
-    const caches = this.#kinds.caches(parseReferenceId(id).kind);
-    if (caches !== undefined) this.#hostNames.set(id, caches, this.#index.isReferenced(id));
-  }
-
-  // Removing what nothing references.
-
-  /** After the first decision on every Endpoints the index is whole, and imports that nothing references are orphans. */
-  #sweepWhenComplete(): void {
-    if (this.#isSwept || !this.#index.isComplete) return;
-    this.#isSwept = true;
-    this.#sweepAll();
-  }
-
-  #sweepAll(): void {
-    for (const caches of this.#kinds.all()) this.#sweep(caches);
-  }
-
-  #sweep(caches: KindCaches): void {
-    for (const copy of caches.copies.list()) {
-      const virtual = copiedFrom(copy, caches.kind, this.#environment.names);
-      if (virtual !== undefined) this.#queue.add(referenceIdOf(caches.kind.id, virtual));
-    }
-    for (const object of caches.virtualCache.list()) {
-      if (!isImport(object, this.#rules.vcluster)) continue;
-      const { namespace = '', name } = object.metadata;
-      this.#queue.add(referenceIdOf(caches.kind.id, { namespace, name }));
-    }
-  }
-
-  /** Endpoints that cannot be translated keep what their copies name. */
-  #isDispensable({ metadata: { name } }: KubeObject): boolean {
-    if (!this.#index.isComplete) return false;
-    for (const key of this.#index.unknown) {
-      const copy = this.#side?.hostCopy(key);
-      if (copy !== undefined && JSON.stringify(copy).includes(name)) return false;
-    }
-    return true;
+  #createController(): Controller {
+    const { clock, metrics, logger, dryRun } = this.#environment;
+    return createController({
+      name: 'references',
+      queue: this.#queue,
+      reconcile: (id) => this.#importer.reconcile(id),
+      warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
+      createNamespace: undefined,
+      dryRun,
+      clock,
+      logger,
+      metrics: metrics.controller,
+    });
   }
 
   #createImporter(): Importer {
     const { names, labels, owner, clock } = this.#environment;
-    const isWrittenBy = (id: ReferenceId, hostKey: ObjectKey) => (key: ObjectKey) =>
-      this.#index.writtenBy(key, id) === hostKey;
+    const { index } = this;
+    const isWrittenBy = (id: ReferenceId, hostKey: ObjectKey) => (referrer: ReferrerId) =>
+      index.writtenBy(referrer, id) === hostKey;
     return new Importer({
       resourcesOf: (id) => this.#kinds.resources(parseReferenceId(id).kind),
       forge: { names, labels, owner },
       names,
       rules: this.#rules,
-      isReferenced: (id) => this.#index.isReferenced(id),
-      areReferencesKnown: () => this.#index.isComplete,
-      isDispensable: (copy) => this.#isDispensable(copy),
-      isStillWritten: (id, hostKey) => [...this.#index.namersOf(id)].some(isWrittenBy(id, hostKey)),
-      recheck: (id) => this.#recheck(id),
+      isReferenced: (id) => index.isReferenced(id),
+      areReferencesKnown: () => index.isComplete,
+      isDispensable: (copy) => this.#orphans.isDispensable(copy),
+      isStillWritten: (id, hostKey) => [...index.referrersOf(id)].some(isWrittenBy(id, hostKey)),
+      recheck: (id) => this.#changes.recheck(id),
       reportProblem: (id, problem) => this.#notices.problem(id, problem),
       reportImported: (id, note) => this.#notices.imported(id, note),
       alert: (id, reason, note) => this.#notices.alert(id, reason, note),
@@ -330,10 +228,10 @@ export class References {
     });
   }
 
-  #tellUnavailable(key: ReferrerId, reference: ObjectReference): void {
+  #warnUnavailable(referrer: ReferrerId, reference: ObjectReference): void {
     const { kind, namespace, name } = reference;
     const why = this.#kinds.whyUnavailable(kindIdOf(reference));
     const note = `${kind} "${namespace}/${name}" is named, but ${why}; its name is written, the object is not imported.`;
-    this.#notices.warn(key, 'ReferenceNotFound', note);
+    this.#notices.warn(referrer, 'ReferenceNotFound', note);
   }
 }

@@ -10,6 +10,7 @@ import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/kinds/referenced-kind.ts';
 import { References } from '../../../src/syncer/references/references.ts';
+import { SyncedReferrers } from '../../../src/syncer/synced-referrers.ts';
 import { createTranslation, createTranslators } from '../../../src/syncer/translation.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
@@ -92,9 +93,11 @@ export class SimDaemon {
     const compiled = compilePatches(config.sync.endpoints.patches);
     const evaluator = new SimEvaluator(compiled.programs, config, { process, faults: this.#options.faults });
     const translators = createTranslators(config);
+    const referrers = new SyncedReferrers(translators.names);
     const references = new References(
       { ...common, ...translators, discoveries, owner: undefined, metrics: SILENT_REFERENCE_METRICS },
       named,
+      referrers,
     );
     const translation = createTranslation({ config, compiled, evaluator, lookup: references.lookup });
     this.#engine = createEngine({
@@ -103,6 +106,7 @@ export class SimDaemon {
       kinds: [{ kind: endpointsKind, pipeline: translation.pipeline }],
       virtualCaches: new Map(),
       references,
+      referrers,
       whenLeading: async () => undefined,
       owner: undefined,
       metrics: SILENT_METRICS,

@@ -7,7 +7,7 @@ import { createEndpointSliceKind } from '../../../src/syncer/kinds/endpoint-slic
 import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../../src/syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../../src/syncer/patch/pipeline.ts';
-import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide.ts';
+import { decide, isOptedOut, type Observation } from '../../../src/syncer/reconcile/decide/decide.ts';
 import { renderToHost } from '../../../src/syncer/render.ts';
 import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
 import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';

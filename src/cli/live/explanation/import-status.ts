@@ -1,7 +1,7 @@
 /** Why an object that references name, or that no sync leads to, is, or is not, on the other side: state, reason and sentence. Pure. */
 
 import { keyOf } from '../../../kube/object.ts';
-import { CONTROLLED_BY } from '../../../syncer/reconcile/decide.ts';
+import { CONTROLLED_BY } from '../../../syncer/reconcile/decide/decide.ts';
 import type { ImportPlan } from '../world/import-plan.ts';
 import type { Target } from './target.ts';
 import { sentenceOf, type SyncStatus } from './object-status.ts';

@@ -8,7 +8,7 @@ import {
   SKIP_BACKSYNC,
   type Decision,
   type IgnoreReason,
-} from '../../../syncer/reconcile/decide.ts';
+} from '../../../syncer/reconcile/decide/decide.ts';
 import { describePatchError } from '../../offline/patch-failure.ts';
 import type { ObjectPlan } from '../world/plan.ts';
 import type { LeaseState, ReportedEvent } from '../reports.ts';

@@ -7,7 +7,7 @@ import { asJson, keyOf, type KubeObject, type StringMap } from '../../../kube/ob
 import type { PipelineOptions } from '../../../syncer/patch/pipeline.ts';
 import { tracePatches, type TracedPatch } from '../../../syncer/patch/trace.ts';
 import type { Direction } from '../../../syncer/patch/types.ts';
-import { isOptedOut } from '../../../syncer/reconcile/decide.ts';
+import { isOptedOut } from '../../../syncer/reconcile/decide/decide.ts';
 import {
   isBookkeepingAnnotation,
   isBookkeepingLabel,

@@ -2,7 +2,7 @@
 
 import { ENDPOINTS, type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
 import type { ClusterName } from '../../../kube/types.ts';
-import { isOptedOut, SKIP_BACKSYNC } from '../../../syncer/reconcile/decide.ts';
+import { isOptedOut, SKIP_BACKSYNC } from '../../../syncer/reconcile/decide/decide.ts';
 import { isImport } from '../../../syncer/references/import/import-forge.ts';
 import { LAST_SYNCED } from '../../../syncer/translate/metadata/bookkeeping.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';

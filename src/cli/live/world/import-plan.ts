@@ -8,8 +8,8 @@ import {
   type ObjectKey,
 } from '../../../kube/object.ts';
 import type { ReferenceLookup } from '../../../syncer/patch/types.ts';
-import { SKIP_BACKSYNC } from '../../../syncer/reconcile/decide.ts';
-import { needsWrite } from '../../../syncer/reconcile/diff.ts';
+import { SKIP_BACKSYNC } from '../../../syncer/reconcile/decide/decide.ts';
+import { needsWrite } from '../../../syncer/reconcile/write/diff.ts';
 import {
   decideReference,
   hostKeyOf,

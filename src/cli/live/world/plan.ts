@@ -21,9 +21,9 @@ import {
   type DecideOptions,
   type Decision,
   type Observation,
-} from '../../../syncer/reconcile/decide.ts';
-import { needsWrite } from '../../../syncer/reconcile/diff.ts';
-import { createObserver, hostIndexes, virtualIndexes } from '../../../syncer/reconcile/observer.ts';
+} from '../../../syncer/reconcile/decide/decide.ts';
+import { needsWrite } from '../../../syncer/reconcile/write/diff.ts';
+import { createObserver, hostIndexes, virtualIndexes } from '../../../syncer/reconcile/decide/observer.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
 import type { OfflineSync } from '../../offline/offline-sync.ts';

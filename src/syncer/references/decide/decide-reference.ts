@@ -4,7 +4,7 @@
  */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
-import { isOptedOut } from '../../reconcile/decide.ts';
+import { isOptedOut } from '../../reconcile/decide/decide.ts';
 import { describeReference, type ReferencedKind } from '../kinds/referenced-kind.ts';
 import { refusalOfSource, refusalOfVirtual, type RefusalRules } from './refusals.ts';
 

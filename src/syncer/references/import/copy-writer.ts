@@ -5,7 +5,7 @@ import { invariant } from '../../../base/errors.ts';
 import { asJson, type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
 import { isNotFound, StatusError } from '../../../kube/status-error.ts';
 import { jsonEquals } from '../../../base/json.ts';
-import { createWriter, type Writer, type WriterOptions } from '../../reconcile/writer.ts';
+import { createWriter, type Writer, type WriterOptions } from '../../reconcile/write/writer.ts';
 
 export interface CopyWriter {
   /** The object as it is now, read from the API server; undefined: it is gone, and the cache knows. */

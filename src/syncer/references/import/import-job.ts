@@ -1,7 +1,7 @@
 /** What an import works on, what both directions share, and how it reports. */
 
 import type { KubeObject } from '../../../kube/object.ts';
-import type { DriftVerdict } from '../../reconcile/contention.ts';
+import type { DriftVerdict } from '../../reconcile/guards/contention.ts';
 import type { ReconcileResult } from '../../reconcile/result.ts';
 import type { NameTranslator } from '../../translate/types.ts';
 import type { ReferenceDecision, ReferenceObservation } from '../decide/decide-reference.ts';

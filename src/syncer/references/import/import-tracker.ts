@@ -1,8 +1,8 @@
 /** What this process remembers of the imports of one direction: the state in which each was left, and what other clients did to it. */
 
 import type { KubeObject } from '../../../kube/object.ts';
-import type { ContentionGuard, DriftVerdict } from '../../reconcile/contention.ts';
-import type { RecreationBackoff } from '../../reconcile/recreation.ts';
+import type { ContentionGuard, DriftVerdict } from '../../reconcile/guards/contention.ts';
+import type { RecreationBackoff } from '../../reconcile/guards/recreation.ts';
 import type { ReconcileResult } from '../../reconcile/result.ts';
 import type { ReferenceId } from '../index/reference-id.ts';
 

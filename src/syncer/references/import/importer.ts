@@ -1,7 +1,7 @@
-/** One referenced object, once: observe both sides, decide, remove what has no purpose, bring the copy in step. Idempotent. */
+/** One referenced object: observe both sides, decide, remove copies that are not needed any more, import. Idempotent. */
 
 import { keyOf, type KubeObject } from '../../../kube/object.ts';
-import { SKIP_BACKSYNC } from '../../reconcile/decide.ts';
+import { SKIP_BACKSYNC } from '../../reconcile/decide/decide.ts';
 import type { ReconcileResult } from '../../reconcile/result.ts';
 import {
   decideReference,
@@ -10,34 +10,41 @@ import {
   type ReferenceDecision,
   type ReferenceObservation,
 } from '../decide/decide-reference.ts';
+import { observeReference } from '../decide/observe-reference.ts';
+import { parseReferenceId, type ReferenceId } from '../index/reference-id.ts';
+import { describeReference } from '../kinds/referenced-kind.ts';
 import { HostImporter } from './host-import.ts';
 import type { ImportContext, ImportJob, KindResources } from './import-job.ts';
 import { ImportTracker, type ImportGuards } from './import-tracker.ts';
-import { observeReference } from '../decide/observe-reference.ts';
-import { describeReference } from '../kinds/referenced-kind.ts';
-import { parseReferenceId, type ReferenceId } from '../index/reference-id.ts';
 import { VirtualImporter } from './virtual-import.ts';
 
 export interface ImporterOptions extends ImportContext {
+  /** Undefined while not everything about the kind is known. */
   readonly resourcesOf: (id: ReferenceId) => KindResources | undefined;
   isReferenced(id: ReferenceId): boolean;
-  /** Every Endpoints has been decided since the start. */
+  /** Every synced object has been decided since the start. */
   areReferencesKnown(): boolean;
-  /** No Endpoints on the host may still name this object, as far as anybody can know. */
+  /** False while the host copy of an object that cannot be translated may name this import. */
   isDispensable(copy: KubeObject): boolean;
-  /** The copy of an Endpoints still names this host object for the reference, although it should name another one. */
+  /** A host copy still names this host object for the reference, although it should name another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
   readonly guards: Readonly<Record<'host' | 'virtual', ImportGuards>>;
 }
 
-const NO_PURPOSE = 'nothing references it any more';
-/** While Endpoints that cannot be translated may still need an object. */
+const UNREFERENCED = 'nothing references it any more';
+/** Retry while a synced object that cannot be translated may still need the import. */
 const DISPENSABLE_RETRY_MS = 5000;
 const STILL_IN_USE: ReconcileResult = {
   outcome: 'unchanged',
   reason: 'still in use',
   waitMs: DISPENSABLE_RETRY_MS,
 };
+
+/** A job with its decision. */
+interface DecidedJob extends ImportJob {
+  readonly decision: ReferenceDecision;
+  readonly isReferenced: boolean;
+}
 
 export class Importer {
   readonly #options: ImporterOptions;
@@ -56,24 +63,30 @@ export class Importer {
   async reconcile(id: ReferenceId): Promise<ReconcileResult> {
     const resources = this.#options.resourcesOf(id);
     if (resources === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
+    const isReferenced = this.#options.isReferenced(id);
+    // Once every synced object has been decided, what is still unreferenced is enqueued again.
+    if (!isReferenced && !this.#options.areReferencesKnown()) return { outcome: 'ignored' };
     const { namespace, name } = parseReferenceId(id);
     const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
-    const job: ImportJob = { id, resources, seen };
-    const isReferenced = this.#options.isReferenced(id);
-    // Not every Endpoints has been looked at since the start; what nothing references then is looked at again.
-    if (!isReferenced && !this.#options.areReferencesKnown()) return { outcome: 'ignored' };
-    const decision: ReferenceDecision = isReferenced
-      ? decideReference(seen, this.#options.rules)
-      : { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
-    const removed = await this.#removeSurplus(job, decision, isReferenced);
-    switch (decision.action) {
+    const decision = isReferenced ? decideReference(seen, this.#options.rules) : decideUnreferenced(seen);
+    const job: DecidedJob = { id, resources, seen, decision, isReferenced };
+    return this.#act(job, await this.#removeSurplus(job));
+  }
+
+  /** Another client deleted a copy. */
+  noteDeletion(id: ReferenceId, cluster: 'host' | 'virtual'): void {
+    this.#trackers[cluster].noteDeletion(id);
+  }
+
+  async #act(job: DecidedJob, removed: ReconcileResult): Promise<ReconcileResult> {
+    switch (job.decision.action) {
       case 'paused':
-        this.#options.reportProblem(id, undefined);
-        return isReferenced
+        this.#options.reportProblem(job.id, undefined);
+        return job.isReferenced
           ? { outcome: 'ignored', reason: 'controlled by another' }
           : { outcome: 'ignored' };
       case 'none':
-        return this.#withoutImport(job, decision, removed);
+        return this.#withoutImport(job, removed);
       case 'to-host':
         return this.#toHost(job, removed);
       case 'to-virtual':
@@ -81,12 +94,7 @@ export class Importer {
     }
   }
 
-  /** Somebody else deleted a copy. */
-  noteDeletion(id: ReferenceId, cluster: 'host' | 'virtual'): void {
-    this.#trackers[cluster].noteDeletion(id);
-  }
-
-  async #toHost(job: ImportJob, removed: ReconcileResult): Promise<ReconcileResult> {
+  async #toHost(job: DecidedJob, removed: ReconcileResult): Promise<ReconcileResult> {
     const { id, seen } = job;
     if (this.#trackers.virtual.has(id)) {
       this.#reportReplaced(id, seen);
@@ -96,11 +104,7 @@ export class Importer {
     return removed.waitMs === undefined ? result : { ...result, waitMs: removed.waitMs };
   }
 
-  #withoutImport(
-    { id, seen }: ImportJob,
-    { problem }: ReferenceDecision,
-    removed: ReconcileResult,
-  ): ReconcileResult {
+  #withoutImport({ id, seen, decision: { problem } }: DecidedJob, removed: ReconcileResult): ReconcileResult {
     if (this.#trackers.virtual.has(id) && seen.object !== undefined) this.#reportReplaced(id, seen);
     this.#trackers.virtual.clearState(id);
     this.#trackers.host.clearState(id);
@@ -109,23 +113,19 @@ export class Importer {
     return removed;
   }
 
-  async #removeSurplus(
-    job: ImportJob,
-    decision: ReferenceDecision,
-    isReferenced: boolean,
-  ): Promise<ReconcileResult> {
-    const { id, resources, seen } = job;
-    const why = isReferenced ? 'is not imported any more' : NO_PURPOSE;
+  async #removeSurplus(job: DecidedJob): Promise<ReconcileResult> {
+    const { id, resources, seen, decision, isReferenced } = job;
+    const why = isReferenced ? 'is not imported any more' : UNREFERENCED;
     let result: ReconcileResult = { outcome: 'unchanged' };
     for (const copy of surplusCopies(seen, decision)) {
       if (isSkipped(copy)) continue;
-      if (this.#isNeeded(job, copy, decision, isReferenced)) {
+      if (this.#isNeeded(job, copy)) {
         result = STILL_IN_USE;
         continue;
       }
       await resources.host.delete(copy, why);
       this.#trackers.host.forget(id);
-      result = { ...result, outcome: 'deleted', reason: NO_PURPOSE };
+      result = { ...result, outcome: 'deleted', reason: UNREFERENCED };
     }
     const { imported } = seen;
     if (imported === undefined || decision.action === 'to-virtual' || decision.action === 'paused')
@@ -134,29 +134,28 @@ export class Importer {
     await resources.virtual.delete(imported, why);
     resources.caches.forgetImport(imported.metadata.uid ?? '');
     this.#trackers.virtual.forget(id);
-    return { outcome: 'deleted', reason: NO_PURPOSE };
+    return { outcome: 'deleted', reason: UNREFERENCED };
   }
 
-  /** Some Endpoints on the host may still lead to this copy. */
-  #isNeeded(
-    { id }: ImportJob,
-    copy: KubeObject,
-    { name }: ReferenceDecision,
-    isReferenced: boolean,
-  ): boolean {
+  /** A synced object on the host may still name this copy. */
+  #isNeeded({ id, decision: { name }, isReferenced }: DecidedJob, copy: KubeObject): boolean {
     if (!isReferenced) return !this.#options.isDispensable(copy);
     const isMoving = name !== undefined && keyOf(name) !== hostKeyOf(copy);
     return isMoving && this.#options.isStillWritten(id, hostKeyOf(copy));
   }
 
+  /** A warning, because the host copies name another object from now on. */
   #reportReplaced(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
-    // What is used from now on is another object: more than good news.
     this.#options.alert(
       id,
       'ReferenceImported',
-      `${describeReference(kind, virtual)} of the virtual cluster takes the place of the one that was imported from the host.`,
+      `${describeReference(kind, virtual)} of the virtual cluster replaces the one that was imported from the host.`,
     );
   }
+}
+
+function decideUnreferenced(seen: ReferenceObservation): ReferenceDecision {
+  return { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
 }
 
 function isSkipped({ metadata: { labels, annotations } }: KubeObject): boolean {

@@ -3,7 +3,7 @@
 import { invariant } from '../../../base/errors.ts';
 import { keyOf, type KubeObject, type NamespacedName } from '../../../kube/object.ts';
 import { isAlreadyExists, isConflict } from '../../../kube/status-error.ts';
-import { needsWrite } from '../../reconcile/diff.ts';
+import { needsWrite } from '../../reconcile/write/diff.ts';
 import type { ReconcileResult } from '../../reconcile/result.ts';
 import type { ReferenceObservation } from '../decide/decide-reference.ts';
 import { refusalOfContent, refusalOfSource } from '../decide/refusals.ts';

@@ -22,7 +22,7 @@ import {
   OBJECT_IMPORTED,
 } from '../../translate/metadata/bookkeeping.ts';
 import { isProgramLabel, MANAGED_BY_LABEL } from '../../translate/metadata/labels.ts';
-import { CONTROLLED_BY } from '../../reconcile/decide.ts';
+import { CONTROLLED_BY } from '../../reconcile/decide/decide.ts';
 import type { ReferencedKind } from './referenced-kind.ts';
 import { SERVICE_ACCOUNT_NAME } from '../decide/refusals.ts';
 import { copiedFrom, type KindView } from '../decide/observe-reference.ts';

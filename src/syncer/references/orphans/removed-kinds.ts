@@ -12,8 +12,8 @@ import { createSemaphore } from '../../../base/semaphore.ts';
 import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import { listMarked } from './marked-objects.ts';
 import { namedVirtual } from '../../translate/metadata/ownership.ts';
-import { createWriter } from '../../reconcile/writer.ts';
-import { isOptedOut } from '../../reconcile/decide.ts';
+import { createWriter } from '../../reconcile/write/writer.ts';
+import { isOptedOut } from '../../reconcile/decide/decide.ts';
 import type { ReferenceEnvironment } from '../environment.ts';
 import { isImport } from '../import/import-forge.ts';
 

@@ -11,7 +11,7 @@ import {
 import { createLabelTranslator } from '../../../../src/syncer/translate/metadata/labels.ts';
 import { createNameTranslator } from '../../../../src/syncer/translate/names/name-translator.ts';
 import { ownershipOf } from '../../../../src/syncer/translate/metadata/ownership.ts';
-import { needsWrite } from '../../../../src/syncer/reconcile/diff.ts';
+import { needsWrite } from '../../../../src/syncer/reconcile/write/diff.ts';
 import { GADGET_KIND } from '../gadget-kind.ts';
 
 const names = createNameTranslator({

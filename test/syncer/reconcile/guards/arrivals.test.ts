@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createArrivals } from '../../../src/syncer/reconcile/arrivals.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { createArrivals } from '../../../../src/syncer/reconcile/guards/arrivals.ts';
+import { FakeClock } from '../../../fake-clock.ts';
 
 describe('what is known of values on their way', () => {
   test('is kept for the record that the copy shows, however many later writes fail', () => {

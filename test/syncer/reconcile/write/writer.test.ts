@@ -1,12 +1,12 @@
 /** What the cache holds after a write whose answer cannot be used. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createSemaphore } from '../../../src/base/semaphore.ts';
-import { silentLogger } from '../../../src/base/logger.ts';
-import { ENDPOINTS, objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { StatusError } from '../../../src/kube/status-error.ts';
-import { MalformedResponseError, TransportError, type ClusterClient } from '../../../src/kube/types.ts';
-import { createWriter, type Writer } from '../../../src/syncer/reconcile/writer.ts';
+import { createSemaphore } from '../../../../src/base/semaphore.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import { ENDPOINTS, objectKey, type KubeObject } from '../../../../src/kube/object.ts';
+import { StatusError } from '../../../../src/kube/status-error.ts';
+import { MalformedResponseError, TransportError, type ClusterClient } from '../../../../src/kube/types.ts';
+import { createWriter, type Writer } from '../../../../src/syncer/reconcile/write/writer.ts';
 
 const KEY = { namespace: 'ns', name: 'a' };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createContentionGuard } from '../../../src/syncer/reconcile/contention.ts';
-import { createRecreationBackoff } from '../../../src/syncer/reconcile/recreation.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { createContentionGuard } from '../../../../src/syncer/reconcile/guards/contention.ts';
+import { createRecreationBackoff } from '../../../../src/syncer/reconcile/guards/recreation.ts';
+import { FakeClock } from '../../../fake-clock.ts';
 
 describe('re-creation back-off', () => {
   test('at once the first time, then 250 ms × 2ⁿ up to five minutes', () => {

@@ -3,8 +3,8 @@
  * again after each such deletion that it sees: re-creating at once every time would fight it without end.
  */
 
-import type { Clock } from '../../base/clock.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { backoffDelayMs } from '../../../base/backoff.ts';
 
 const BASE_MS = 250;
 const MAX_MS = 5 * 60_000;

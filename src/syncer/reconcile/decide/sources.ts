@@ -1,10 +1,10 @@
 /** Which keys an event concerns. Both sides' events name the same keys: those of the virtual objects. */
 
-import type { CacheEvent, Lister } from '../../kube/types.ts';
-import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
-import type { SyncedKind } from '../kinds/kind.ts';
-import { namedVirtual } from '../translate/metadata/ownership.ts';
-import type { NameTranslator } from '../translate/types.ts';
+import type { CacheEvent, Lister } from '../../../kube/types.ts';
+import { keyOf, parseKey, type ObjectKey } from '../../../kube/object.ts';
+import type { SyncedKind } from '../../kinds/kind.ts';
+import { namedVirtual } from '../../translate/metadata/ownership.ts';
+import type { NameTranslator } from '../../translate/types.ts';
 import { BY_HOST_KEY } from './observer.ts';
 
 export interface EventContext {

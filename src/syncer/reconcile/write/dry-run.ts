@@ -1,8 +1,8 @@
 /** What a dry run has found: each write that the API server accepted with `dryRun=All`, and what would not be synced. */
 
-import type { Logger } from '../../base/logger.ts';
-import type { ClusterName } from '../../kube/types.ts';
-import type { KubeObject, ObjectKey } from '../../kube/object.ts';
+import type { Logger } from '../../../base/logger.ts';
+import type { ClusterName } from '../../../kube/types.ts';
+import type { KubeObject, ObjectKey } from '../../../kube/object.ts';
 import { objectDiff } from './object-diff.ts';
 
 export interface PlannedWrite {

@@ -3,9 +3,9 @@
  * having seen them arrive. It knows them by the text of the sync record, so another daemon's record makes it forget.
  */
 
-import type { Clock } from '../../base/clock.ts';
-import type { ObjectKey } from '../../kube/object.ts';
-import type { Arrival } from '../translate/merge/incoming.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { ObjectKey } from '../../../kube/object.ts';
+import type { Arrival } from '../../translate/merge/incoming.ts';
 
 /** How long another daemon, whose write may be under way, is waited for. */
 const UNCERTAIN_MS = 2000;

@@ -4,8 +4,8 @@
  * delay when it is overwritten again. The same guard stops any ping-pong between the two clusters that was not foreseen.
  */
 
-import type { Clock } from '../../base/clock.ts';
-import { backoffDelayMs } from '../../base/backoff.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { backoffDelayMs } from '../../../base/backoff.ts';
 
 const WINDOW_MS = 60_000;
 const OVERWRITES_MAX = 5;

@@ -1,6 +1,6 @@
-/** What this process remembers of pairs that it brought in step: enough to see that nothing changed since, at no cost. */
+/** The versions of pairs at their last sync: enough to see, without a translation, that nothing changed since. */
 
-import type { KubeObject, ObjectKey } from '../../kube/object.ts';
+import type { KubeObject, ObjectKey } from '../../../kube/object.ts';
 import type { Observation } from './decide.ts';
 
 export interface SyncedPair {
@@ -14,8 +14,8 @@ export interface SyncedPair {
 
 export type SyncedPairs = Map<ObjectKey, SyncedPair>;
 
-/** True when both objects and the Service are exactly those that were left in step. */
-export function isInStep(pair: SyncedPair | undefined, seen: Observation): boolean {
+/** True when both objects and the Service are exactly those of the last sync. */
+export function isPairUnchanged(pair: SyncedPair | undefined, seen: Observation): boolean {
   return (
     pair !== undefined &&
     seen.virtual?.metadata.resourceVersion === pair.virtualVersion &&

@@ -3,9 +3,9 @@
  * again, and in a dry run has the API server check it without storing it.
  */
 
-import { MalformedResponseError, type ClusterClient, type Informer } from '../../kube/types.ts';
-import { isNotFound } from '../../kube/status-error.ts';
-import { invariant } from '../../base/errors.ts';
+import { MalformedResponseError, type ClusterClient, type Informer } from '../../../kube/types.ts';
+import { isNotFound } from '../../../kube/status-error.ts';
+import { invariant } from '../../../base/errors.ts';
 import {
   keyOf,
   objectKey,
@@ -14,10 +14,10 @@ import {
   type NamespacedName,
   type ObjectKey,
   type Resource,
-} from '../../kube/object.ts';
-import type { JsonObject } from '../../base/json.ts';
-import type { Logger } from '../../base/logger.ts';
-import type { Semaphore } from '../../base/semaphore.ts';
+} from '../../../kube/object.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import type { Logger } from '../../../base/logger.ts';
+import type { Semaphore } from '../../../base/semaphore.ts';
 import type { DryRun } from './dry-run.ts';
 
 /** As it appears in managedFields of everything this program writes. */

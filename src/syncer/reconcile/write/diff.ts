@@ -1,9 +1,9 @@
 /** What of an object has to be written: comparison and patches that know what an API server fills in by itself. */
 
-import type { KubeObject, ObjectMeta, StringMap } from '../../kube/object.ts';
-import { jsonEquals, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { memberEquals, NO_CONTENT } from '../translate/content.ts';
-import type { ContentRules } from '../translate/types.ts';
+import type { KubeObject, ObjectMeta, StringMap } from '../../../kube/object.ts';
+import { jsonEquals, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import { memberEquals, NO_CONTENT } from '../../translate/content.ts';
+import type { ContentRules } from '../../translate/types.ts';
 
 /** True when writing `wanted` over `actual` would change something. Metadata is compared by labels, annotations and owners only. */
 export function needsWrite(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
-import { mapPatch, needsWrite } from '../../../src/syncer/reconcile/diff.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { mapPatch, needsWrite } from '../../../../src/syncer/reconcile/write/diff.ts';
 
 const base: KubeObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'a', labels: { x: '1' } } };
 

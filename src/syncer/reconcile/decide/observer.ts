@@ -1,11 +1,11 @@
 /** Reads both caches for one key: the only place that turns caches into an {@link Observation}. */
 
-import type { Lister } from '../../kube/types.ts';
-import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../kube/object.ts';
-import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
-import { namedVirtual, ownershipOf } from '../translate/metadata/ownership.ts';
-import type { NameTranslator } from '../translate/types.ts';
-import type { SyncedKind } from '../kinds/kind.ts';
+import type { Lister } from '../../../kube/types.ts';
+import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
+import { namedVirtual, ownershipOf } from '../../translate/metadata/ownership.ts';
+import type { NameTranslator } from '../../translate/types.ts';
+import type { SyncedKind } from '../../kinds/kind.ts';
 import { isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
 import type { SyncedPairs } from './synced-pairs.ts';
 

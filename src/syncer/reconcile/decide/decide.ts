@@ -1,9 +1,9 @@
 /** What is to be done with one key, decided from what both caches show. Pure: no clock, no requests, no memory of its own. */
 
-import { endpointsKind } from '../kinds/endpoints.ts';
-import type { GateOptions, GateReason, SyncedKind } from '../kinds/kind.ts';
-import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
-import type { Ownership } from '../translate/types.ts';
+import { endpointsKind } from '../../kinds/endpoints.ts';
+import type { GateOptions, GateReason, SyncedKind } from '../../kinds/kind.ts';
+import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
+import type { Ownership } from '../../translate/types.ts';
 
 export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';

@@ -1,9 +1,9 @@
 /** What differs between two states of an object, one line per value. What a server sets by itself is left out; values of Secrets never show. */
 
 import { hash } from 'node:crypto';
-import { type KubeObject, asJson } from '../../kube/object.ts';
-import { isJsonObject, type JsonValue } from '../../base/json.ts';
-import { LAST_SYNCED } from '../translate/metadata/bookkeeping.ts';
+import { type KubeObject, asJson } from '../../../kube/object.ts';
+import { isJsonObject, type JsonValue } from '../../../base/json.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 
 const LINES_MAX = 50;
 const VALUE_CHARS_MAX = 120;

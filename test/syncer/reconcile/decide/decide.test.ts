@@ -1,8 +1,8 @@
 /** One row a rule: what both sides show, and what is to be done. */
 
 import { describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../../src/kube/object.ts';
-import { decide, type Observation } from '../../../src/syncer/reconcile/decide.ts';
+import type { KubeObject } from '../../../../src/kube/object.ts';
+import { decide, type Observation } from '../../../../src/syncer/reconcile/decide/decide.ts';
 
 const TARGET = { namespace: 'host', name: 'web-x-default-x-vc' };
 

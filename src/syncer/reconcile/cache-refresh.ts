@@ -1,0 +1,96 @@
+/** Single reads where a cache is known, or may be suspected, to be behind its API server. Each brings the cache up to date. */
+
+import {
+  keyOf,
+  parseKey,
+  SERVICES,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../kube/object.ts';
+import { compareVersions, isOlder } from '../../kube/informer/resource-version.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
+import { recordedRevision } from '../translate/merge/last-synced.ts';
+import type { Observation } from './decide/decide.ts';
+import { recordOf } from './pair-memory.ts';
+import type { ReconcilerOptions } from './reconciler-options.ts';
+
+export class CacheRefresh {
+  readonly #options: Pick<ReconcilerOptions, 'kind' | 'host' | 'virtual'>;
+
+  constructor(options: Pick<ReconcilerOptions, 'kind' | 'host' | 'virtual'>) {
+    this.#options = options;
+  }
+
+  /** The host copy was made from a later version of the virtual object than the cache shows. True: the cache shows a later one now. */
+  async isVirtualBehind(virtual: KubeObject, host: KubeObject): Promise<boolean> {
+    const { resourceVersion } = virtual.metadata;
+    if (!isOlder(resourceVersion, recordedRevision(recordOf(host)))) return false;
+    const current = await this.readVirtual(virtual);
+    return current === undefined || isOlder(resourceVersion, current.metadata.resourceVersion);
+  }
+
+  /** The cache has not reached the version of the virtual object that another replica made the copy from. True: the object exists. */
+  async isMissedByCache(key: ObjectKey, host: KubeObject): Promise<boolean> {
+    const { cache } = this.#options.virtual;
+    if (!isOlder(cache.resourceVersion, recordedRevision(recordOf(host)))) return false;
+    return (await this.readVirtual({ metadata: { ...parseKey(key) } })) !== undefined;
+  }
+
+  /** Undefined: it does not exist any more. */
+  async readVirtual({
+    metadata: { name, namespace = '', uid = '' },
+  }: KubeObject): Promise<KubeObject | undefined> {
+    const { client, cache } = this.#options.virtual;
+    const current = await found(() => client.get(this.#options.kind.resource, { name, namespace }));
+    if (current === undefined) cache.observeDelete(keyOf({ name, namespace }), uid);
+    else cache.observeWrite(current);
+    return current;
+  }
+
+  /** The host Service is read, not watched: take-overs are rare. */
+  readHostService(target: NamespacedName): Promise<KubeObject | undefined> {
+    return found(() => this.#options.host.client.get(SERVICES, target));
+  }
+
+  /**
+   * Reads the Service before the first copy of an object whose Service the cache does not show. That is not needed where the cache has
+   * reached the version of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache shows
+   * the Service now.
+   */
+  async learnService(seen: Observation, virtual: KubeObject): Promise<boolean> {
+    const { client, services } = this.#options.virtual;
+    const serviceKey = this.#options.kind.serviceKey(seen.key, virtual);
+    if (serviceKey === undefined || seen.service !== undefined) return false;
+    if (hasReached(services.resourceVersion, virtual.metadata.resourceVersion)) return false;
+    const service = await found(() => client.get(SERVICES, parseKey(serviceKey)));
+    if (service !== undefined) services.observeWrite(service);
+    return service !== undefined;
+  }
+
+  /** After a conflict the host cache is behind: one read, so that the next attempt decides from the current object. */
+  async afterConflict(error: unknown, { target, host }: Observation): Promise<void> {
+    const { client, cache } = this.#options.host;
+    if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
+    try {
+      cache.observeWrite(await client.get(this.#options.kind.resource, target));
+    } catch (failure) {
+      // Any other failure leaves the cache as it is: the key is retried because of `error`.
+      if (isNotFound(failure) && host?.metadata.uid) cache.observeDelete(keyOf(target), host.metadata.uid);
+    }
+  }
+}
+
+async function found(read: () => Promise<KubeObject>): Promise<KubeObject | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** True when a cache at version `reached` holds everything up to `wanted`; versions that cannot be compared prove nothing. */
+function hasReached(reached: string, wanted: string | undefined): boolean {
+  return (compareVersions(reached, wanted) ?? -1) >= 0;
+}

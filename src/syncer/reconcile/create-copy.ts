@@ -1,0 +1,96 @@
+/** Writes a host copy as a first translation gives it: a new one, one in place of an older object, or one that is taken over. */
+
+import { invariant } from '../../base/errors.ts';
+import { parseKey, type KubeObject } from '../../kube/object.ts';
+import { hasSelector } from '../kinds/kind.ts';
+import type { CacheRefresh } from './cache-refresh.ts';
+import type { Observation } from './decide/decide.ts';
+import { keepsDeletingNotice, syncedNotice, takenOverNotice } from './notices.ts';
+import { pairOf, type PairMemory } from './pair-memory.ts';
+import type { ReconcilerOptions } from './reconciler-options.ts';
+import { DECIDE_AGAIN, type ReconcileResult } from './result.ts';
+
+const HOST_DELETED = 'host copy was deleted';
+
+export class CopyCreation {
+  readonly #options: ReconcilerOptions;
+  readonly #memory: PairMemory;
+  readonly #caches: CacheRefresh;
+
+  constructor(options: ReconcilerOptions, memory: PairMemory, caches: CacheRefresh) {
+    this.#options = options;
+    this.#memory = memory;
+    this.#caches = caches;
+  }
+
+  async create(seen: Observation): Promise<ReconcileResult> {
+    const { virtual, key } = seen;
+    const { recreation, onHostDelete, forge, host, references } = this.#options;
+    invariant(virtual, 'an object that is copied exists');
+    if (onHostDelete === 'deleteVirtual' && recreation.deletions(key) > 0)
+      return this.#deleteVirtual(seen, virtual);
+    const waitMs = recreation.waitMs(key);
+    if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);
+    if (await this.#caches.learnService(seen, virtual)) return DECIDE_AGAIN;
+    const copy = await forge.fresh(pairOf(seen));
+    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    const stored = await host.writer.create(copy.host, 'no host copy');
+    this.#memory.remember(seen, virtual, stored ?? copy.host);
+    references.recordReferences(key, copy.references);
+    this.#memory.report(seen, syncedNotice(copy.host));
+    return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
+  }
+
+  /** One guarded PUT over what is there. */
+  async rewrite(seen: Observation, reason: string): Promise<ReconcileResult> {
+    const { virtual, host } = seen;
+    const { forge, kind, references } = this.#options;
+    invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
+    const copy = await forge.fresh(pairOf(seen));
+    this.#memory.reportNotAllowed(seen, copy.notAllowed);
+    if (kind.needsRecreation(copy.host, host)) return this.deleteToRecreate(seen, host);
+    const { resourceVersion, uid = '' } = host.metadata;
+    const metadata = { ...copy.host.metadata, resourceVersion, uid };
+    const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
+    this.#memory.remember(seen, virtual, stored ?? host);
+    references.recordReferences(seen.key, copy.references);
+    return this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+  }
+
+  /** While the host Service has a selector, the host's endpoints controller still writes the object. */
+  async takeOver(seen: Observation): Promise<ReconcileResult> {
+    const { key, target, host } = seen;
+    const { takeOverBackoff } = this.#options;
+    invariant(target && host, 'an object that is taken over exists on the host');
+    const service = await this.#caches.readHostService(target);
+    if (service !== undefined && hasSelector(service)) {
+      const waitMs = takeOverBackoff.next(key);
+      return { outcome: 'waiting', reason: 'host Service has a selector', waitMs };
+    }
+    takeOverBackoff.forget(key);
+    const result = await this.rewrite(seen, 'taken over');
+    this.#memory.report(seen, takenOverNotice(host));
+    return result;
+  }
+
+  /** The creation follows immediately, as a decision of its own. */
+  async deleteToRecreate({ key, target }: Observation, host: KubeObject): Promise<ReconcileResult> {
+    const reason = 'an immutable field has changed';
+    invariant(target, 'a copy that is updated has a target');
+    await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
+    this.#options.pairs.delete(key);
+    return { outcome: 'deleted', reason, waitMs: 0 };
+  }
+
+  async #deleteVirtual({ key }: Observation, virtual: KubeObject): Promise<ReconcileResult> {
+    await this.#options.virtual.writer.delete(parseKey(key), virtual.metadata.uid ?? '', HOST_DELETED);
+    this.#memory.forget(key);
+    return { outcome: 'deleted', reason: HOST_DELETED };
+  }
+
+  /** Reports once per streak that another client on the host keeps deleting the copy. */
+  #waitForRecreation(seen: Observation, waitMs: number): ReconcileResult {
+    if (this.#options.recreation.deletions(seen.key) === 2) this.#memory.report(seen, keepsDeletingNotice());
+    return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
+  }
+}

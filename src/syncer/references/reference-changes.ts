@@ -1,0 +1,125 @@
+/**
+ * Turns changes into keys. A change of a referenced object, of what is at its host names, or of what a host copy names enqueues the
+ * reference for the importer; where a copy should name another object now, its referrer is enqueued for its reconciler.
+ */
+
+import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import { keyOf, parseKey, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
+import type { NameTranslator } from '../translate/types.ts';
+import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
+import { decideReference, type ReferenceObservation } from './decide/decide-reference.ts';
+import { copiedFrom, observeReference } from './decide/observe-reference.ts';
+import type { RefusalRules } from './decide/refusals.ts';
+import { isImport } from './import/import-forge.ts';
+import { HostNames } from './index/host-names.ts';
+import { parseReferenceId, referenceIdOf, type ReferenceId } from './index/reference-id.ts';
+import type { RecordedReferences, ReferenceIndex, ReferrerId } from './index/reference-index.ts';
+import type { KindCaches } from './kinds/kind-caches.ts';
+
+export interface ReferenceChangesOptions {
+  readonly index: ReferenceIndex;
+  readonly names: NameTranslator;
+  readonly rules: RefusalRules;
+  /** Undefined while not everything about the kind is known. */
+  readonly cachesOf: (kind: KindId) => KindCaches | undefined;
+  /** Adds a reference to the importer's queue. */
+  readonly enqueue: (id: ReferenceId) => void;
+  /** Adds a referrer to the queue of its reconciler. */
+  readonly enqueueReferrer: (id: ReferrerId) => void;
+}
+
+export class ReferenceChanges {
+  readonly #options: ReferenceChangesOptions;
+  readonly #hostNames: HostNames;
+
+  constructor(options: ReferenceChangesOptions) {
+    this.#options = options;
+    this.#hostNames = new HostNames(options.names);
+  }
+
+  /** A host copy names other objects than before. */
+  recorded({ referrer, references, changed }: RecordedReferences): void {
+    for (const id of changed) {
+      this.#linkHostNames(id);
+      this.#options.enqueue(id);
+    }
+    for (const reference of references) {
+      // Either cluster may have changed while the patches ran.
+      const id = referenceIdOf(kindIdOf(reference), reference);
+      const name = this.#nameOf(id);
+      if (name !== undefined && name !== this.#options.index.writtenBy(referrer, id))
+        this.#decideAgain(referrer);
+    }
+  }
+
+  /** The references that an event of one of their caches concerns. */
+  affectedBy(caches: KindCaches, cluster: ClusterName, event: CacheEvent): Iterable<ReferenceId> {
+    return cluster === 'virtual' ? this.#idsOfVirtual(caches, event) : this.#idsOfHost(caches, event);
+  }
+
+  /** Something about this object changed: it is decided again, and so is every referrer whose copy should name another object. */
+  recheck(id: ReferenceId): void {
+    const { index, enqueue } = this.#options;
+    enqueue(id);
+    const name = this.#nameOf(id);
+    if (name === undefined) return;
+    for (const referrer of index.referrersOf(id))
+      if (index.writtenBy(referrer, id) !== name) this.#decideAgain(referrer);
+  }
+
+  /** The caches of this kind are in sync. */
+  kindOpened({ kind }: KindCaches): void {
+    for (const id of this.#referencesTo(kind.id)) {
+      this.#linkHostNames(id);
+      this.recheck(id);
+    }
+  }
+
+  /** The caches of this kind may be opened again. */
+  kindRetried(kind: KindId): void {
+    for (const id of this.#referencesTo(kind))
+      for (const referrer of this.#options.index.referrersOf(id)) this.#decideAgain(referrer);
+  }
+
+  observe(caches: KindCaches, { namespace, name }: NamespacedName): ReferenceObservation {
+    return observeReference(caches, { namespace, name }, this.#options.names);
+  }
+
+  #referencesTo(kind: KindId): readonly ReferenceId[] {
+    return [...this.#options.index.references()].filter((id) => parseReferenceId(id).kind === kind);
+  }
+
+  #idsOfVirtual({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
+    const { index, rules } = this.#options;
+    const id = referenceIdOf(kind.id, parseKey(key));
+    const wasImport = [object, previous].some((one) => one !== undefined && isImport(one, rules.vcluster));
+    return wasImport || index.isReferenced(id) ? [id] : [];
+  }
+
+  #idsOfHost({ kind }: KindCaches, { key, object, previous }: CacheEvent): Iterable<ReferenceId> {
+    const ids = new Set(this.#hostNames.at(kind.id, key));
+    for (const state of [object, previous]) {
+      const virtual = state && copiedFrom(state, kind, this.#options.names);
+      if (virtual !== undefined) ids.add(referenceIdOf(kind.id, virtual));
+    }
+    return ids;
+  }
+
+  #decideAgain(referrer: ReferrerId): void {
+    this.#options.index.markStale(referrer);
+    this.#options.enqueueReferrer(referrer);
+  }
+
+  /** What host copies should name for this reference now; undefined while that cannot be decided. */
+  #nameOf(id: ReferenceId): ObjectKey | undefined {
+    const parts = parseReferenceId(id);
+    const caches = this.#options.cachesOf(parts.kind);
+    const name = caches && decideReference(this.observe(caches, parts), this.#options.rules).name;
+    return name && keyOf(name);
+  }
+
+  #linkHostNames(id: ReferenceId): void {
+    const caches = this.#options.cachesOf(parseReferenceId(id).kind);
+    if (caches !== undefined) this.#hostNames.set(id, caches, this.#options.index.isReferenced(id));
+  }
+}
