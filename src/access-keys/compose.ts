@@ -86,11 +86,11 @@ export function composeModules(options: ModulesOptions): Modules {
     host: config.delegatedAuth ? host.connected().client : undefined,
     authenticateKey: (token) => keys.authenticator.authenticate(token),
     verifyToken: (token) => tokens.verify(token),
-    used: (user) => keys.used(user),
+    recordUse: (user) => keys.recordUse(user),
   });
   return {
     table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [CORE_V1]),
-    authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.used(user)),
+    authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.recordUse(user)),
     keys,
     hostUsers: access.hostUsers,
     documents: tokens.publicDocuments,

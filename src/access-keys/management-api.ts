@@ -28,7 +28,7 @@ import { AuditLog } from './serving/audit-log.ts';
 import { openServingCertificate } from './serving/certificates.ts';
 import { publicDocuments } from './serving/public-documents.ts';
 import { RequestLimits } from './serving/request-limits.ts';
-import { serverVersion } from './serving/server-version.ts';
+import type { ServerVersion } from '../apiserver/request/meta-handler.ts';
 import { SIGNING_KEYS } from './tokens/signing-key.ts';
 
 export interface ManagementApiOptions {
@@ -134,7 +134,7 @@ async function serve(options: ServeOptions): Promise<ManagementApi> {
     }),
   );
   const server = undo.use(await listen(options, { host, port, tls: certificate.pair, drainMs: DRAIN_MS }));
-  certificate.follow((pair) => server.renewTls(pair));
+  certificate.onRenewal((pair) => server.renewTls(pair));
   const ends = undo.use(
     new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
   );
@@ -212,4 +212,16 @@ function asListenError(error: unknown, bindAddress: string): unknown {
     `cannot listen on managementApi.bindAddress ${bindAddress}: ${error.message}; ${advice}`,
     { cause: error },
   );
+}
+
+/** The Kubernetes version that the API corresponds to: kubectl warns about a version skew. */
+const KUBERNETES_MINOR = '36';
+
+/** `v1.36.0+endpoint-syncer.0.1.0`. */
+function serverVersion(version: string): ServerVersion {
+  return {
+    major: '1',
+    minor: KUBERNETES_MINOR,
+    gitVersion: `v1.${KUBERNETES_MINOR}.0+endpoint-syncer.${version}`,
+  };
 }

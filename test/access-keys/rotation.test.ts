@@ -168,7 +168,7 @@ describe('the old secret', () => {
     const answer = await rotate(administrator, { overlapSeconds: 60 });
     expect([answer.status, answer.text]).toEqual([
       422,
-      expect.stringContaining('older secrets of the key still work'),
+      expect.stringContaining('older secrets of the key are still valid'),
     ]);
     await rotated({ overlapSeconds: 0 });
   });

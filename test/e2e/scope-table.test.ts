@@ -76,7 +76,7 @@ const IN: Results = { pods: 'ok', nodes: '403' };
 const NOBODY: Results = { pods: '401', nodes: '401' };
 const BY_RULE: Results = { pods: 'ok', nodes: '403 access key scope does not allow this resource' };
 const outside = (target: string): Results => {
-  const denied = `403 access key scope does not reach ${target}`;
+  const denied = `403 access key scope does not contain ${target}`;
   return { pods: denied, nodes: denied };
 };
 

@@ -1,6 +1,6 @@
 /**
- * Who may do what with this API: the rights of the user, as far as the scope of its credential goes. Works from the UserInfo alone, so that
- * a request and a review of the same request by somebody else are one code path.
+ * Authorizes requests: the rights of the user, restricted by the scope of its credential. Depends on the UserInfo alone, so that a request
+ * and a SubjectAccessReview of the same request take one code path.
  */
 
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
@@ -17,7 +17,7 @@ import {
   DISCOVERY,
   KEYS,
   MANAGEMENT_GROUP,
-  ORIENTATION,
+  CLIENT_REQUESTS,
   ORDINARY_REQUESTS,
   REVIEW_REQUESTS,
 } from './roles.ts';
@@ -25,7 +25,7 @@ import { grantsOf } from './scope/scope-grants.ts';
 import { holdsRequest, matchGrants, reaches } from './scope/scope-match.ts';
 import { targetOf } from './target.ts';
 
-/** Decides about users who came with a token of the host cluster. */
+/** Authorizes users of the host cluster. */
 export interface HostRights {
   reviewAccess(user: UserInfo, request: AccessRequest): Promise<AccessDecision>;
 }
@@ -33,7 +33,7 @@ export interface HostRights {
 export interface ManagementAuthorizerOptions {
   readonly index: KeyIndex;
   readonly clock: Clock;
-  /** Absent: nobody comes with a token of the host cluster. */
+  /** Absent: tokens of the host cluster are not accepted. */
   readonly host?: HostRights | undefined;
 }
 
@@ -42,14 +42,14 @@ const NO_OPINION: AccessDecision = { isAllowed: false, reason: '' };
 
 export class ManagementAuthorizer implements Authorizer {
   readonly #options: ManagementAuthorizerOptions;
-  /** Scopes taken apart, by what carries them: a key's user and scope stay the same objects until the key changes. */
+  /** Parsed scopes by the object that carries them: the user and the scope of a key are the same objects until the key changes. */
   readonly #grants = new WeakMap<object, readonly Grant[] | 'unrestricted'>();
 
   constructor(options: ManagementAuthorizerOptions) {
     this.#options = options;
   }
 
-  /** A request that has come to this server. What a target elsewhere may be asked for is for that target to say: here it is not found. */
+  /** A request to this server. Requests below the prefix of a target other than reviews are answered with 404, so they need no rights here. */
   async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
     const decision = await this.decide(user, request);
     const isElsewhere = request.prefix !== '' && !isReview(request);
@@ -57,12 +57,12 @@ export class ManagementAuthorizer implements Authorizer {
   }
 
   /**
-   * May this user do this? Neither allowed nor denied: this API has no opinion. Discovery is within every scope: a client that cannot read it
-   * never sends the request whose denial says what the scope lacks.
+   * Neither allowed nor denied means that this API has no opinion. Every scope includes discovery: a client that cannot read it never sends the
+   * request whose denial names what the scope lacks.
    */
   async decide(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
     const target = targetOf(request.prefix);
-    if (!target) return denied('the path names neither a cluster nor a space nor a virtual cluster');
+    if (!target) return denied('the path names no cluster, space or virtual cluster');
     const key = await this.#keyOf(user);
     const problem = key === undefined ? undefined : this.#problemOf(user, key);
     if (problem !== undefined) return denied(problem);
@@ -81,7 +81,7 @@ export class ManagementAuthorizer implements Authorizer {
     return (object) => isOwnedBy(objectField(object, 'spec'), user);
   }
 
-  /** Does the user's credential reach anything of this target? */
+  /** Whether the scope of the user's credential contains anything of this target. */
   reaches(user: UserInfo, target: RequestTarget): boolean {
     const grants = this.#grantsOfUser(user);
     return grants === 'unrestricted' || reaches(grants, target);
@@ -91,10 +91,10 @@ export class ManagementAuthorizer implements Authorizer {
     const isElsewhere = target.kind !== 'Management';
     if (isDelegated(user)) {
       if (isElsewhere && !isReview(request)) return NO_OPINION;
-      if (!isElsewhere && ORIENTATION.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
+      if (!isElsewhere && CLIENT_REQUESTS.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
       return (await this.#options.host?.reviewAccess(user, request)) ?? NO_OPINION;
     }
-    // Elsewhere groups come from others too: only with one of our keys are they known to be ours.
+    // Other clusters have groups from other sources: only the extras of one of our keys prove that the groups are ours.
     if (isElsewhere && !isOurs(user)) return NO_OPINION;
     if (isAdministrator(user)) return ALLOWED;
     if (isReview(request) && user.groups.includes(AUTH_DELEGATORS)) return ALLOWED;
@@ -102,7 +102,7 @@ export class ManagementAuthorizer implements Authorizer {
     return ORDINARY_REQUESTS.some((pattern) => holdsRequest(pattern, request)) ? ALLOWED : NO_OPINION;
   }
 
-  /** The key that the user came with; undefined: with none. */
+  /** The key of the credential; undefined: the credential is not a key. */
   async #keyOf({ extra }: UserInfo): Promise<KeyRecord | 'missing' | undefined> {
     const uids = extra[EXTRA.keyUid];
     if (uids === undefined) return undefined;
@@ -114,9 +114,9 @@ export class ManagementAuthorizer implements Authorizer {
     return index.byUid(uid) ?? 'missing';
   }
 
-  /** Why the key is good for nothing now, whatever it was when the user was authenticated. */
+  /** Why the key is no longer valid, although the user was authenticated with it before; undefined: it is valid. */
   #problemOf({ extra }: UserInfo, key: KeyRecord | 'missing'): string | undefined {
-    if (key === 'missing' || key.isDeleted) return 'the access key does not exist any more';
+    if (key === 'missing' || key.isDeleted) return 'the access key no longer exists';
     if (key.isDisabled) return 'the access key is disabled';
     const expiresAtMs = this.#options.index.expiresAtMs(key);
     if (expiresAtMs !== undefined && expiresAtMs <= this.#options.clock.now()) {
@@ -125,10 +125,10 @@ export class ManagementAuthorizer implements Authorizer {
     const generations = extra[EXTRA.generation];
     if (generations === undefined) return undefined;
     const isCurrent = generations.length === 1 && generations[0] === String(key.tokenGeneration);
-    return isCurrent ? undefined : 'the access key has changed: a new token is needed';
+    return isCurrent ? undefined : 'the access key has changed: request a new token';
   }
 
-  /** What restricts the user: the scope that it carries, and the key's own where a cluster has not handed it on. */
+  /** The scope that the user carries, and that of the key, because a cluster may not have passed it on. */
   #restrictions(user: UserInfo, key: KeyRecord | undefined): (readonly Grant[])[] {
     const carried = this.#grantsOfUser(user);
     const own =
@@ -155,14 +155,14 @@ export class ManagementAuthorizer implements Authorizer {
   }
 }
 
-/** The reviews by which a cluster asks about others: what this API serves for targets elsewhere. */
+/** The reviews that clusters send about their users: the requests that this API serves below the prefix of a target. */
 export function isReview(request: AccessRequest): boolean {
   return REVIEW_REQUESTS.some((pattern) => holdsRequest(pattern, request));
 }
 
 /**
- * An administrator only by the word of the asking cluster, which may have other sources of users and may let users impersonate others. There
- * the rights of an administrator come from the key itself.
+ * The asking cluster says that the user is an administrator, but the key does not. The cluster may have other sources of users and allow
+ * impersonation, so below a target only the key itself gives the rights of an administrator.
  */
 function isUnverifiedAdmin(user: UserInfo, key: KeyRecord | 'missing' | undefined): boolean {
   if (key === undefined || key === 'missing') return false;

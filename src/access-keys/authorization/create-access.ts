@@ -1,4 +1,4 @@
-/** Who may do what, put together: the authorizer, the rules for writes of keys, the reviews, and callers of the host cluster. */
+/** Composes authorization: the authorizer, the rules for writes of keys, the reviews, and delegated authentication. */
 
 import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -20,17 +20,17 @@ export interface AccessOptions extends TokenAuthenticators {
   readonly types: TypeTable;
   readonly index: KeyIndex;
   readonly clock: Clock;
-  /** The host cluster, where callers with its tokens are taken. */
+  /** The host cluster; undefined: its tokens are not accepted. */
   readonly host: Pick<ClusterClient, 'request'> | undefined;
 }
 
 export interface Access {
   readonly authorizer: ManagementAuthorizer;
-  /** The reviews, to be served beside keys and tokens. */
+  /** The review kinds that are served besides keys and tokens. */
   readonly kinds: readonly ResourceDefinition[];
-  /** Whether the writer may write this key; see `Admission.review`. */
+  /** Rejects a write that the writer may not do; see `Admission.review`. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
-  /** Who sent a token of the host cluster; absent: such tokens are not taken. */
+  /** Authenticates tokens of the host cluster; undefined: they are not accepted. */
   readonly hostUsers:
     | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
     | undefined;

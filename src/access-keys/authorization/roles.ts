@@ -1,23 +1,23 @@
-/** The managed permissions that a scope can name, and what goes with every entry. */
+/** The roles that a scope can name, and the requests that each entry of a scope implies. */
 
 import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 import { EVERYTHING, type RequestPattern } from './scope/grants.ts';
 
-/** What the command-line client needs of the management API. */
+/** The role with the requests that the command-line client sends to the management API. */
 export const PLATFORM_CLI = 'platformCLI';
 
-/** As they are written, upper and lower case included; the second is the older name of the first. */
+/** Case-sensitive; the second is the older name of the first. */
 export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
 
 export const MANAGEMENT_GROUP = 'management.platform.sh';
 export const KEYS = 'ownedaccesskeys';
-/** The subresource of a key that gives it a new secret. */
+/** The subresource of a key that issues a new secret. */
 export const ROTATE = 'rotate';
 export const TOKENS = 'directclusterendpointtokens';
 export const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 export const AUTHORIZATION_GROUP = 'authorization.k8s.io';
 
-/** What tells a client which kinds there are; no objects. */
+/** Discovery: what a client reads to learn which kinds are served; no objects. */
 export const DISCOVERY_URLS: readonly string[] = [
   '/api',
   '/api/*',
@@ -31,7 +31,7 @@ export const DISCOVERY_URLS: readonly string[] = [
   '/version',
 ];
 
-/** Questions about oneself, by group. */
+/** Reviews of the caller itself, by group. */
 export const SELF_REVIEWS: readonly (readonly [group: string, resource: string])[] = [
   [AUTHENTICATION_GROUP, 'selfsubjectreviews'],
   [AUTHORIZATION_GROUP, 'selfsubjectaccessreviews'],
@@ -46,7 +46,7 @@ function onResource(verbs: ReadonlySet<string>, group: string, resource: string)
   return { ...EVERYTHING, form: 'resource', verbs, group, resource };
 }
 
-/** What `system:discovery` and `system:public-info-viewer` allow in a cluster. */
+/** The requests of the ClusterRoles `system:discovery` and `system:public-info-viewer`. */
 export const DISCOVERY: readonly RequestPattern[] = DISCOVERY_URLS.map((url) => ({
   ...EVERYTHING,
   form: 'path',
@@ -54,25 +54,25 @@ export const DISCOVERY: readonly RequestPattern[] = DISCOVERY_URLS.map((url) => 
   url,
 }));
 
-/** Discovery, and questions about the caller: kubectl needs both. */
-export const ORIENTATION: readonly RequestPattern[] = [
+/** Discovery and reviews of the caller itself: kubectl needs both. */
+export const CLIENT_REQUESTS: readonly RequestPattern[] = [
   ...DISCOVERY,
   ...SELF_REVIEWS.map(([group, resource]) => onResource(CREATE, group, resource)),
 ];
 
-/** The role {@link PLATFORM_CLI} of the management API: read what there is, and one's keys. */
+/** The role {@link PLATFORM_CLI}: discovery, and reading the caller's keys. */
 export const CLI_REQUESTS: readonly RequestPattern[] = [
-  ...ORIENTATION,
+  ...CLIENT_REQUESTS,
   onResource(READ, MANAGEMENT_GROUP, KEYS),
 ];
 
-/** A key that reaches something may always fetch a token for it. */
+/** A scope that contains a target includes creating tokens for it. */
 export const TOKEN_REQUESTS: readonly RequestPattern[] = [
-  ...ORIENTATION,
+  ...CLIENT_REQUESTS,
   onResource(CREATE, MANAGEMENT_GROUP, TOKENS),
 ];
 
-/** Of whom is the token, may that user do this: what the webhooks of a cluster ask. */
+/** What the webhooks of a cluster send. */
 export const REVIEW_REQUESTS: readonly RequestPattern[] = [
   onResource(CREATE, AUTHENTICATION_GROUP, 'tokenreviews'),
   onResource(CREATE, AUTHORIZATION_GROUP, 'subjectaccessreviews'),
@@ -81,7 +81,7 @@ export const REVIEW_REQUESTS: readonly RequestPattern[] = [
 const ALL: ReadonlySet<string> = new Set(ALL_VERBS);
 
 /**
- * What everybody may do, with keys of their own. The status is the server's to write: its `lastActivity` decides how long some keys live.
+ * What every authenticated user may do with its own keys. Only administrators write the status: its `lastActivity` extends the life of some keys.
  */
 export const ORDINARY_REQUESTS: readonly RequestPattern[] = [
   ...TOKEN_REQUESTS,

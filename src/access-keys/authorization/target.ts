@@ -1,4 +1,4 @@
-/** Whose API a request means: the prefixes of this API's URLs. */
+/** The API that a request is for, by the prefix of its URL. */
 
 import type { ServerPath } from '../../apiserver/request/request-info.ts';
 import type { RequestTarget } from '../types.ts';
@@ -6,14 +6,14 @@ import type { RequestTarget } from '../types.ts';
 export const TARGET_KINDS = ['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'] as const;
 
 const MANAGEMENT: RequestTarget = { kind: 'Management' };
-/** Where clients of the platform's layout look for this API. */
+/** The prefix of this API in the layout of the platform. */
 const MANAGEMENT_PREFIX = '/kubernetes/management';
-/** Of `/kubernetes/cluster/a` and of `/kubernetes/project/a/space/b`, the empty one before the first slash included. */
+/** Segments of `/kubernetes/cluster/a` and of `/kubernetes/project/a/space/b`, including the empty one before the first slash. */
 const PREFIX_SEGMENTS = [4, 6];
 
 /**
- * Splits a URL path into the prefix that names a target and the path below it. This API itself has the prefix `''`, with or without
- * `/kubernetes/management`. Undefined: the path is below `/kubernetes` and names nothing that can be a target.
+ * Splits a URL path into the prefix of a target and the path below it. The prefix of this API is `''`, with or without
+ * `/kubernetes/management`. Undefined: the path is below `/kubernetes` and names no target.
  */
 export function splitPath(path: string): ServerPath | undefined {
   if (path !== '/kubernetes' && !path.startsWith('/kubernetes/')) return { prefix: '', path };
@@ -29,7 +29,7 @@ export function splitPath(path: string): ServerPath | undefined {
   return undefined;
 }
 
-/** The target that a prefix names; undefined: none. Segments are decoded. */
+/** The target that a prefix names, its segments decoded; undefined: none. */
 export function targetOf(prefix: string): RequestTarget | undefined {
   if (prefix === '') return MANAGEMENT;
   const segments = decoded(prefix);
@@ -43,7 +43,7 @@ export function targetOf(prefix: string): RequestTarget | undefined {
   return undefined;
 }
 
-/** `cluster "a"`, for people. */
+/** The target in messages: `cluster "a"`. */
 export function targetText(target: RequestTarget): string {
   const quote = (name: string): string => JSON.stringify(name);
   switch (target.kind) {

@@ -1,4 +1,4 @@
-/** `bootstrapKeyFile`: whoever installs the API brings the first key along, or finds it there. */
+/** `bootstrapKeyFile`: supplies the first key to the API, or receives the generated one. */
 
 import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -21,18 +21,18 @@ export interface FirstKeyFileOptions {
   /** OwnedAccessKey. */
   readonly definition: ResourceDefinition;
   readonly registry: ObjectRegistry;
-  /** Whose key it is, undefined for none. Rejects with `StatusError` for a key that is known and refused. */
+  /** The user of a key, undefined for an unknown one. Rejects with `StatusError` for a known key that is refused. */
   authenticate(key: string): Promise<UserInfo | undefined>;
   readonly logger: Logger;
 }
 
 const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false };
 
-/** Makes the key in the file exist; without a file, makes a key and the file. Throws `TerminalError` when the file is unusable. */
+/** Creates the key in the file if it does not exist; without a file, creates a key and the file. Throws `TerminalError` for an unusable file. */
 export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<void> {
   const key = await readKey(options.file);
-  if (key !== '') await bringAlong(options, key);
-  else await makeFile(options);
+  if (key !== '') await useSuppliedKey(options, key);
+  else await createFile(options);
 }
 
 async function readKey(file: string): Promise<string> {
@@ -44,17 +44,17 @@ async function readKey(file: string): Promise<string> {
   }
 }
 
-async function bringAlong(options: FirstKeyFileOptions, key: string): Promise<void> {
+async function useSuppliedKey(options: FirstKeyFileOptions, key: string): Promise<void> {
   const { registry, definition, file, logger } = options;
   try {
     const user = await options.authenticate(key);
     if (user?.extra[EXTRA.keyName]?.[0] === FIRST_KEY_NAME) return;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    // Somebody saw to it that this key is good for nothing any more.
+    // An administrator disabled the key, or it has expired.
     logger.warn(
       { file, reason: error.message },
-      'the key in bootstrapKeyFile is known and refused, it stays so',
+      'the key in bootstrapKeyFile is refused; it is not enabled again',
     );
     return;
   }
@@ -63,29 +63,29 @@ async function bringAlong(options: FirstKeyFileOptions, key: string): Promise<vo
   if (entry) {
     logger.warn(
       { file, name: FIRST_KEY_NAME },
-      'bootstrapKeyFile has another key than before, which replaces it',
+      'bootstrapKeyFile contains another key, which replaces the first key',
     );
     try {
       await registry.store.delete(storeKey(target), entry.revision);
     } catch (error) {
-      if (isOvertaken(error)) return bringAlong(options, key);
+      if (isConflict(error)) return useSuppliedKey(options, key);
       throw error;
     }
   }
   await create(options, key).catch((error: unknown) => {
-    if (isOvertaken(error)) return;
+    if (isConflict(error)) return;
     throw error instanceof StatusError ? unusable(file, 'used', error) : error;
   });
 }
 
-async function makeFile(options: FirstKeyFileOptions): Promise<void> {
+async function createFile(options: FirstKeyFileOptions): Promise<void> {
   const { file, logger, registry, definition } = options;
   const isThere = (): void => {
-    const why = 'the first key was made before and cannot be shown again: bootstrapKeyFile is not written';
+    const why = 'the first key exists and cannot be shown again: bootstrapKeyFile is not written';
     logger.info({ file, name: FIRST_KEY_NAME }, why);
   };
   if (await registry.find(targetOf(definition))) return isThere();
-  // The file first: a key that nobody can write down would be lost.
+  // The file is opened first: a key that cannot be written would be lost.
   const handle = await open(file, 'a', 0o600).catch((error: unknown) => {
     throw unusable(file, 'written', error);
   });
@@ -93,8 +93,8 @@ async function makeFile(options: FirstKeyFileOptions): Promise<void> {
   try {
     await writeNewKey(options, handle);
   } catch (error) {
-    // The file stays: where replicas share it, the key of the other one is about to be written into it.
-    if (isOvertaken(error)) return isThere();
+    // The file is kept: a replica that shares it is about to write the key into it.
+    if (isConflict(error)) return isThere();
     await unlink(file);
     throw error;
   }
@@ -107,7 +107,8 @@ async function makeFile(options: FirstKeyFileOptions): Promise<void> {
 async function writeNewKey(options: FirstKeyFileOptions, handle: FileHandle): Promise<void> {
   const spec = (await create(options))['spec'];
   const key = isJsonObject(spec) ? ownValue(spec, 'key') : undefined;
-  if (typeof key !== 'string') throw new TerminalError('the first key was made, and not shown');
+  if (typeof key !== 'string')
+    throw new TerminalError('the first key was created, but the response does not contain it');
   await handle.chmod(0o600);
   await handle.writeFile(`${key}\n`);
   await handle.sync();
@@ -122,8 +123,8 @@ async function create(
   return object;
 }
 
-/** Another replica was faster. */
-function isOvertaken(error: unknown): boolean {
+/** Another replica created it first. */
+function isConflict(error: unknown): boolean {
   return isRevisionConflict(error) || (error instanceof StatusError && error.code === 409);
 }
 

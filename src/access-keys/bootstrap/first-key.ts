@@ -1,4 +1,4 @@
-/** The first administrator's key, from which all others come. */
+/** The first administrator's key. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { ADMINISTRATORS } from '../identity.ts';
@@ -6,7 +6,7 @@ import { ADMINISTRATORS } from '../identity.ts';
 export const FIRST_KEY_NAME = 'bootstrap-admin';
 const FIRST_USER = 'admin';
 
-/** The object to create; `key` makes it have this value. `maxTtlMs` 0: it never expires. */
+/** The object to create, with `key` as its secret if given. `maxTtlMs` 0: it never expires. */
 export function firstKey(maxTtlMs: number, key?: string): JsonObject {
   return {
     apiVersion: 'management.platform.sh/v1',
@@ -14,7 +14,7 @@ export function firstKey(maxTtlMs: number, key?: string): JsonObject {
     metadata: { name: FIRST_KEY_NAME },
     spec: {
       displayName: 'First administrator',
-      description: 'Made by keys bootstrap. Make keys of your own with it, then revoke it.',
+      description: 'Created by keys bootstrap. Create your own keys with it, then revoke it.',
       user: FIRST_USER,
       groups: [ADMINISTRATORS],
       type: 'User',

@@ -1,6 +1,6 @@
 /**
- * The administrator without a key: whoever can read the master key could forge any key, and may as well ask. `keys` does so on the machine of
- * the API, before there is a key to ask with. The credential names the second in which it was made and is good for a minute.
+ * The local administrator: read access to the master key allows to forge any key, so it is administrator access. The `keys` commands use it on
+ * the machine of the API, before the first key exists. A credential contains its creation time in seconds and is valid for a minute.
  */
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -24,33 +24,33 @@ export class LocalAdministrator {
   readonly #secret: Buffer;
   readonly #clock: Clock;
 
-  /** `secret` is derived from the master key for this purpose alone. */
+  /** `secret` is derived from the master key for this purpose. */
   constructor(secret: Buffer, clock: Clock) {
     this.#secret = secret;
     this.#clock = clock;
   }
 
-  /** A bearer token for the next minute. */
+  /** A bearer token that is valid for a minute. */
   credential(): string {
-    const madeAt = String(Math.floor(this.#clock.now() / 1000));
-    return `${PREFIX}${madeAt}_${this.#mac(madeAt).toString('base64url')}`;
+    const issuedAt = String(Math.floor(this.#clock.now() / 1000));
+    return `${PREFIX}${issuedAt}_${this.#mac(issuedAt).toString('base64url')}`;
   }
 
-  /** Who sent this bearer token, if it is such a credential. */
+  /** The local administrator, if the bearer token is its credential. */
   authenticate(token: string): UserInfo | undefined {
-    const [, madeAt, mac] = CREDENTIAL.exec(token) ?? [];
-    if (madeAt === undefined || mac === undefined) return undefined;
-    const isGenuine = timingSafeEqual(this.#mac(madeAt), Buffer.from(mac, 'base64url'));
-    const ageSeconds = Math.abs(this.#clock.now() / 1000 - Number(madeAt));
+    const [, issuedAt, mac] = CREDENTIAL.exec(token) ?? [];
+    if (issuedAt === undefined || mac === undefined) return undefined;
+    const isGenuine = timingSafeEqual(this.#mac(issuedAt), Buffer.from(mac, 'base64url'));
+    const ageSeconds = Math.abs(this.#clock.now() / 1000 - Number(issuedAt));
     return isGenuine && ageSeconds <= LIFE_SECONDS ? LOCAL_ADMINISTRATOR : undefined;
   }
 
-  #mac(madeAt: string): Buffer {
-    return createHmac('sha256', this.#secret).update(madeAt).digest();
+  #mac(issuedAt: string): Buffer {
+    return createHmac('sha256', this.#secret).update(issuedAt).digest();
   }
 }
 
-/** For commands on the machine of the API. Undefined when no API has run over this folder. Throws `TerminalError` when its master key cannot be read. */
+/** For commands on the machine of the API. Undefined if the folder has no master key. Throws `TerminalError` if it cannot be read. */
 export async function openLocalAdministrator(
   dataDir: string,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** Everything about OwnedAccessKey, put together: the kind, who a key belongs to, when it was used, and what the server does by itself. */
+/** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
 import type { Admission, ReviewedWrite } from '../../apiserver/objects/admission.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
@@ -26,14 +26,13 @@ import type { KeyLimits } from './resource/key-validation.ts';
 import { rotateSubresource } from './resource/key-rotation.ts';
 import { StoredKeys } from './stored/stored-key.ts';
 
-/** Where the store notes the last use of keys. */
+/** Table of notes in the store with the last use of keys. */
 const ACTIVITY_NOTES = 'activity';
 
 export interface CreateKeysOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  /** `node:crypto`'s. */
   readonly randomBytes: RandomBytes;
   readonly logger: Logger;
   readonly masterKey: MasterKey;
@@ -42,7 +41,7 @@ export interface CreateKeysOptions {
   readonly limits: KeyLimits;
   /** See {@link KeyAdmission}. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
-  /** Asked when the first owner is reviewed, so it may be made with the index of these keys. */
+  /** Called when a write is reviewed, so the authorizer may depend on the index of these keys. */
   authorizer(): Authorizer;
 }
 
@@ -51,8 +50,8 @@ export interface Keys {
   readonly index: KeyIndex;
   readonly authenticator: Pick<KeyAuthenticator, 'authenticate'>;
   readonly admission: Admission;
-  /** A caller's request was let through: counts as the last use of the key that it came with, if it came with one. */
-  used(user: UserInfo): void;
+  /** Records an allowed request as a use of the key that the user was authenticated with, if any. */
+  recordUse(user: UserInfo): void;
   /** Before the first request. Rejects with `StoreError`. */
   start(): Promise<void>;
   /** After the last request, before the store closes. */
@@ -86,15 +85,15 @@ export function createKeys(options: CreateKeysOptions): Keys {
     index,
     authenticator,
     admission,
-    used: (user) => {
+    recordUse: (user) => {
       const key = index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
-      if (key) activity.used(key);
+      if (key) activity.recordUse(key);
     },
     start: async () => {
       index.onChange(({ now, before }) => {
         if (before && before.uid !== now?.uid) activity.forget(before.uid);
       });
-      // Notes first: a key that is noted but not listed afterwards has gone in between or before.
+      // The notes are read before the keys: a key with a note that is not in the list was deleted.
       await activity.read();
       await index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);

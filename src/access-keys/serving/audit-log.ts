@@ -1,4 +1,4 @@
-/** The audit log: a JSON line a request in a file that is turned over by size. It never makes a request wait, and a full disk stops nothing. */
+/** The audit log: one JSON line per request in a file that is rotated by size. Requests never wait for it, and a full disk does not fail them. */
 
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.ts';
@@ -7,24 +7,24 @@ import type { Logger } from '../../base/logger.ts';
 import { EXTRA } from '../identity.ts';
 
 export interface AuditLogOptions {
-  /** Older files are `PATH.1`, `PATH.2`, … */
+  /** Rotated files are `PATH.1`, `PATH.2`, … */
   readonly path: string;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Default 100 MiB. */
   readonly fileBytesMax?: number;
-  /** Older files that are kept; default 3. */
+  /** Rotated files to keep; default 3. */
   readonly filesKept?: number;
   /** Default 16 MiB. */
   readonly queueBytesMax?: number;
 }
 
-/** What a crash can lose at most. */
+/** A crash loses at most the events of this time. */
 const FLUSH_AFTER_MS = 200;
 const FLUSH_AT_BYTES = 64 * 1024;
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
 const FILES_KEPT = 3;
-/** Lines that wait for the disk; more are dropped and counted. */
+/** Lines that wait for the disk; further lines are dropped and counted. */
 const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 
 export class AuditLog implements AsyncDisposable {
@@ -44,12 +44,12 @@ export class AuditLog implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Lines that no file has, since the start. */
+  /** Lines that were not written, since the start. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Returns at once; never throws. */
+  /** Returns immediately; never throws. */
   record(event: AuditEvent): void {
     if (this.#isClosed || this.#size > (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX)) {
       this.#dropped++;
@@ -62,7 +62,7 @@ export class AuditLog implements AsyncDisposable {
     else this.#timer ??= this.#options.clock.schedule(FLUSH_AFTER_MS, () => this.#flush());
   }
 
-  /** Resolves when every line so far is written, or given up. */
+  /** Resolves when every line so far is written or dropped. */
   async flushed(): Promise<void> {
     while (this.#writing || this.#lines.length > 0) {
       this.#flush();
@@ -86,7 +86,7 @@ export class AuditLog implements AsyncDisposable {
     this.#size = 0;
     this.#writing = this.#write(Buffer.from(text), count).finally(() => {
       this.#writing = undefined;
-      // What came in the meantime has waited long enough.
+      // Lines that were recorded during the write are due.
       if (this.#lines.length > 0 && !this.#isClosed) this.#flush();
     });
   }
@@ -97,24 +97,24 @@ export class AuditLog implements AsyncDisposable {
       const file = await this.#openFile(bytes.length);
       await file.appendFile(bytes);
       this.#fileBytes += bytes.length;
-      if (this.#isFailing) logger.info({ path, dropped: this.#dropped }, 'the audit log is written again');
+      if (this.#isFailing) logger.info({ path, dropped: this.#dropped }, 'writing the audit log again');
       this.#isFailing = false;
     } catch (error) {
       this.#dropped += count;
       if (!this.#isFailing)
-        logger.error({ err: error, path }, 'the audit log cannot be written: requests go on without it');
+        logger.error({ err: error, path }, 'cannot write the audit log; requests are served without it');
       this.#isFailing = true;
       await this.#closeFile();
     }
   }
 
-  /** The file to write `more` bytes to, turned over when it would become too large. */
+  /** The file for `more` bytes, rotated if it would become too large. */
   async #openFile(more: number): Promise<FileHandle> {
     const { path, fileBytesMax = FILE_BYTES_MAX } = this.#options;
     this.#file ??= await this.#open();
     if (this.#fileBytes === 0 || this.#fileBytes + more <= fileBytesMax) return this.#file;
     await this.#closeFile();
-    await turnOver(path, this.#options.filesKept ?? FILES_KEPT);
+    await rotateFiles(path, this.#options.filesKept ?? FILES_KEPT);
     this.#file = await this.#open();
     return this.#file;
   }
@@ -132,14 +132,14 @@ export class AuditLog implements AsyncDisposable {
   }
 }
 
-async function turnOver(path: string, kept: number): Promise<void> {
+async function rotateFiles(path: string, kept: number): Promise<void> {
   await rm(`${path}.${kept}`, { force: true });
   for (let number = kept - 1; number >= 1; number--)
-    await moveIfThere(`${path}.${number}`, `${path}.${number + 1}`);
-  await (kept > 0 ? moveIfThere(path, `${path}.1`) : rm(path, { force: true }));
+    await renameIfExists(`${path}.${number}`, `${path}.${number + 1}`);
+  await (kept > 0 ? renameIfExists(path, `${path}.1`) : rm(path, { force: true }));
 }
 
-async function moveIfThere(from: string, to: string): Promise<void> {
+async function renameIfExists(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
   } catch (error) {
@@ -147,7 +147,7 @@ async function moveIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** The scope is long, and the key that has it is named. */
+/** The scope is long, and the event names its key. */
 function withoutScope(user: AuditUser): AuditUser {
   if (!user.extra || !(EXTRA.scope in user.extra)) return user;
   const { [EXTRA.scope]: _scope, ...extra } = user.extra;

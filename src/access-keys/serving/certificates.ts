@@ -1,4 +1,4 @@
-/** The certificate of the server: from files, which may change while it runs, or self-signed. */
+/** The serving certificate: from files that may be replaced while the server runs, or self-signed. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -10,14 +10,14 @@ import { checkPair } from './check-pair.ts';
 import { selfSigned, servingNames } from './self-signed.ts';
 
 export interface CertificateOptions {
-  /** PEM, the chain from the server's own certificate on. `''` together with `keyFile`: self-signed. */
+  /** PEM, the chain beginning with the certificate of the server. `''` together with `keyFile`: self-signed. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** Where the self-signed certificate and its authority (`ca.crt`) are kept. */
+  /** Folder of the self-signed certificate and its authority (`ca.crt`). */
   readonly dataDir: string;
-  /** What the server listens on; `''` is every address. */
+  /** The host that the server listens on; `''` is every address. */
   readonly host: string;
-  /** More host names and IP addresses by which clients know the server. */
+  /** Additional host names and IP addresses of the server. */
   readonly names?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -25,49 +25,49 @@ export interface CertificateOptions {
 
 export interface ServingCertificate extends Disposable {
   readonly pair: TlsPair;
-  /** PEM of the authority that clients must trust; undefined where the certificate was given. */
+  /** PEM of the authority that clients must trust; undefined for a configured certificate. */
   readonly authority: string | undefined;
-  /** Tells of every later pair; there is one listener. */
-  follow(listener: (pair: TlsPair) => void): void;
+  /** Calls the listener with every later pair; there is one listener. */
+  onRenewal(listener: (pair: TlsPair) => void): void;
 }
 
-/** How often files are read again: a mounted Secret takes a minute to change anyway. */
-const LOOK_AGAIN_MS = 10_000;
+/** Interval of reloads; the kubelet takes about a minute to update a mounted Secret. */
+const RELOAD_INTERVAL_MS = 10_000;
 
 interface Served {
   readonly pair: TlsPair;
   readonly authority?: string;
 }
 
-/** Throws {@link TerminalError} when there is no certificate to start with. */
+/** Throws {@link TerminalError} if there is no valid certificate. */
 export async function openServingCertificate(options: CertificateOptions): Promise<ServingCertificate> {
   const first = await load(options);
   warnOfExpiry(first.pair, options);
-  return new FollowedCertificate(options, first);
+  return new RenewedCertificate(options, first);
 }
 
-class FollowedCertificate implements ServingCertificate {
+class RenewedCertificate implements ServingCertificate {
   readonly authority: string | undefined;
   readonly #options: CertificateOptions;
   #pair: TlsPair;
   #listener: (pair: TlsPair) => void = () => undefined;
   #timer: Timer | undefined;
   #isClosed = false;
-  /** The problem that was logged last: once is enough. */
+  /** The last problem that was logged; it is logged once. */
   #problem = '';
 
   constructor(options: CertificateOptions, { pair, authority }: Served) {
     this.#options = options;
     this.#pair = pair;
     this.authority = authority;
-    this.#lookLater();
+    this.#scheduleReload();
   }
 
   get pair(): TlsPair {
     return this.#pair;
   }
 
-  follow(listener: (pair: TlsPair) => void): void {
+  onRenewal(listener: (pair: TlsPair) => void): void {
     this.#listener = listener;
   }
 
@@ -76,14 +76,14 @@ class FollowedCertificate implements ServingCertificate {
     this.#timer?.cancel();
   }
 
-  #lookLater(): void {
+  #scheduleReload(): void {
     if (this.#isClosed) return;
-    this.#timer = this.#options.clock.schedule(LOOK_AGAIN_MS, () => {
-      void this.#look().finally(() => this.#lookLater());
+    this.#timer = this.#options.clock.schedule(RELOAD_INTERVAL_MS, () => {
+      void this.#reload().finally(() => this.#scheduleReload());
     });
   }
 
-  async #look(): Promise<void> {
+  async #reload(): Promise<void> {
     const { logger } = this.#options;
     try {
       const { pair } = await load(this.#options);
@@ -95,9 +95,9 @@ class FollowedCertificate implements ServingCertificate {
       warnOfExpiry(pair, this.#options);
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      // Half of a pair may be there for a moment; the old one serves meanwhile.
+      // The files of a pair are not replaced atomically; the old pair is served in the meantime.
       if (problem !== this.#problem) {
-        logger.warn({ problem }, 'the new certificate cannot be used, the old one stays');
+        logger.warn({ problem }, 'cannot use the new certificate, serving with the old one');
       }
       this.#problem = problem;
     }
@@ -108,7 +108,7 @@ async function load(options: CertificateOptions): Promise<Served> {
   const { certFile, keyFile, dataDir, host, names, clock } = options;
   if (certFile === '' && keyFile === '') return selfSigned(dataDir, servingNames(host, names), clock.now());
   if (certFile === '' || keyFile === '') {
-    throw new TerminalError('managementApi.tls needs both certFile and keyFile, or none of them');
+    throw new TerminalError('managementApi.tls needs both certFile and keyFile or neither');
   }
   const pair = { cert: await readNamed(certFile, 'certFile'), key: await readNamed(keyFile, 'keyFile') };
   const problem = checkPair(pair);
@@ -123,7 +123,7 @@ async function readNamed(path: string, field: string): Promise<string> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     throw new TerminalError(
-      `managementApi.tls.${field}: ${path} cannot be read (${code}): give a file that this user can read`,
+      `managementApi.tls.${field}: ${path} cannot be read (${code}): name a file that this user can read`,
       { cause: error },
     );
   }
@@ -132,5 +132,5 @@ async function readNamed(path: string, field: string): Promise<string> {
 function warnOfExpiry({ cert }: TlsPair, { clock, logger }: CertificateOptions): void {
   const { validTo } = new X509Certificate(cert);
   if (Date.parse(validTo) > clock.now()) return;
-  logger.warn({ validTo }, 'the certificate has expired: clients will refuse it');
+  logger.warn({ validTo }, 'the certificate has expired: clients will reject it');
 }

@@ -1,4 +1,4 @@
-/** Makes certificates: an authority of our own, and what it signs for one server. ECDSA on P-256, as every client knows it. */
+/** Generates an authority and the serving certificate that it signs. ECDSA on P-256, which every client supports. */
 
 import { createPrivateKey, KeyObject, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -10,12 +10,12 @@ const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const AUTHORITY_DAYS = 3650;
-/** Browsers and Apple's libraries refuse more than 825. */
+/** Browsers and Apple's libraries reject more than 825. */
 const SERVER_DAYS = 365;
 
-/** The library takes a third of a second to load, and a server with a certificate never needs it. */
+/** Loaded on demand: it takes a third of a second, and a server with a configured certificate does not need it. */
 async function loadX509(): Promise<typeof X509> {
-  // Its container asks for the type metadata of a polyfill; it records none, so that "there is none" is the right answer.
+  // Its container reads type metadata of a polyfill, which it never writes, so returning none is correct.
   if (!('getMetadata' in Reflect)) {
     const nothing = (): undefined => undefined;
     Object.assign(Reflect, {
@@ -77,7 +77,7 @@ export async function generateServerCertificate(
   return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
 }
 
-/** From an hour ago: the clocks of clients differ. */
+/** Starts an hour ago, because the clocks of clients differ. */
 function validity(nowMs: number, days: number): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(nowMs - HOUR_MS), notAfter: new Date(nowMs + days * DAY_MS) };
 }

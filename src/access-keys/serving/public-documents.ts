@@ -1,4 +1,4 @@
-/** What anybody may read without a credential: what verifies tokens, and what a stock cluster tells everybody. */
+/** Documents that need no credential: those for verifiers of tokens, and those that a kube-apiserver serves to unauthenticated clients. */
 
 import { textResponse, type ApiResponse } from '../../apiserver/http/api-response.ts';
 import { MetaHandler, type ServerVersion } from '../../apiserver/request/meta-handler.ts';
@@ -6,7 +6,7 @@ import type { DefinitionTable } from '../../apiserver/objects/resource-definitio
 import { noSuchResource } from '../../apiserver/status.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 
-export interface OpenDocumentsOptions {
+export interface PublicDocumentsOptions {
   readonly table: DefinitionTable;
   readonly version: ServerVersion;
   readonly store: Store;
@@ -21,7 +21,7 @@ export function publicDocuments({
   version,
   store,
   documents,
-}: OpenDocumentsOptions): ReadonlyMap<string, Document> {
+}: PublicDocumentsOptions): ReadonlyMap<string, Document> {
   const meta = new MetaHandler(table, version);
   const served =
     (path: string): Document =>
@@ -47,6 +47,6 @@ async function readiness(store: Store): Promise<ApiResponse> {
     await store.checkWritable();
     return textResponse(200, 'ok');
   } catch {
-    return textResponse(503, 'the store cannot be used\n');
+    return textResponse(503, 'the store is not writable\n');
   }
 }

@@ -1,4 +1,4 @@
-/** How much one key and one address may ask before they are told to wait. */
+/** Rate limits by key and by address. */
 
 import type { Throttle } from '../../apiserver/http/api-server.ts';
 import { tooManyRequests } from '../../apiserver/status.ts';
@@ -9,8 +9,8 @@ import { EXTRA } from '../identity.ts';
 
 export interface RequestRates {
   /**
-   * By address. Who can prove who it is goes on, so that one client does not lock out another behind the same address; a guess has no
-   * chance with or without a limit, this one saves log and work.
+   * By address. Authenticated requests are not affected, so that one client does not lock out another behind the same address. A guess cannot
+   * succeed without a limit either; the limit saves work and log volume.
    */
   readonly failedAuthentications: Rate;
   /** By key; a caller without a key, such as one with a token of the host cluster, by user. */
@@ -24,7 +24,7 @@ export const REQUEST_RATES: RequestRates = {
   creates: { burst: 20_000, perSecond: 1000 },
 };
 
-/** An IPv6 client has a whole /64 of addresses to choose from. */
+/** An IPv6 client can choose any address of its /64. */
 const IPV6_GROUPS = 4;
 
 export class RequestLimits implements Throttle {
@@ -41,9 +41,9 @@ export class RequestLimits implements Throttle {
 
   admit(user: UserInfo, verb: string): void {
     const key = user.extra[EXTRA.keyUid]?.[0] ?? `user ${user.name}`;
-    refuseAfter(this.#requests.take(key), 'too many requests of this key, try again later');
+    refuseAfter(this.#requests.take(key), 'too many requests with this key, try again later');
     if (verb !== 'create') return;
-    refuseAfter(this.#creates.take(key), 'too many creates of this key, try again later');
+    refuseAfter(this.#creates.take(key), 'too many creates with this key, try again later');
   }
 
   refused(address: string): void {
@@ -56,7 +56,7 @@ function refuseAfter(waitMs: number, message: string): void {
   if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));
 }
 
-/** What is counted as one address. */
+/** The part of an address that is counted as one client. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::', 2);

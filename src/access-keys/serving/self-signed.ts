@@ -1,4 +1,4 @@
-/** A certificate for a server that was given none: signed by an authority of our own, which stays, so that clients can go on trusting it. */
+/** The self-signed serving certificate. Its authority is kept, so that clients keep their trust when the certificate is renewed. */
 
 import { X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -12,14 +12,14 @@ import { generateAuthority, generateServerCertificate } from './generate-certifi
 
 export interface SelfSigned {
   readonly pair: TlsPair;
-  /** The authority's certificate, which clients need; it is the file `ca.crt` too. */
+  /** The certificate of the authority, which clients need; also in the file `ca.crt`. */
   readonly authority: string;
 }
 
-/** Made anew this long before the end. */
+/** Renewed this long before its expiry. */
 const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
 
-/** The certificate in `dataDir`, made where there is none, or none for these names, or it ends soon. Throws {@link TerminalError}. */
+/** The certificate in `dataDir`, generated if it is missing, lacks a name or expires soon. Throws {@link TerminalError}. */
 export async function selfSigned(
   dataDir: string,
   names: readonly string[],
@@ -29,18 +29,18 @@ export async function selfSigned(
   const authority = await openAuthority(dataDir, nowMs);
   const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
   const kept = await readPair(files);
-  if (kept && isGood(kept, authority, { names, nowMs })) return { pair: kept, authority: authority.cert };
+  if (kept && isReusable(kept, authority, { names, nowMs })) return { pair: kept, authority: authority.cert };
   const pair = await generateServerCertificate(authority, names, nowMs);
   await writePair(files, pair);
   return { pair, authority: authority.cert };
 }
 
-/** Every name by which this machine can be reached when it listens on `host`; `''` is every address. */
+/** All names of this machine when it listens on `host`; `''` is every address. */
 export function servingNames(host: string, more: readonly string[] = []): string[] {
   const names = new Set(['localhost', '127.0.0.1', '::1', hostname().toLowerCase()]);
   if (['', '0.0.0.0', '::'].includes(host)) {
     for (const addresses of Object.values(networkInterfaces())) {
-      // A link-local address means nothing without the name of the link.
+      // A link-local address is ambiguous without its interface.
       for (const { address } of addresses ?? []) if (!address.startsWith('fe80:')) names.add(address);
     }
   } else {
@@ -65,12 +65,11 @@ async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
     await writePair(files, authority);
     return authority;
   }
-  const remedy = `restore both files from a backup, or remove both to have a new authority made, which every client must then be told`;
+  const remedy =
+    'restore both files from a backup, or remove both to generate a new authority, which every client must then trust';
   if (cert === undefined || key === undefined) {
     const missing = cert === undefined ? files.cert : files.key;
-    throw new TerminalError(
-      `${missing} is missing while the other half of the authority is there: ${remedy}`,
-    );
+    throw new TerminalError(`${missing} is missing, but the other file of the authority exists: ${remedy}`);
   }
   const problem = checkPair({ cert, key });
   if (problem !== undefined) throw new TerminalError(`${files.cert}, ${files.key}: ${problem}: ${remedy}`);
@@ -80,7 +79,7 @@ async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
   return { cert, key };
 }
 
-function isGood(
+function isReusable(
   pair: TlsPair,
   authority: TlsPair,
   { names, nowMs }: { readonly names: readonly string[]; readonly nowMs: number },
@@ -110,7 +109,7 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-/** The key first: a certificate without its key is worse than a key without a certificate. */
+/** The key first, because a certificate without its key is an error at the next start. */
 async function writePair(files: PairFiles, pair: TlsPair): Promise<void> {
   try {
     await replaceFile(files.key, pair.key, 0o600);
@@ -126,7 +125,7 @@ async function writePair(files: PairFiles, pair: TlsPair): Promise<void> {
   }
 }
 
-/** Whole or not at all, whoever reads at this moment. */
+/** Replaces the file atomically. */
 async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const next = `${path}.next`;
   await writeFile(next, text, { mode });

@@ -1,6 +1,6 @@
 /**
- * One text per token. An ECDSA signature (r, s) has a twin (r, n − s) that verifies as well, so whoever holds a token could write it a second
- * way: tokens are signed with the lower s, and no other text is accepted.
+ * One text per token. For an ECDSA signature (r, s), (r, n − s) verifies as well, so a token would have a second form: tokens are signed with
+ * the lower s, and every other form is rejected.
  */
 
 /** Order n of the curve P-256. */
@@ -15,11 +15,11 @@ export function withCanonicalSignature(token: string): string {
   const s = scalarAt(signature, SCALAR_BYTES);
   if (s <= HALF_ORDER) return token;
   const lower = (ORDER - s).toString(16).padStart(2 * SCALAR_BYTES, '0');
-  const twin = Buffer.concat([signature.subarray(0, SCALAR_BYTES), Buffer.from(lower, 'hex')]);
-  return token.slice(0, end) + twin.toString('base64url');
+  const canonical = Buffer.concat([signature.subarray(0, SCALAR_BYTES), Buffer.from(lower, 'hex')]);
+  return token.slice(0, end) + canonical.toString('base64url');
 }
 
-/** False for the twin, and for every other spelling of the signature in base64. Total on any text. */
+/** False for the higher s and for every other base64 form of the signature. Total on any text. */
 export function hasCanonicalSignature(token: string): boolean {
   const text = token.slice(token.lastIndexOf('.') + 1);
   const signature = Buffer.from(text, 'base64url');

@@ -1,4 +1,4 @@
-/** Direct cluster endpoint tokens, put together: the kind that makes them, the documents that verify them, the keys behind both. */
+/** Composes direct cluster endpoint tokens: the resource, the signing keys, and the documents for verifiers. */
 
 import type { ApiResponse } from '../../apiserver/http/api-response.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
@@ -22,9 +22,9 @@ export interface TokensOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** With the types `meta.*`, those of a scope, and those of `token-types.ts`. */
+  /** Holds `META_TYPES`, `SCOPE_TYPES` and `TOKEN_TYPES`. */
   readonly types: TypeTable;
-  /** https URL, the `iss` claim; a slash at its end is dropped. */
+  /** https URL, the `iss` claim; a trailing slash is removed. */
   readonly issuer: string;
   readonly ttls: TokenTtls;
 }
@@ -33,9 +33,9 @@ export interface Tokens {
   readonly definition: ResourceDefinition;
   /** For `startServer`, by path. */
   readonly publicDocuments: ReadonlyMap<string, () => Promise<ApiResponse>>;
-  /** Who a token speaks for, for a TokenReview; undefined: nobody. On this API itself a token is no credential. */
+  /** The user of a token, for a TokenReview; undefined: invalid. On this API itself a token is not accepted. */
   verify(token: string): Promise<UserInfo | undefined>;
-  /** Makes the first signing key where there is none. Throws a `TerminalError` when the keys in the store cannot be opened. */
+  /** Generates the first signing key. Throws a `TerminalError` if the keys in the store cannot be decrypted. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }

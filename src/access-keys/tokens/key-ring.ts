@@ -1,4 +1,4 @@
-/** The signing keys of all replicas, as this one knows them: read from the store, rotated when it is time, whoever comes first. */
+/** The signing keys that all replicas share: read from the store, and rotated by the first replica that finds them due. */
 
 import type { CryptoKey } from 'jose';
 import { InvariantError } from '../../base/errors.ts';
@@ -23,19 +23,18 @@ export interface KeyRingOptions {
   readonly seal: Seal;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The longest life of a token, in seconds. */
+  /** Maximum lifetime of a token, in seconds. */
   readonly tokenSecondsMax: number;
 }
 
-/** A copy is as good as new for this long. Much shorter than a key is published before it signs. */
+/** The loaded keys are used this long without a reload; much shorter than a key is published before it signs. */
 const FRESH_MS = 30_000;
-/** While the store does not answer, a copy serves on for this long. */
+/** While the store fails, the loaded keys are used for this long. */
 const STALE_MS_MAX = 10 * 60_000;
-/** Unknown key ids, which anybody can send, make for one look into the store in this time. */
+/** Unknown key ids, which any client can send, cause at most one reload in this time. */
 const UNKNOWN_KID_MS = 1_000;
 /** Much shorter than a key is published before it signs. */
 const ROTATION_CHECK_MS = 60 * 60_000;
-/** Of changes that meet those of other replicas. */
 const ATTEMPTS_MAX = 10;
 
 export class KeyRing {
@@ -53,7 +52,7 @@ export class KeyRing {
     this.#options = options;
   }
 
-  /** Throws a `TerminalError` when the stored keys cannot be opened. */
+  /** Throws a `TerminalError` if the stored keys cannot be decrypted. */
   async start(): Promise<void> {
     await this.#load();
     const current = this.#signing();
@@ -67,14 +66,14 @@ export class KeyRing {
     await this.#loading?.catch(() => undefined);
   }
 
-  /** The key to sign with now. */
+  /** The current signing key. */
   async signer(): Promise<{ readonly kid: string; readonly key: CryptoKey }> {
     await this.#fresh(FRESH_MS);
     const current = this.#signing();
     return { kid: current.kid, key: await this.#privateKey(current) };
   }
 
-  /** The public key of a token's header; undefined: it is none of ours. */
+  /** The public key with this id; undefined: unknown. */
   async verifier(kid: string): Promise<CryptoKey | undefined> {
     let found = this.#find(kid);
     if (found === undefined) {
@@ -85,7 +84,7 @@ export class KeyRing {
     return cached(this.#public, kid, () => openPublicKey(found));
   }
 
-  /** Every key of which there can be a token, and those that will sign next. */
+  /** Every key with unexpired tokens, and the next signing key. */
   async published(): Promise<readonly SigningKey[]> {
     await this.#fresh(FRESH_MS);
     return this.#keys;
@@ -109,12 +108,14 @@ export class KeyRing {
     if (this.#isStopped) return;
     this.#timer = this.#options.clock.schedule(ROTATION_CHECK_MS, () => {
       this.#load()
-        .catch((error: unknown) => this.#options.logger.error({ err: error }, 'signing keys not rotated'))
+        .catch((error: unknown) =>
+          this.#options.logger.error({ err: error }, 'cannot rotate the signing keys, retrying in an hour'),
+        )
         .finally(() => this.#schedule());
     });
   }
 
-  /** Loads unless that was done in the last `ageMs`. A store that does not answer is no reason to forget what it said. */
+  /** Reloads keys older than `ageMs`. While the store fails, the loaded keys stay in use. */
   async #fresh(ageMs: number): Promise<void> {
     const age = Math.abs(this.#options.clock.now() - this.#loadedAtMs);
     if (age < ageMs) return;
@@ -122,7 +123,7 @@ export class KeyRing {
       await this.#load();
     } catch (error) {
       if (!(error instanceof StoreError) || age > STALE_MS_MAX) throw error;
-      this.#options.logger.warn({ err: error }, 'signing keys not read again: the store does not answer');
+      this.#options.logger.warn({ err: error }, 'cannot reload the signing keys, using the loaded ones');
     }
   }
 
@@ -133,20 +134,20 @@ export class KeyRing {
     return this.#loading;
   }
 
-  /** Reads and rotates, until there is nothing left to change. */
+  /** Reads and rotates until no change is due. */
   async #read(): Promise<void> {
     const { store, clock, tokenSecondsMax } = this.#options;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { entries } = await store.list({ resource: SIGNING_KEYS });
       const keys = entries.map(readSigningKey).sort((a, b) => a.sequence - b.sequence);
       const plan = planRotation(keys, clock.now(), tokenSecondsMax);
-      if (!plan.make && plan.raise.length === 0 && plan.remove.length === 0) {
+      if (!plan.generate && plan.extend.length === 0 && plan.remove.length === 0) {
         this.#take(keys);
         return;
       }
       await this.#apply(plan);
     }
-    throw new StoreError('conflict', 'the signing keys are being changed by others all the time');
+    throw new StoreError('conflict', 'the signing keys were changed concurrently in every attempt');
   }
 
   #take(keys: readonly SigningKey[]): void {
@@ -157,27 +158,27 @@ export class KeyRing {
     }
   }
 
-  /** Whoever writes first wins, and everybody reads again. */
-  async #apply({ make, raise, remove }: RotationPlan): Promise<void> {
+  /** The first replica to write wins; all of them read again. */
+  async #apply({ generate, extend, remove }: RotationPlan): Promise<void> {
     const { store, seal, logger, tokenSecondsMax } = this.#options;
-    if (make) {
-      const key = { resource: SIGNING_KEYS, namespace: '', name: signingKeyName(make.sequence) };
-      const entry = await unlessOvertaken(store.create(key, await generateSigningKey(make, seal)));
-      const signsFrom = new Date(make.signsFromMs).toISOString();
-      if (entry) logger.info({ kid: readSigningKey(entry).kid, signsFrom }, 'made a signing key');
+    if (generate) {
+      const key = { resource: SIGNING_KEYS, namespace: '', name: signingKeyName(generate.sequence) };
+      const entry = await unlessConflict(store.create(key, await generateSigningKey(generate, seal)));
+      const signsFrom = new Date(generate.signsFromMs).toISOString();
+      if (entry) logger.info({ kid: readSigningKey(entry).kid, signsFrom }, 'generated a signing key');
     }
-    for (const key of raise) {
+    for (const key of extend) {
       const { key: at, revision } = key.entry;
-      await unlessOvertaken(store.update(at, withTokenSecondsMax(key, tokenSecondsMax), revision));
+      await unlessConflict(store.update(at, withTokenSecondsMax(key, tokenSecondsMax), revision));
     }
     for (const { entry, kid } of remove) {
-      const removed = await unlessOvertaken(store.delete(entry.key, entry.revision));
-      if (removed) logger.info({ kid }, 'removed a signing key: its last token is over');
+      const removed = await unlessConflict(store.delete(entry.key, entry.revision));
+      if (removed) logger.info({ kid }, 'removed a signing key without unexpired tokens');
     }
   }
 }
 
-async function unlessOvertaken<T>(write: Promise<T>): Promise<T | undefined> {
+async function unlessConflict<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;
   } catch (error) {
@@ -187,7 +188,7 @@ async function unlessOvertaken<T>(write: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A failure is not kept: the next call tries again. */
+/** A failure is not cached. */
 function cached(
   cache: Map<string, Promise<CryptoKey>>,
   kid: string,

@@ -1,11 +1,11 @@
 /**
- * When signing keys come and go; pure. Every key is published for a while before it signs, so that whoever keeps a copy of the key set
- * knows it by then, and stays published until the last token that it signed is over:
+ * The schedule of signing keys; pure. Every key is published before it signs, so that verifiers with a cached key set know it by then, and
+ * stays published until the last token that it signed has expired:
  *
- *     key 1   signs ├──────────── ROTATION ────────────┤ verifies until its last token is over
+ *     key 1   signs ├──────────── ROTATION ────────────┤ verifies until its last token has expired
  *     key 2                   published ├─ AHEAD ──────┤ signs …
  *
- * A server that slept through the change goes on with the old key until the new one has been published for PUBLISH_AHEAD_MIN.
+ * A server that was down at the time of the change keeps the old key until the new one has been published for PUBLISH_AHEAD_MIN.
  */
 
 import type { SigningKey, SigningKeySchedule } from './signing-key.ts';
@@ -14,26 +14,26 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long a key signs. */
+/** Signing period of a key. */
 export const ROTATION_MS = 30 * DAY_MS;
-/** How long verifiers may keep a copy of the key set, as its answer tells them. */
+/** How long verifiers may cache the key set, as its response says. */
 export const KEY_SET_AGE_MS = HOUR_MS;
-/** How long a key is published before it signs. */
+/** Time between publication and first signature. */
 export const PUBLISH_AHEAD_MS = DAY_MS;
-/** The least of it, after a sleep: the age of a copy, and as much again for clocks and replicas that lag. */
+/** Its minimum after a downtime: the maximum age of a cached key set, doubled for clock skew and replicas that lag. */
 export const PUBLISH_AHEAD_MIN_MS = 2 * KEY_SET_AGE_MS;
-/** How much longer than its tokens a key stays, for the same reason. */
+/** Time that a key stays published after its tokens, for the same reason. */
 export const KEEP_AFTER_MS = HOUR_MS;
 
 export interface RotationPlan {
-  readonly make: SigningKeySchedule | undefined;
-  /** Keys that must learn of longer tokens before they sign one. */
-  readonly raise: readonly SigningKey[];
-  /** Keys of which no token is left. */
+  readonly generate: SigningKeySchedule | undefined;
+  /** Keys whose recorded maximum token lifetime must be raised before they sign a longer token. */
+  readonly extend: readonly SigningKey[];
+  /** Keys without unexpired tokens. */
   readonly remove: readonly SigningKey[];
 }
 
-/** `keys` in the order of their sequence. */
+/** `keys` sorted by sequence. */
 export function planRotation(
   keys: readonly SigningKey[],
   nowMs: number,
@@ -42,8 +42,8 @@ export function planRotation(
   const current = signingKeyAt(keys, nowMs);
   const signing = current === undefined ? 0 : keys.indexOf(current);
   return {
-    make: nextSchedule(keys.at(-1), nowMs, tokenSecondsMax),
-    raise: keys.filter((key, index) => index >= signing && key.tokenSecondsMax < tokenSecondsMax),
+    generate: nextSchedule(keys.at(-1), nowMs, tokenSecondsMax),
+    extend: keys.filter((key, index) => index >= signing && key.tokenSecondsMax < tokenSecondsMax),
     remove: keys.filter((key, index) => {
       const successor = keys[index + 1];
       if (index >= signing || successor === undefined) return false;
@@ -52,7 +52,7 @@ export function planRotation(
   };
 }
 
-/** The newest key whose time has come; before the time of the first, the first. */
+/** The newest key that may sign; the first one if none may. */
 export function signingKeyAt(keys: readonly SigningKey[], nowMs: number): SigningKey | undefined {
   return keys.findLast(({ signsFromMs }) => signsFromMs <= nowMs) ?? keys[0];
 }
@@ -62,7 +62,7 @@ function nextSchedule(
   nowMs: number,
   tokenSecondsMax: number,
 ): SigningKeySchedule | undefined {
-  // The very first: there is no copy of a key set without it.
+  // No verifier has cached a key set without the first key.
   if (newest === undefined) return { sequence: 1, signsFromMs: nowMs, tokenSecondsMax };
   const dueMs = newest.signsFromMs + ROTATION_MS;
   if (nowMs < dueMs - PUBLISH_AHEAD_MS) return undefined;

@@ -1,4 +1,4 @@
-/** A key that signs tokens: made, stored with its private half sealed, and read again. */
+/** A signing key of tokens: generated, and stored with its private key sealed. */
 
 import {
   calculateJwkThumbprint,
@@ -14,26 +14,26 @@ import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
 
-/** What a stock kube-apiserver verifies, small enough for a header. */
+/** An algorithm that kube-apiserver verifies, with short signatures. */
 export const ALGORITHM = 'ES256';
 
-/** Where signing keys are stored: no resource that is served. */
+/** Resource of the signing keys in the store; it is not served. */
 export const SIGNING_KEYS = 'signingkeys.management.platform.sh';
 
 type EcJwk = JWK & { kty: 'EC' };
 
 export interface SigningKey {
-  /** 1, 2, 3 …: the name in the store, so that of several replicas one makes the next key. */
+  /** 1, 2, 3 …; part of the name in the store, so that only one replica creates the next key. */
   readonly sequence: number;
   /** RFC 7638 thumbprint of the public key. */
   readonly kid: string;
-  /** As verifiers get it. */
+  /** As published. */
   readonly publicJwk: JsonObject;
-  /** Epoch milliseconds; until the next key takes over. */
+  /** Epoch milliseconds. */
   readonly signsFromMs: number;
-  /** No token that this key signed lives longer. */
+  /** Maximum lifetime of the tokens that this key signed. */
   readonly tokenSecondsMax: number;
-  /** As it is stored. */
+  /** The stored entry. */
   readonly entry: StoredEntry;
 }
 
@@ -47,17 +47,17 @@ export function signingKeyName(sequence: number): string {
   return `key-${sequence}`;
 }
 
-/** A new key pair as it is stored. */
+/** A new key pair in its stored form. */
 export async function generateSigningKey(schedule: SigningKeySchedule, seal: Seal): Promise<JsonObject> {
   const pair = await generateKeyPair(ALGORITHM, { extractable: true });
   const { kty, crv, x, y, d } = await exportJWK(pair.privateKey);
-  const kid = await calculateJwkThumbprint({ kty, crv, x, y } as JWK); // of an EC key all four are there
+  const kid = await calculateJwkThumbprint({ kty, crv, x, y } as JWK); // an EC key has all four
   return {
     metadata: { name: signingKeyName(schedule.sequence) },
     spec: {
       sequence: schedule.sequence,
       kid,
-      publicKey: { kty, crv, x, y, kid, alg: ALGORITHM, use: 'sig' } as JsonObject, // texts, all of them
+      publicKey: { kty, crv, x, y, kid, alg: ALGORITHM, use: 'sig' } as JsonObject, // all members are strings
       signsFrom: new Date(schedule.signsFromMs).toISOString(),
       tokenSecondsMax: schedule.tokenSecondsMax,
       sealedPrivateKey: seal.seal(JSON.stringify({ kty, crv, x, y, d }), purposeOf(kid)),
@@ -77,12 +77,12 @@ export function readSigningKey(entry: StoredEntry): SigningKey {
   };
 }
 
-/** The stored form for tokens that live longer than those of before. */
+/** The stored form with another maximum token lifetime. */
 export function withTokenSecondsMax({ entry }: SigningKey, tokenSecondsMax: number): JsonObject {
   return { ...entry.value, spec: { ...objectField(entry.value, 'spec'), tokenSecondsMax } };
 }
 
-/** Throws a {@link TerminalError} when the seal is not the one that the key was stored with. */
+/** Throws a {@link TerminalError} if the key cannot be decrypted. */
 export async function openPrivateKey(key: SigningKey, seal: Seal): Promise<CryptoKey> {
   const sealed = text(objectField(key.entry.value, 'spec'), 'sealedPrivateKey');
   let plain: string;
@@ -90,16 +90,16 @@ export async function openPrivateKey(key: SigningKey, seal: Seal): Promise<Crypt
     plain = seal.open(sealed, purposeOf(key.kid));
   } catch (cause) {
     throw new TerminalError(
-      `the signing key ${signingKeyName(key.sequence)} in the store cannot be opened: it was changed, or sealed under another master key; ` +
-        'put back the master key file that belongs to this store',
+      `the signing key ${signingKeyName(key.sequence)} in the store cannot be decrypted: it was changed, or sealed with another master key; ` +
+        'restore the master key file of this store',
       { cause },
     );
   }
-  return importJWK(JSON.parse(plain) as EcJwk, ALGORITHM); // our own text
+  return importJWK(JSON.parse(plain) as EcJwk, ALGORITHM); // written by generateSigningKey
 }
 
 export function openPublicKey(key: SigningKey): Promise<CryptoKey> {
-  return importJWK(key.publicJwk as unknown as EcJwk, ALGORITHM); // our own JWK
+  return importJWK(key.publicJwk as unknown as EcJwk, ALGORITHM); // written by generateSigningKey
 }
 
 function purposeOf(kid: string): string {

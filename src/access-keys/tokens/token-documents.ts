@@ -1,4 +1,4 @@
-/** What verifiers of tokens read: the public keys, and where they are, as OpenID Connect Discovery says it. */
+/** The documents for verifiers of tokens: OpenID Connect Discovery and the key set. */
 
 import { jsonResponse, type ApiResponse } from '../../apiserver/http/api-response.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -11,7 +11,7 @@ export const KEY_SET_PATH = '/openid/v1/jwks';
 
 const CACHE_CONTROL = `public, max-age=${KEY_SET_AGE_MS / 1000}`;
 
-/** By path. Where the issuer has a path of its own, they are below that path too: verifiers append to the issuer. */
+/** By path. If the issuer has a path, they are served below it too, because verifiers append to the issuer. */
 export function tokenDocuments(
   ring: KeyRing,
   issuer: string,

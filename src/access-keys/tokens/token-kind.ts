@@ -1,4 +1,4 @@
-/** DirectClusterEndpointToken: created, answered, never stored. */
+/** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
 import { randomUUID } from 'node:crypto';
 import type { FieldError } from '../../apiserver/field-error.ts';
@@ -90,16 +90,16 @@ const METADATA_RULES = {
   needsQualifiedFinalizers: false,
 };
 
-/** Only a key makes tokens: they live and end with it. */
+/** Tokens belong to the key that creates them. */
 function callingKey({ index, clock }: TokenKindOptions, { extra }: UserInfo): KeyRecord {
   const uid = extra[EXTRA.keyUid]?.[0];
   if (uid === undefined) {
-    const why = 'a token belongs to the access key that makes it: send the request with an access key';
+    const why = 'a token belongs to the access key that creates it: send the request with an access key';
     throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
   }
   const record = index.byUid(uid);
   const isSame = record !== undefined && String(record.tokenGeneration) === extra[EXTRA.generation]?.[0];
-  // It changed while the request was under way.
+  // The key changed during the request.
   if (!isSame || !isUsable(record, index, clock)) throw failure(401, 'Unauthorized', 'Unauthorized');
   return record;
 }
@@ -127,7 +127,7 @@ function checkScope({ scope }: JsonObject, caller: Caller): readonly FieldError[
   return validateScope(scope, 'spec.scope');
 }
 
-/** The scope that was asked for, if the caller's covers it; else the caller's. */
+/** The requested scope, which must be within that of the caller; else the caller's. */
 function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   const own = scopeOf(user);
   const asked = isJsonObject(spec['scope']) ? (spec['scope'] as Scope) : undefined; // validated
@@ -135,7 +135,7 @@ function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   const wider = widerThan(asked, own);
   if (wider === undefined) return asked;
   const where = wider.path === '' ? 'spec.scope' : `spec.scope.${wider.path}`;
-  const why = `${where} ${wider.text}: a token reaches no further than the access key that makes it`;
+  const why = `${where} ${wider.text}: a token has no wider scope than the access key that creates it`;
   throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
 }
 
@@ -144,18 +144,18 @@ async function signed(options: TokenKindOptions, content: TokenContent): Promise
     return await options.sign(content);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read at the moment: try again', {
+    throw failure(503, 'ServiceUnavailable', 'the signing keys cannot be read: retry', {
       retryAfterSeconds: 1,
     });
   }
 }
 
-/** Says what fills the token: its scope, which is in it twice, or the groups of the key. */
+/** Names the larger part of the token: its scope, which it contains twice, or the groups of the key. */
 function tooLarge(bytes: number, spec: JsonObject, { scope, record }: TokenContent): FieldError {
   const isFullOfGroups = sizeOf(record.user.groups) > 2 * sizeOf(scope ?? null);
   const whose = isJsonObject(spec['scope']) ? 'this scope' : 'the scope of the access key';
   const [field, what, advice] = isFullOfGroups
-    ? ['spec', 'the groups of the access key', 'send the request with a key that has fewer groups']
+    ? ['spec', 'the groups of the access key', 'use a key with fewer groups']
     : ['spec.scope', whose, 'name fewer entries, whole projects, or * for all of a kind'];
   const message = `Too many: with ${what} the token would have ${bytes} bytes, of which ${TOKEN_BYTES_MAX} are allowed; ${advice}`;
   return { reason: 'FieldValueTooMany', field, message };

@@ -1,4 +1,4 @@
-/** How long a token lives: what was asked for, the default, at most the maximum, never longer than its key; pure. */
+/** The lifetime of a token: as requested or the default, at most the maximum, never beyond the end of its key; pure. */
 
 import { invalidValue, type FieldError } from '../../apiserver/field-error.ts';
 import { failure } from '../../apiserver/status.ts';
@@ -14,7 +14,7 @@ export interface GrantedTtl {
   /** Epoch seconds. */
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Empty where the client gets what it asked for. */
+  /** Empty if the client gets the lifetime that it requested. */
   readonly warning: string;
 }
 
@@ -29,7 +29,7 @@ export function checkTtl(spec: JsonObject, { max }: TokenTtls): FieldError[] {
   return [];
 }
 
-/** Throws 401 when the key ends within this second. */
+/** Throws 401 if the key expires within this second. */
 export function grantTtl(
   spec: JsonObject,
   ttls: TokenTtls,
@@ -43,12 +43,12 @@ export function grantTtl(
   if (expiresAt <= issuedAt) throw failure(401, 'Unauthorized', 'Unauthorized');
   const isCut = asked !== 0 && expiresAt < wanted;
   const warning = isCut
-    ? `spec.ttl: cut from ${asked} to ${expiresAt - issuedAt} seconds: the token ends with the access key that made it`
+    ? `spec.ttl: reduced from ${asked} to ${expiresAt - issuedAt} seconds: the token expires with the access key that creates it`
     : '';
   return { issuedAt, expiresAt, warning };
 }
 
-/** 0: nothing in particular. */
+/** 0: the default. */
 function askedTtl({ ttl }: JsonObject): number {
   return typeof ttl === 'number' ? ttl : 0;
 }

@@ -1,4 +1,4 @@
-/** What a token is: a JWT that says for which key it speaks, and what it may reach. */
+/** The JWT of a token, which names its access key and its scope: signing and verification. */
 
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import type { UserInfo } from '../../apiserver/request/user.ts';
@@ -10,30 +10,30 @@ import { hasCanonicalSignature, withCanonicalSignature } from './canonical-signa
 import type { KeyRing } from './key-ring.ts';
 import { ALGORITHM } from './signing-key.ts';
 
-/** The `typ` of the header: a token is no ID token and no access token of anybody else. */
+/** The `typ` of the header, which distinguishes it from ID tokens and access tokens of other issuers. */
 export const TOKEN_TYPE = 'dcet+jwt';
-/** The claim with everything that is not in every JWT. */
+/** Name of the private claim. */
 export const PLATFORM_CLAIM = 'platform.sh';
-/** Half of what Node takes as headers, so that a token and the other headers of a request fit. */
+/** Half of Node's limit for headers, so that a token and the other headers of a request fit. */
 export const TOKEN_BYTES_MAX = 8 * 1024;
-/** By how much the clock of the replica that issued a token may be ahead. A token is never accepted past its end. */
+/** Tolerated skew of the clock of the replica that issued a token. A token is never accepted after its expiry. */
 const CLOCK_TOLERANCE_SECONDS = 1;
 
 /** The claim {@link PLATFORM_CLAIM}. */
 interface PlatformClaim {
-  /** UID and name of the key that made the token. */
+  /** UID and name of the key that created the token. */
   readonly uid: string;
   readonly name: string;
   readonly kind: 'OwnedAccessKey';
   /** The key's token generation. */
   readonly gen: number;
-  /** For rules that look into it. Absent: no restriction. */
+  /** For CEL rules. Absent: no restriction. */
   readonly scope?: Scope;
-  /** The same as JSON text, for whoever only hands it on. */
+  /** The scope as JSON text, for claim mappings. */
   readonly scopeText?: string;
 }
 
-/** What a token is to say. */
+/** Content of a token. */
 export interface TokenContent {
   readonly id: string;
   readonly record: KeyRecord;
@@ -47,7 +47,7 @@ export interface TokenOptions {
   readonly ring: KeyRing;
   readonly index: KeyIndex;
   readonly clock: Clock;
-  /** The `iss` claim, a URL without a slash at its end. */
+  /** The `iss` claim, a URL without a trailing slash. */
   readonly issuer: string;
 }
 
@@ -80,15 +80,15 @@ export async function signToken(
 }
 
 /**
- * Who a token speaks for; undefined: nobody, whatever the reason. The key that made it must still be there, unchanged in what it may do,
- * neither disabled nor over. Rejects when the store is needed and does not answer.
+ * The user of a token; undefined: it is invalid. Its key must exist, be enabled and unexpired, and have the same token generation. Rejects if
+ * the store is needed and fails.
  */
 export async function verifyToken(options: TokenOptions, token: string): Promise<UserInfo | undefined> {
   const claim = await verifiedClaim(options, token);
   if (claim === undefined) return undefined;
   const { index, clock } = options;
   const found = index.byUid(claim.uid);
-  // Made on another replica, or its change has not come here yet.
+  // The key was created or changed on another replica, and the index lags behind.
   if (found === undefined || found.tokenGeneration < claim.gen) await index.catchUp();
   const record = index.byUid(claim.uid);
   if (record === undefined || !isUsable(record, index, clock)) return undefined;
@@ -97,7 +97,7 @@ export async function verifyToken(options: TokenOptions, token: string): Promise
   return { ...record.user, extra: { ...record.user.extra, [EXTRA.scope]: [claim.scopeText] } };
 }
 
-/** By its header, nothing verified: a token of this kind, whoever made it. Total on any text. */
+/** Whether the unverified header is that of a token of this kind, of any issuer. Total on any text. */
 export function isDirectToken(text: string): boolean {
   if (text.length > TOKEN_BYTES_MAX || text.split('.').length !== 3) return false;
   try {
@@ -107,7 +107,7 @@ export function isDirectToken(text: string): boolean {
   }
 }
 
-/** Neither disabled, nor deleted, nor over. */
+/** Neither disabled nor deleted nor expired. */
 export function isUsable(record: KeyRecord, index: KeyIndex, clock: Clock): boolean {
   if (record.isDisabled || record.isDeleted) return false;
   const expiresAtMs = index.expiresAtMs(record);
@@ -138,7 +138,7 @@ async function verifiedClaim(
         requiredClaims: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti', PLATFORM_CLAIM],
       },
     );
-    // The tolerance is for tokens that begin, not for those that end.
+    // The tolerance applies to nbf and iat, not to exp.
     if ((payload.exp ?? 0) * 1000 <= clock.now()) return undefined;
     return platformClaim(payload[PLATFORM_CLAIM]);
   } catch (error) {
@@ -147,14 +147,14 @@ async function verifiedClaim(
   }
 }
 
-/** Signed by us, but perhaps by another version of us. */
+/** Checks the shape: another version of this program may have signed it. */
 function platformClaim(value: unknown): PlatformClaim | undefined {
   if (!isJsonObject(value)) return undefined;
   const { uid, name, kind, gen, scopeText }: JsonObject = value;
   if (kind !== 'OwnedAccessKey' || typeof uid !== 'string' || typeof name !== 'string') return undefined;
   if (typeof gen !== 'number') return undefined;
   if (scopeText !== undefined && typeof scopeText !== 'string') return undefined;
-  // A scope that cannot be handed on is a restriction that would be lost.
+  // Without its text the restriction would be lost.
   if (scopeText === undefined && value['scope'] !== undefined) return undefined;
   return { uid, name, kind, gen, ...(scopeText === undefined ? {} : { scopeText }) };
 }

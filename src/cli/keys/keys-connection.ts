@@ -188,7 +188,7 @@ function authorityIn(options: ConnectionOptions): string | undefined {
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
   const flag = file === undefined ? '--certificate-authority-data' : `--certificate-authority ${file}`;
   throw new TerminalError(
-    `${flag} holds no PEM certificate: give a copy of ca.crt from the dataDir of the API`,
+    `${flag} contains no PEM certificate: give a copy of ca.crt from the dataDir of the API`,
   );
 }
 

@@ -111,7 +111,7 @@ export async function startAuthorizationServer(
     host: options.host,
     authenticateKey: (token) => keys.authenticator.authenticate(token),
     verifyToken: (token) => Promise.resolve(tokens.get(token)),
-    used: (user) => void used.push(user.name),
+    recordUse: (user) => void used.push(user.name),
   });
   await keys.start();
   const server = await startServer({

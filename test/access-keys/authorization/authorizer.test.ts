@@ -126,15 +126,15 @@ describe('the key behind the user', () => {
 
   test.each<[string, KeyIndex, string]>([
     ['is good', indexOf(good), ''],
-    ['is gone', indexOf(), 'the access key does not exist any more'],
-    ['is being deleted', indexOf(record({ isDeleted: true })), 'the access key does not exist any more'],
+    ['is gone', indexOf(), 'the access key no longer exists'],
+    ['is being deleted', indexOf(record({ isDeleted: true })), 'the access key no longer exists'],
     ['is disabled', indexOf(record({ isDisabled: true })), 'the access key is disabled'],
     ['has ended', indexOf(record({ endMs: clock.now() })), 'the access key has expired'],
     ['ends later', indexOf(record({ endMs: clock.now() + 1 })), ''],
     [
       'has changed',
       indexOf(record({ tokenGeneration: 2 })),
-      'the access key has changed: a new token is needed',
+      'the access key has changed: request a new token',
     ],
     ['has a scope that was not handed on', indexOf(record({ scope: {} })), 'access key scope allows nothing'],
   ])('%s', async (_what, index, reason) => {
@@ -166,6 +166,6 @@ describe('the key behind the user', () => {
 
   test('two uids are none', async () => {
     const user = { ...good.user, extra: { ...good.user.extra, [EXTRA.keyUid]: ['u1', 'u1'] } };
-    expect(await reasonFor(indexOf(good), user)).toBe('the access key does not exist any more');
+    expect(await reasonFor(indexOf(good), user)).toBe('the access key no longer exists');
   });
 });

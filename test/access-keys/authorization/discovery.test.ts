@@ -58,6 +58,6 @@ describe('of a cluster', () => {
     const denied = await reviewed(rules, '/kubernetes/cluster/a', '/metrics');
     expect(denied).toMatchObject({ denied: true, reason: 'access key scope does not allow this path' });
     const elsewhere = await reviewed(rules, '/kubernetes/cluster/b', '/metrics');
-    expect(elsewhere).toMatchObject({ reason: 'access key scope does not reach cluster "b"' });
+    expect(elsewhere).toMatchObject({ reason: 'access key scope does not contain cluster "b"' });
   });
 });

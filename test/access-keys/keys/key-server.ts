@@ -78,7 +78,7 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
       const token = authorization?.replace('Bearer ', '') ?? 'nobody';
       if (token.length < 32) return userNamed(token);
       const user = await keys.authenticator.authenticate(token);
-      if (user) keys.used(user);
+      if (user) keys.recordUse(user);
       return user;
     },
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },

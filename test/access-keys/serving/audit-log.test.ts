@@ -184,7 +184,7 @@ describe('a disk that takes nothing', () => {
     recordMany(log, 2);
     await log.flushed();
     expect(log.dropped).toBe(5);
-    expect(said).toEqual(['the audit log cannot be written: requests go on without it']);
+    expect(said).toEqual(['cannot write the audit log; requests are served without it']);
   });
 
   test('or takes it slowly, holds no more than a bound', () => {

@@ -110,7 +110,7 @@ describe('self-signed', () => {
     const dataDir = freshFolder();
     using certificate = await openServingCertificate(options({ clock, dataDir }));
     const told: TlsPair[] = [];
-    certificate.follow((pair) => told.push(pair));
+    certificate.onRenewal((pair) => told.push(pair));
     await advanceUntil(clock, () => told.length > 0, DAY_MS);
     expect(clock.now() - NOW_MS).toBeLessThan(365 * DAY_MS);
     expect(told).toEqual([certificate.pair]);
@@ -123,7 +123,7 @@ describe('self-signed', () => {
     await selfSigned(dataDir, ['localhost'], NOW_MS);
     await rm(join(dataDir, file));
     const failed = selfSigned(dataDir, ['localhost'], NOW_MS);
-    await expect(failed).rejects.toThrow(new RegExp(`${file} is missing .* remove both`));
+    await expect(failed).rejects.toThrow(new RegExp(`${file} is missing, .* remove both`));
     await expect(failed).rejects.toBeInstanceOf(TerminalError);
   });
 
@@ -133,7 +133,7 @@ describe('self-signed', () => {
     await expect(selfSigned(dataDir, ['localhost'], NOW_MS + 3651 * DAY_MS)).rejects.toThrow(/has expired/);
     await writeFile(join(dataDir, 'ca.key'), given.key);
     await expect(selfSigned(dataDir, ['localhost'], NOW_MS)).rejects.toThrow(
-      /not the one of the certificate/,
+      /does not match the certificate/,
     );
   });
 
@@ -150,7 +150,7 @@ describe('files', () => {
     const files = await writeGiven(given);
     using certificate = await openServingCertificate(options({ ...files, clock }));
     const told: TlsPair[] = [];
-    certificate.follow((pair) => told.push(pair));
+    certificate.onRenewal((pair) => told.push(pair));
     expect(certificate.pair).toEqual(given);
     expect(certificate.authority).toBeUndefined();
     await writeFile(files.certFile, other.cert);
@@ -169,9 +169,9 @@ describe('files', () => {
       async () => ({ ...(await writeGiven(given)), certFile: '/nowhere/tls.crt' }),
       /tls\.certFile: \/nowhere\/tls\.crt cannot be read \(ENOENT\)/,
     ],
-    ['no certificate', async () => writeGiven({ ...given, cert: 'x' }), /holds no PEM certificate/],
-    ['no key', async () => writeGiven({ ...given, key: 'x' }), /holds no PEM private key/],
-    ['another key', async () => writeGiven({ ...given, key: other.key }), /not the one of the certificate/],
+    ['no certificate', async () => writeGiven({ ...given, cert: 'x' }), /contains no PEM certificate/],
+    ['no key', async () => writeGiven({ ...given, key: 'x' }), /contains no PEM private key/],
+    ['another key', async () => writeGiven({ ...given, key: other.key }), /does not match the certificate/],
     [
       'an encrypted key',
       async () =>

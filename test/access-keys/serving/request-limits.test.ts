@@ -46,7 +46,7 @@ describe('requests', () => {
     const limits = new RequestLimits(clock, { creates: { burst: 5, perSecond: 1 } });
     expect(untilRefused(() => limits.admit(withKey('a'), 'create'))).toMatchObject({
       count: 5,
-      error: { message: 'too many creates of this key, try again later' },
+      error: { message: 'too many creates with this key, try again later' },
     });
     limits.admit(withKey('a'), 'get');
   });

@@ -102,7 +102,7 @@ describe('in the store', () => {
     const seal = new AesSeal(Buffer.alloc(32, 8), randomBytes);
     const start = startTokens({ store: harness.store, clock: harness.clock, seal });
     await expect(start).rejects.toThrow(TerminalError);
-    await expect(start).rejects.toThrow('put back the master key file');
+    await expect(start).rejects.toThrow('restore the master key file');
   });
 
   test('a store that does not answer for minutes stops no token, one for longer does', async () => {

@@ -94,7 +94,7 @@ describe('create', () => {
 
   test('warnings: a ttl that is cut, a deprecated field, a scope that allows nothing', async () => {
     const cut = await post({ metadata: {}, spec: { ttl: 7200 } });
-    expect(cut.headers.get('warning')).toContain('spec.ttl: cut from 7200 to 3600 seconds');
+    expect(cut.headers.get('warning')).toContain('spec.ttl: reduced from 7200 to 3600 seconds');
     const old = await post({ metadata: {}, spec: { scope: { allowPlatformCli: true } } });
     expect(old.headers.get('warning')).toContain('spec.scope.allowPlatformCli is deprecated');
     const none = await post({ metadata: {}, spec: { scope: {} } });

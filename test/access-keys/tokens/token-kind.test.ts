@@ -126,7 +126,7 @@ describe('spec.ttl', () => {
     const asked = await harness.create(key.user, { ttl: 600 }, { warnings });
     expect(claimsOf(tokenOf(asked)).exp).toBe(Math.floor(expiresAtMs / 1000));
     expect(warnings).toEqual([
-      'spec.ttl: cut from 600 to 90 seconds: the token ends with the access key that made it',
+      'spec.ttl: reduced from 600 to 90 seconds: the token expires with the access key that creates it',
     ]);
     await harness.create(key.user, {}, { warnings });
     expect(warnings).toHaveLength(1);
@@ -197,7 +197,7 @@ test('a token that the groups of its key make too large: 422 that says so', asyn
   const key = harness.index.set({ ...record, user: { ...user, groups } });
   const error = await refusal(harness.create(key.user, {}));
   expect(causes(error)).toEqual(['FieldValueTooMany spec']);
-  expect(error.message).toContain('a key that has fewer groups');
+  expect(error.message).toContain('a key with fewer groups');
 });
 
 describe('who makes a token', () => {

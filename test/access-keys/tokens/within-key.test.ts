@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../src/apiserver/request/authorizer.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { matchScope } from '../../../src/access-keys/authorization/scope/scope-match.ts';
+import { grantsOf } from '../../../src/access-keys/authorization/scope/scope-grants.ts';
+import { matchGrants } from '../../../src/access-keys/authorization/scope/scope-match.ts';
 import { scopeOf } from '../../../src/access-keys/identity.ts';
 import type { RequestTarget, Scope } from '../../../src/access-keys/types.ts';
 import { claimsOf, keyRecord, startTokens, tokenOf } from './token-harness.ts';
@@ -72,7 +73,7 @@ const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(value, { nil: undefined });
 
 function reaches(within: Scope | undefined, asked: AccessRequest, where: RequestTarget): boolean {
-  return within === undefined || matchScope(within, asked, where).isAllowed;
+  return within === undefined || matchGrants(grantsOf(within), asked, where).isAllowed;
 }
 
 describe('whatever is asked for', () => {

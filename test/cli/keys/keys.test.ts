@@ -245,6 +245,6 @@ describe('keys create, list and revoke', () => {
     }
     const { file } = configFile('no-authority', 'memory');
     const wrong = ['--server', api.api.url, '--certificate-authority', file, ...token];
-    expect((await keys('list', ...wrong)).err).toContain('holds no PEM certificate');
+    expect((await keys('list', ...wrong)).err).toContain('contains no PEM certificate');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Callers with a token of the host cluster: the host says who they are (TokenReview) and what they may do (SubjectAccessReview). Answers are
- * kept for seconds, as a kube-apiserver keeps those of its webhooks: that is how long a withdrawn right still works.
+ * Delegated authentication and authorization: the host cluster reviews tokens (TokenReview) and requests (SubjectAccessReview). Results are
+ * cached for seconds, as a kube-apiserver caches those of its webhooks; a revoked right works until its result expires.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import { networkOf } from '../../serving/request-limits.ts';
 import type { HostRights } from '../authorizer.ts';
 import { delegatedUser, hostUser } from './delegated-user.ts';
 
-/** What is asked of the host cluster. Both reject with a `StatusError` 503 when the host does not answer. */
+/** Reviews by the host cluster. Both reject with a `StatusError` 503 if the host does not respond. */
 export interface HostReviews extends HostRights {
   /** Undefined: the host does not know the token. */
   reviewToken(token: string): Promise<UserInfo | undefined>;
@@ -28,27 +28,27 @@ export interface DelegatedAuthOptions {
 export const TOKEN_CACHE_MS = 10_000;
 export const ALLOWED_CACHE_MS = 10_000;
 export const DENIED_CACHE_MS = 5_000;
-/** Answers at most; the least recently used go. */
+/** Results per cache; the least recently used is evicted. */
 const CACHE_ENTRIES_MAX = 1_000;
-/** Longer than any token of a cluster, shorter than what a host would rather not be sent. */
+/** Longer than any token of a cluster. */
 const TOKEN_BYTES_MAX = 16 * 1024;
 
-/** Questions about tokens that the host turned out not to know, by address: whoever is nobody must not keep the host busy. */
+/** Reviews of unknown tokens by address: invalid tokens must not keep the host busy. */
 export const UNKNOWN_TOKEN_RATE: Rate = { burst: 100, perSecond: 10 };
 
-interface Kept<T> {
-  /** On the monotonic clock, in milliseconds; Infinity while the host is being asked. */
+interface CachedResult<T> {
+  /** On the monotonic clock, in milliseconds; Infinity while the review is in flight. */
   untilMs: number;
   readonly answer: Promise<T>;
 }
 
 export class DelegatedAuth implements HostRights {
   readonly #options: DelegatedAuthOptions;
-  readonly #users = new LRUCache<string, Kept<UserInfo | undefined>>({ max: CACHE_ENTRIES_MAX });
-  /** Tokens that the host has known: not pushed out by those that it never did, and asked about whatever comes from their address. */
+  readonly #users = new LRUCache<string, CachedResult<UserInfo | undefined>>({ max: CACHE_ENTRIES_MAX });
+  /** Tokens that the host recognized before: their reviews do not count against the rate limit of their address. */
   readonly #known = new LRUCache<string, true>({ max: CACHE_ENTRIES_MAX });
   readonly #unknown: TokenBuckets;
-  readonly #decisions = new LRUCache<string, Kept<AccessDecision>>({ max: CACHE_ENTRIES_MAX });
+  readonly #decisions = new LRUCache<string, CachedResult<AccessDecision>>({ max: CACHE_ENTRIES_MAX });
 
   constructor(options: DelegatedAuthOptions) {
     this.#options = options;
@@ -56,14 +56,14 @@ export class DelegatedAuth implements HostRights {
   }
 
   /**
-   * Who sent the token; undefined: nobody whom the host knows. Throws a 429 `StatusError` for a new token from an address that has sent too
-   * many which the host did not know.
+   * The user of the token; undefined: the host does not know it. Throws a 429 `StatusError` for a new token from an address that sent too many
+   * unknown tokens.
    */
   async authenticate(token: string, address = ''): Promise<UserInfo | undefined> {
     if (token === '' || token.length > TOKEN_BYTES_MAX) return undefined;
-    // The cache must not be a place to find tokens in.
+    // The cache holds no tokens, only hashes.
     const key = createHash('sha256').update(token).digest('base64');
-    return this.#kept(this.#users, key, async () => {
+    return this.#cached(this.#users, key, async () => {
       const network = networkOf(address);
       const isNew = !this.#known.has(key);
       const waitMs = isNew ? this.#unknown.take(network) : 0;
@@ -83,15 +83,15 @@ export class DelegatedAuth implements HostRights {
   async reviewAccess(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
     const asked = hostUser(user);
     const key = JSON.stringify([asked, request]);
-    return this.#kept(this.#decisions, key, async () => {
+    return this.#cached(this.#decisions, key, async () => {
       const decision = await this.#options.host.reviewAccess(asked, request);
       return [decision, decision.isAllowed ? ALLOWED_CACHE_MS : DENIED_CACHE_MS];
     });
   }
 
-  /** One question at a time for the same thing; a question that failed is asked again. */
-  #kept<T>(
-    cache: LRUCache<string, Kept<T>>,
+  /** Concurrent callers share one review; a failed review is not cached. */
+  #cached<T>(
+    cache: LRUCache<string, CachedResult<T>>,
     key: string,
     ask: () => Promise<readonly [answer: T, forMs: number]>,
   ): Promise<T> {
@@ -99,7 +99,7 @@ export class DelegatedAuth implements HostRights {
     const known = cache.get(key);
     if (known && known.untilMs > clock.monotonicMs()) return known.answer;
     const asked = ask();
-    const kept: Kept<T> = { untilMs: Infinity, answer: asked.then(([answer]) => answer) };
+    const kept: CachedResult<T> = { untilMs: Infinity, answer: asked.then(([answer]) => answer) };
     cache.set(key, kept);
     asked.then(
       ([, forMs]) => (kept.untilMs = clock.monotonicMs() + forMs),

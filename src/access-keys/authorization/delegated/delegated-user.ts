@@ -1,21 +1,21 @@
-/** Users of the host cluster: what of them may be believed here. */
+/** Users of the host cluster, without the groups and extras that only this program may set. */
 
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 
-/** Set by this program on users whom the host cluster has vouched for. */
+/** Extra that marks a user of the host cluster. */
 const DELEGATED = 'platform.sh/delegated';
-/** Groups and extras that only this program gives. */
+/** Prefixes of groups and extras that only this program sets. */
 const OWN_GROUPS = 'platform:';
 const OWN_EXTRAS = 'platform.sh/';
 
-/** Their rights are the host's to decide, never those of a user of this API who happens to have the same name. */
+/** The host authorizes these users; a user of this API with the same name is another user. */
 export function isDelegated({ extra }: UserInfo): boolean {
   return extra[DELEGATED] !== undefined;
 }
 
 /**
- * The user as it is known here: without groups that mean something here and that the host could give to anybody. Undefined: the host got to
- * know this user by a token of ours, which is no credential for this API.
+ * The user as this API sees it, without groups that have a meaning here and that the host could assign. Undefined: the host authenticated the
+ * user by one of our tokens, which is no credential for this API.
  */
 export function delegatedUser({ name, uid, groups, extra }: UserInfo): UserInfo | undefined {
   if (name === '' || Object.keys(extra).some((key) => key.startsWith(OWN_EXTRAS))) return undefined;
@@ -27,7 +27,7 @@ export function delegatedUser({ name, uid, groups, extra }: UserInfo): UserInfo 
   };
 }
 
-/** The user as the host knows it. */
+/** The user as the host sees it. */
 export function hostUser({ extra, ...user }: UserInfo): UserInfo {
   const { [DELEGATED]: _mark, ...own } = extra;
   return { ...user, extra: own };

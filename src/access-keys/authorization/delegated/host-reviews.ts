@@ -1,4 +1,4 @@
-/** Asks the API server of the host cluster who a token belongs to and what a user may do. */
+/** TokenReviews and SubjectAccessReviews by the API server of the host cluster. */
 
 import type { AccessDecision, AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import { failure } from '../../../apiserver/status.ts';
@@ -11,7 +11,6 @@ import type { HostReviews } from './delegated-auth.ts';
 
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-/** A caller waits for it. */
 const TIMEOUT_MS = 5_000;
 
 export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews {
@@ -21,7 +20,7 @@ export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews
     try {
       const answer = await client.request('POST', path, body, { timeoutMs: TIMEOUT_MS });
       if (isJsonObject(answer) && isJsonObject(answer['status'])) return answer['status'];
-      throw new MalformedResponseError(`a ${kind} was answered without a status`);
+      throw new MalformedResponseError(`the response to a ${kind} has no status`);
     } catch (error) {
       throw unavailable(error, kind);
     }
@@ -38,16 +37,21 @@ export function hostReviews(client: Pick<ClusterClient, 'request'>): HostReviews
   };
 }
 
-/** The caller learns that the host did not answer; the log, by the cause, why. */
+/** The caller gets a 503; the cause is for the log. */
 function unavailable(error: unknown, kind: string): unknown {
   if (!(error instanceof StatusError) && !(error instanceof TransportError)) return error;
   const isRefused = error instanceof StatusError && (error.code === 401 || error.code === 403);
   const why = isRefused
-    ? `this program may not create a ${kind} there (ClusterRole system:auth-delegator)`
+    ? `this program may not create a ${kind} there; bind the ClusterRole system:auth-delegator`
     : 'try again';
-  const { status } = failure(503, 'ServiceUnavailable', `the host cluster does not say who you are: ${why}`, {
-    retryAfterSeconds: 1,
-  });
+  const { status } = failure(
+    503,
+    'ServiceUnavailable',
+    `the host cluster did not review the request: ${why}`,
+    {
+      retryAfterSeconds: 1,
+    },
+  );
   return new StatusError(status, { cause: error });
 }
 

@@ -1,6 +1,6 @@
 /**
- * The reviews: whose token is this, and may that user do this. Answered, never stored. Below the prefix of a target they are about that
- * target, so that a cluster can name the URL in the configuration of its webhooks.
+ * The review kinds, which are not stored. Below the prefix of a target a review is about that target, so that a cluster can use the URL in
+ * the configuration of its webhooks.
  */
 
 import {
@@ -26,7 +26,7 @@ import { targetOf } from '../target.ts';
 import { reviewToken, type TokenAuthenticators } from './token-review.ts';
 
 export interface ReviewOptions extends TokenAuthenticators {
-  /** With the types `meta.*` and those of `api/kinds/review-types.ts`. */
+  /** With the types `meta.*` and those of `apiserver/reviews/review-types.ts`. */
   readonly types: TypeTable;
   readonly authorizer: ManagementAuthorizer;
 }
@@ -56,7 +56,7 @@ function tokenReviews(options: ReviewOptions): ResourceDefinition {
     isServedUnder: isTarget,
     responseContainsSecret: true,
     respond: async (review, { prefix }) => {
-      // The token is not sent back: nobody who has it needs it, and a log of answers would hold it.
+      // The token is not returned, so that a log of responses does not contain it.
       const { token: _token, ...spec } = objectField(review, 'spec');
       const { user, ...verdict } = await reviewToken(options, review, prefix);
       const status: JsonObject = { ...verdict, user: user ? userForm(user) : {} };
@@ -107,7 +107,7 @@ function selfSubjectRulesReviews({ types, authorizer }: ReviewOptions): Resource
     singular: 'selfsubjectrulesreview',
     schema: types.get('authorization.SelfSubjectRulesReview'),
     respond: async (review, { user }) => {
-      // A real server asks for one, though nothing here is in a namespace.
+      // A kube-apiserver requires a namespace, although nothing here has one.
       if (text(objectField(review, 'spec'), 'namespace') === '') throw badRequest('no namespace on request');
       return { ...review, status: await rulesOf(authorizer, user) };
     },

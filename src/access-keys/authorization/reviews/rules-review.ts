@@ -1,4 +1,4 @@
-/** Everything that a user may do here, found by asking about each thing that there is: the list cannot say what a request would not get. */
+/** SelfSubjectRulesReview: authorizes every verb of every resource, so that the list agrees with the decisions about requests. */
 
 import type { AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import { ALL_VERBS } from '../../../apiserver/objects/resource-definition.ts';
@@ -48,7 +48,7 @@ const NOTHING: AccessRequest = {
   prefix: '',
 };
 
-/** `SubjectRulesReviewStatus`. Rules that allow single names only are not found, so a scope with names may allow more. */
+/** `SubjectRulesReviewStatus`. Rules for single names are not listed, so a scope with names may allow more. */
 export async function rulesOf(authorizer: ManagementAuthorizer, user: UserInfo): Promise<JsonObject> {
   const may = async (request: Partial<AccessRequest>): Promise<boolean> =>
     (await authorizer.decide(user, { ...NOTHING, ...request })).isAllowed;

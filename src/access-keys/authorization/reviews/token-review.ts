@@ -1,4 +1,4 @@
-/** TokenReview: the user of a bearer token, and the audiences that it is for. */
+/** TokenReview: the user of a bearer token and its audiences. */
 
 import { StatusError } from '../../../kube/status-error.ts';
 import type { JsonObject } from '../../../base/json.ts';
@@ -10,17 +10,17 @@ import type { RequestTarget } from '../../types.ts';
 import type { ManagementAuthorizer } from '../authorizer.ts';
 import { targetOf } from '../target.ts';
 
-/** Both answer undefined for what they do not know, and reject with a `StatusError` 401 only for a secret that is proven. */
+/** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */
 export interface TokenAuthenticators {
   /** An access key. */
   authenticateKey(token: string): Promise<UserInfo | undefined>;
   /** A token for direct cluster endpoints. */
   verifyToken(token: string): Promise<UserInfo | undefined>;
-  /** A key or a token was found good: that is a use of the key. */
-  used(user: UserInfo): void;
+  /** A successful review counts as a use of the key. */
+  recordUse(user: UserInfo): void;
 }
 
-/** `TokenReviewStatus`, with the user as this API represents it. */
+/** `TokenReviewStatus`, with the user as `UserInfo`. */
 export interface TokenVerdict {
   readonly authenticated: boolean;
   readonly user?: UserInfo;
@@ -32,16 +32,16 @@ export interface TokenReviewOptions extends TokenAuthenticators {
   readonly authorizer: ManagementAuthorizer;
 }
 
-/** Without a reason: another authenticator may accept the token, and a guess must not be answered with a hint. */
+/** Without a reason: another authenticator may accept the token, and a guess must get no hint. */
 const UNKNOWN: TokenVerdict = { authenticated: false };
 
-/** What a kube-apiserver asks for unless it has another `--api-audiences` or `--service-account-issuer`. */
+/** The default audiences of a kube-apiserver, without `--api-audiences` and `--service-account-issuer`. */
 const KUBERNETES_AUDIENCES = [
   'https://kubernetes.default.svc',
   'https://kubernetes.default.svc.cluster.local',
 ];
 
-/** The status of a TokenReview that was sent below `prefix`. Throws 400 where there is no token. */
+/** The status of a TokenReview that was sent below `prefix`. Throws 400 without a token. */
 export async function reviewToken(
   options: TokenReviewOptions,
   review: JsonObject,
@@ -49,7 +49,7 @@ export async function reviewToken(
 ): Promise<TokenVerdict> {
   const spec = objectField(review, 'spec');
   const token = text(spec, 'token');
-  if (token === '') throw badRequest('spec.token: Required value: a TokenReview is about a token');
+  if (token === '') throw badRequest('spec.token: Required value');
   const target = targetOf(prefix);
   if (!target) return UNKNOWN;
   try {
@@ -57,12 +57,12 @@ export async function reviewToken(
     const user =
       (isSigned ? await options.verifyToken(token) : undefined) ?? (await options.authenticateKey(token));
     if (!user) return UNKNOWN;
-    // To a target outside its scope a credential does not exist.
+    // A target outside the scope of a credential must not learn that it exists.
     if (target.kind !== 'Management' && !options.authorizer.reaches(user, target)) return UNKNOWN;
     const asked = listField(spec, 'audiences').filter((audience) => typeof audience === 'string');
     const audiences = commonAudiences(asked, target);
     if (asked.length > 0 && audiences.length === 0) return otherAudience(asked, target);
-    options.used(user);
+    options.recordUse(user);
     return { authenticated: true, user, ...(asked.length > 0 ? { audiences } : {}) };
   } catch (error) {
     if (error instanceof StatusError && error.code === 401) {
@@ -77,7 +77,7 @@ function commonAudiences(asked: readonly string[], target: RequestTarget): strin
   return [...new Set(asked)].filter((audience) => accepted.includes(audience));
 }
 
-/** A credential that reaches a target is for the API server of that target. */
+/** A credential whose scope contains a target is for the API server of that target. */
 function audiencesOf({ kind }: RequestTarget): readonly string[] {
   return kind === 'Management' ? [TOKEN_AUDIENCE] : [TOKEN_AUDIENCE, ...KUBERNETES_AUDIENCES];
 }

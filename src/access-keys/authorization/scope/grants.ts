@@ -1,14 +1,14 @@
-/** A scope taken apart: which requests to which targets. What is asked of a scope is asked of these. */
+/** Grants: a parsed scope, as patterns of requests and of targets. */
 
 import type { RequestTarget } from '../../types.ts';
 import { ANY } from './scope-names.ts';
 
-/** Targets, each name a name or `*`. */
+/** A target whose names may be `*`. */
 export type TargetPattern = RequestTarget;
 
-/** Requests; undefined is everything. */
+/** A pattern of requests; an undefined field matches everything. */
 export interface RequestPattern {
-  /** `any`: for resources and for paths. */
+  /** `any`: both resources and paths. */
   readonly form: 'any' | 'resource' | 'path';
   readonly verbs: ReadonlySet<string> | undefined;
   readonly group: string | undefined;
@@ -16,12 +16,12 @@ export interface RequestPattern {
   readonly resource: string;
   readonly namespaces: ReadonlySet<string> | undefined;
   readonly names: ReadonlySet<string> | undefined;
-  /** `*`, a path, or the beginning of paths followed by `/*`. */
+  /** `*`, a path, or a prefix of paths followed by `/*`. */
   readonly url: string;
 }
 
 export interface Grant {
-  /** The entry of the scope that says it, `projects[0]`. */
+  /** The entry of the scope, `projects[0]`. */
   readonly place: string;
   readonly targets: readonly TargetPattern[];
   readonly requests: RequestPattern;
@@ -37,7 +37,7 @@ export const EVERYTHING: RequestPattern = {
   url: ANY,
 };
 
-/** Does `outer` hold every target of `inner`? Also answers whether a pattern matches a target, which is a pattern without wildcards. */
+/** Whether `outer` contains every target of `inner`. A target is a pattern without wildcards. */
 export function holdsTarget(outer: TargetPattern, inner: TargetPattern): boolean {
   switch (outer.kind) {
     case 'Management':
@@ -63,7 +63,7 @@ function holdsName(outer: string, inner: string): boolean {
   return outer === ANY || outer === inner;
 }
 
-/** Resources with their subresource, `pods/log`; wildcards on either side. */
+/** Whether `outer` contains `inner`; either may have wildcards. Subresources as `pods/log`. */
 export function holdsResource(outer: string, inner: string): boolean {
   if (outer === ANY || outer === inner) return true;
   const [resource = '', subresource] = outer.split('/');

@@ -1,6 +1,6 @@
 /**
- * What a deprecated rule of a scope must be like. The texts and most of the checks are those of Kubernetes for the rules of an audit policy
- * (k8s.io/apiserver/pkg/apis/audit/validation); stricter where a rule could only be a mistake, because here it is a permission.
+ * Validation of a deprecated rule of a scope. Messages and most checks are those of Kubernetes for the rules of an audit policy
+ * (k8s.io/apiserver/pkg/apis/audit/validation), and stricter where a rule can only be a mistake, because here it is a permission.
  */
 
 import {
@@ -39,7 +39,7 @@ export function validateRule(rule: JsonObject, path: string): FieldError[] {
 
 function verbErrors(verb: string, path: string): FieldError[] {
   if (verb === '') return [requiredValue(path)];
-  // An audit policy takes "*" as a verb of that name, which is none: leaving the list empty is what means every verb.
+  // In an audit policy "*" is a verb of that name, which never matches.
   if (verb === ANY) return [invalidValue(path, verb, 'leave the list empty to match every verb')];
   return plainNameErrors(verb, path);
 }
@@ -72,7 +72,7 @@ function resourceShapeErrors(resource: string, path: string): FieldError[] {
   return [invalidValue(path, resource, detail)];
 }
 
-/** With a wildcard, no other entry may say what it says already; in whichever order they stand. */
+/** No entry may be contained in an entry with a wildcard, in any order. */
 function overlapErrors(resources: readonly string[], path: string): FieldError[] {
   const all = new Set(resources);
   return resources.flatMap((resource, index) => {
@@ -109,7 +109,7 @@ function instanceErrors(names: readonly string[], path: string): FieldError[] {
   );
 }
 
-/** Names that are compared as they are: a wildcard would silently match nothing. */
+/** Names that are compared literally: a wildcard would silently match nothing. */
 function plainNameErrors(name: string, path: string): FieldError[] {
   const problem = name === ANY ? 'wildcards are not allowed: leave the list empty' : nameProblem(name);
   return problem === undefined ? [] : [invalidValue(path, name, problem)];
@@ -153,7 +153,7 @@ function clusterErrors(rule: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
-/** A rule with a cluster and virtual clusters is about either: each must be among the targets of the rule. */
+/** A rule with a cluster and virtual clusters matches requests to either: both kinds must be among the targets of the rule. */
 function unreachableErrors(rule: JsonObject, path: string): FieldError[] {
   const targets = texts(rule, 'requestTargets');
   if (targets.length === 0) return [];

@@ -1,6 +1,6 @@
 /**
- * Is one scope within another? Nothing that a key makes may reach further than the key. Sound: what the inner scope lets through, the outer
- * one does too. Not complete: verbs, names and namespaces of one inner rule are never put together from several outer ones.
+ * Whether one scope contains another: a key creates nothing with a wider scope. Sound: the outer scope allows everything that the inner scope
+ * allows. Not complete: several outer rules are never combined to contain one inner rule.
  */
 
 import type { Scope } from '../../types.ts';
@@ -17,18 +17,18 @@ import { grantsOf } from './scope-grants.ts';
 import { ANY } from './scope-names.ts';
 import { targetText } from '../target.ts';
 
-/** The first entry that reaches further. */
+/** The first entry that exceeds the outer scope. */
 export interface WiderEntry {
   /** Relative to the scope, `projects[0]`; `''`: the scope as a whole. */
   readonly path: string;
-  /** What it reaches beyond the outer scope, for people. */
+  /** Why, for a message. */
   readonly text: string;
 }
 
-/** What in `inner` reaches further than `outer`; undefined: nothing. An absent scope restricts nothing. */
+/** The entry of `inner` that exceeds `outer`; undefined: none. An absent scope is no restriction. */
 export function widerThan(inner: Scope | undefined, outer: Scope | undefined): WiderEntry | undefined {
   if (outer === undefined) return undefined;
-  if (inner === undefined) return { path: '', text: 'no scope is no restriction' };
+  if (inner === undefined) return { path: '', text: 'without a scope there is no restriction' };
   const grants = grantsOf(outer);
   const whole = wholeTargets(grants);
   const partial = grants.filter(({ requests }) => requests !== EVERYTHING);
@@ -36,18 +36,13 @@ export function widerThan(inner: Scope | undefined, outer: Scope | undefined): W
     for (const target of targets) {
       if (namesHolding(target).some((name) => whole.has(name))) continue;
       if (partial.some((grant) => holds(grant, target, requests))) continue;
-      return { path: place, text: `reaches further in ${targetText(target)} than the scope of the caller` };
+      return { path: place, text: `allows more in ${targetText(target)} than the scope of the caller` };
     }
   }
   return undefined;
 }
 
-/** The same with `true` for "nothing": compare with `=== true`, for the other answer is an object. */
-export function isWithin(inner: Scope | undefined, outer: Scope | undefined): true | WiderEntry {
-  return widerThan(inner, outer) ?? true;
-}
-
-/** The targets of which everything is granted, by name: these are the long lists. */
+/** The targets with all requests granted, by name: these lists can be long. */
 function wholeTargets(grants: readonly Grant[]): ReadonlySet<string> {
   const whole = grants.filter(({ requests }) => requests === EVERYTHING);
   return new Set(whole.flatMap(({ targets }) => targets.map((target) => JSON.stringify(namesOf(target)))));
@@ -66,7 +61,7 @@ function namesOf(target: TargetPattern): readonly string[] {
   }
 }
 
-/** The target itself, and every pattern with wildcards in its place. */
+/** The target itself, and every pattern with wildcards that matches it. */
 function namesHolding(target: TargetPattern): string[] {
   const [kind = '', ...names] = namesOf(target);
   let patterns = [[kind]];
@@ -102,7 +97,7 @@ function holdsRequests(outer: RequestPattern, inner: RequestPattern): boolean {
   }
 }
 
-/** No set is every text. */
+/** An undefined set contains every text. */
 function holdsSet(outer: ReadonlySet<string> | undefined, inner: ReadonlySet<string> | undefined): boolean {
   if (!outer) return true;
   return inner !== undefined && [...inner].every((item) => outer.has(item));

@@ -1,12 +1,12 @@
 /**
- * Takes a scope apart into grants.
+ * Parses a scope into grants.
  *
  * - `projects`: everything in all spaces and virtual clusters of the project. `spaces`, `virtualClusters`, `clusters`: everything in these.
- * - `roles`: the read-only requests of the role to the management API. Its `projects` are reached as the entry `projects` would; its
- *   `virtualClusters` are reached in these projects only and instead of the rest of them, or in every project when it names none.
- * - Whatever reaches something outside the management API may also fetch tokens for it, ask about itself and use discovery.
- * - `rules`: what they match, as a rule of an audit policy does, with two differences: `r/*` is the subresources of r without r itself, and a
- *   rule that names a cluster, virtual clusters or both matches only requests to these.
+ * - `roles`: the read-only requests of the role to the management API. Its `projects` are like entries of `projects`; with `virtualClusters`,
+ *   only these virtual clusters of the projects, or of every project if the role names none.
+ * - A scope that contains a target outside the management API includes creating tokens, reviews of the caller itself and discovery.
+ * - `rules`: matched as rules of an audit policy, with two differences: `r/*` is the subresources of r without r itself, and a rule that names
+ *   a cluster, virtual clusters or both matches only requests to these.
  */
 
 import type { Scope, ScopeRole, ScopeRule } from '../../types.ts';
@@ -18,22 +18,22 @@ import { TARGET_KINDS } from '../target.ts';
 
 const MANAGEMENT: readonly TargetPattern[] = [{ kind: 'Management' }];
 
-/** No grants where the value is no scope: what cannot be read grants nothing. */
+/** No grants for a value that is not a scope. */
 export function grantsOf(scope: unknown): readonly Grant[] {
   if (!isScope(scope)) return [];
   const entries = entryGrants(scope);
   const roles = (scope.roles ?? []).map((role, index) => roleGrants(role, `roles[${index}]`));
-  const isReaching = entries.length > 0 || roles.some((grants) => grants.some(reachesOut));
+  const containsTarget = entries.length > 0 || roles.some((grants) => grants.some(isOutside));
   return [
     ...entries,
     ...roles.flat(),
     ...(scope.allowPlatformCli === true ? requests('allowPlatformCli', CLI_REQUESTS) : []),
-    ...(isReaching ? requests('', TOKEN_REQUESTS) : []),
+    ...(containsTarget ? requests('', TOKEN_REQUESTS) : []),
     ...(scope.rules ?? []).flatMap((rule, index) => ruleGrants(rule, `rules[${index}]`)),
   ];
 }
 
-function reachesOut({ targets }: Grant): boolean {
+function isOutside({ targets }: Grant): boolean {
   return targets.some(({ kind }) => kind !== 'Management');
 }
 
@@ -96,7 +96,7 @@ function ruleGrants(rule: ScopeRule, place: string): Grant[] {
   return rulePatterns(rule).map((pattern) => ({ place, targets, requests: pattern }));
 }
 
-/** The namespace in which a project's virtual clusters live is `p-` and the project. */
+/** The namespace of a project's virtual clusters is `p-` and the project. */
 const PROJECT_NAMESPACE = 'p-';
 
 function ruleTargets(rule: ScopeRule): TargetPattern[] {
@@ -151,7 +151,7 @@ function rulePatterns(rule: ScopeRule): RequestPattern[] {
   return [base];
 }
 
-/** An empty list restricts nothing, as an absent one. */
+/** An empty list is no restriction, like an absent one. */
 function isListed<T>(list: readonly T[] | undefined): list is readonly T[] {
   return list !== undefined && list.length > 0;
 }

@@ -1,47 +1,43 @@
-/** Does a scope let a request through? Pure: what the scope says, whatever else the user may do. */
+/** Whether a scope allows a request. Pure; the rights of the user are decided elsewhere. */
 
 import type { AccessRequest } from '../../../apiserver/request/authorizer.ts';
-import type { RequestTarget, Scope } from '../../types.ts';
+import type { RequestTarget } from '../../types.ts';
 import { holdsResource, holdsTarget, holdsUrl, type Grant, type RequestPattern } from './grants.ts';
-import { grantsOf } from './scope-grants.ts';
 import { targetText } from '../target.ts';
 
 export interface ScopeVerdict {
   readonly isAllowed: boolean;
-  /** Why not, for people; `''` when it is allowed. */
+  /** Why it is denied, for a message; `''` when it is allowed. */
   readonly reason: string;
-}
-
-export function matchScope(scope: Scope, request: AccessRequest, target: RequestTarget): ScopeVerdict {
-  return matchGrants(grantsOf(scope), request, target);
 }
 
 const ALLOWED: ScopeVerdict = { isAllowed: true, reason: '' };
 
-/** The same for a scope that has been taken apart before. */
 export function matchGrants(
   grants: readonly Grant[],
   request: AccessRequest,
   target: RequestTarget,
 ): ScopeVerdict {
-  if (grants.length === 0) return refused('allows nothing');
-  let nearest = -1;
+  if (grants.length === 0) return denied('allows nothing');
+  let furthest = -1;
   for (const grant of grants) {
     if (!grant.targets.some((pattern) => holdsTarget(pattern, target))) continue;
     const misses = missedPart(grant.requests, request);
     if (misses === undefined) return ALLOWED;
-    nearest = Math.max(nearest, PARTS.indexOf(misses));
+    furthest = Math.max(furthest, PARTS.indexOf(misses));
   }
-  const part = PARTS[nearest];
-  return refused(part === undefined ? `does not reach ${targetText(target)}` : `does not allow this ${part}`);
+  const part = PARTS[furthest];
+  return denied(
+    part === undefined ? `does not contain ${targetText(target)}` : `does not allow this ${part}`,
+  );
 }
 
-/** Does the scope let anything through to this target? */
+/** Whether the scope allows any request to this target. */
 export function reaches(grants: readonly Grant[], target: RequestTarget): boolean {
   return grants.some(({ targets }) => targets.some((pattern) => holdsTarget(pattern, target)));
 }
 
-function refused(why: string): ScopeVerdict {
+function denied(why: string): ScopeVerdict {
   return { isAllowed: false, reason: `access key scope ${why}` };
 }
 
@@ -49,10 +45,10 @@ export function holdsRequest(pattern: RequestPattern, request: AccessRequest): b
   return missedPart(pattern, request) === undefined;
 }
 
-/** The nearer to a match, the later: what is named is what a person would have to change. */
+/** In the order of the checks: a denial names the last part that any grant reached, which is what the user would have to change. */
 const PARTS = ['path', 'resource', 'namespace', 'name', 'verb'] as const;
 
-/** The first part of a request that a pattern does not hold; undefined: it holds all of it. */
+/** The first part of a request that a pattern does not match; undefined: it matches. */
 function missedPart(pattern: RequestPattern, request: AccessRequest): (typeof PARTS)[number] | undefined {
   const isPath = request.resource === '';
   if (pattern.form === 'path' && !(isPath && holdsUrl(pattern.url, request.path))) {

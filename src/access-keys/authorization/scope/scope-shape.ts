@@ -1,6 +1,6 @@
 /**
- * Is a JSON value a scope? Scopes come back from clusters as text. A list of the wrong type must not read as an empty one, which would
- * restrict nothing; and what no key could have is not worked on.
+ * Whether a JSON value is a scope. Clusters return scopes as text. A list of the wrong type must not count as an empty list, which is no
+ * restriction; a scope larger than a key can have is rejected.
  */
 
 import { isJsonObject, ownValue, type JsonValue } from '../../../base/json.ts';

@@ -1,11 +1,11 @@
-/** How much a scope may say: what bounds the time that a decision takes, and that of comparing two scopes. */
+/** Limits on the size of a scope: they bound the time of a decision and of the comparison of two scopes. */
 
 import { listField, objectList } from '../../../apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
-/** List items anywhere in a scope, rules left out; a role counts each of its virtual clusters in each of its projects. */
+/** List items in a scope without its rules; a role counts each of its virtual clusters in each of its projects. */
 export const SCOPE_ENTRIES_MAX = 1_000;
-/** List items in all the rules of a scope: rules have to be compared each with each. */
+/** List items in all rules of a scope: a comparison is quadratic in the rules. */
 export const RULE_ENTRIES_MAX = 200;
 
 export interface ScopeExcess {
@@ -15,7 +15,7 @@ export interface ScopeExcess {
   readonly max: number;
 }
 
-/** What is too much; undefined: nothing. Total on any JSON object. */
+/** The limit that the scope exceeds; undefined: none. Total on any JSON object. */
 export function excessOf(scope: JsonObject): ScopeExcess | undefined {
   const entries = countEntries(scope);
   if (entries > SCOPE_ENTRIES_MAX) return { list: '', count: entries, max: SCOPE_ENTRIES_MAX };

@@ -1,8 +1,8 @@
-/** The fields of a scope, which keys and tokens share. Notation: `api/schema/notation.ts`. */
+/** The fields of a scope, which keys and tokens share. Notation: `apiserver/schema/notation.ts`. */
 
 import type { Descriptions } from '../../../apiserver/schema/notation.ts';
 
-/** Lists are atomic: a scope is read as a whole, and two field managers who each own a part of it would widen it without knowing. */
+/** Lists are atomic: two field managers that each own entries of a scope would widen it together without a conflict. */
 export const SCOPE_TYPES = `
 management.AccessKeyScope = roles []management.AccessKeyScopeRole; projects []management.AccessKeyScopeProject; spaces []management.AccessKeyScopeSpace; virtualClusters []management.AccessKeyScopeVirtualCluster; clusters []management.AccessKeyScopeCluster; rules []management.AccessKeyScopeRule; allowPlatformCli bool
 management.AccessKeyScopeRole = role string; projects []string; virtualClusters []string
@@ -15,61 +15,60 @@ management.GroupResources = group string; resources []string; resourceNames []st
 management.AccessKeyVirtualCluster = name string; namespace string
 `;
 
-const EVERY = 'An empty list means every one.';
+const EVERY = 'An empty list matches all.';
 
 export const SCOPE_DESCRIPTIONS: Descriptions = {
   'management.AccessKeyScope':
-    'The union of its entries: a request is let through when one of them reaches it. Nobody gets a right from a scope.',
-  'management.AccessKeyScope.roles': 'Sets of permissions that the platform defines.',
-  'management.AccessKeyScope.projects':
-    'Projects with everything in them: their spaces and virtual clusters.',
-  'management.AccessKeyScope.spaces': 'Single spaces of projects.',
-  'management.AccessKeyScope.virtualClusters': 'Single virtual clusters of projects.',
+    'Restricts which requests are allowed: those that at least one entry matches. A scope grants no rights.',
+  'management.AccessKeyScope.roles': 'Managed permissions.',
+  'management.AccessKeyScope.projects': 'Projects, including all their spaces and virtual clusters.',
+  'management.AccessKeyScope.spaces': 'Spaces of projects.',
+  'management.AccessKeyScope.virtualClusters': 'Virtual clusters of projects.',
   'management.AccessKeyScope.clusters': 'Connected clusters.',
   'management.AccessKeyScope.rules':
-    'DEPRECATED: use projects, spaces and virtualClusters. Rules that match requests one by one.',
+    'DEPRECATED: use projects, spaces and virtualClusters. Rules that match requests.',
   'management.AccessKeyScope.allowPlatformCli':
-    'DEPRECATED: use a roles entry whose role is platformCLI. Allows the reading requests that the command-line client needs.',
-  'management.AccessKeyScopeRole': 'A set of permissions, and where it holds.',
+    'DEPRECATED: use a roles entry whose role is platformCLI. Allows the read-only requests of the command-line client.',
+  'management.AccessKeyScopeRole':
+    'A managed permission, and the projects and virtual clusters that it gives access to.',
   'management.AccessKeyScopeRole.role':
-    'Name of the role. platformCLI: the reading requests that the command-line client needs.',
+    'Name of the role. platformCLI allows the read-only requests of the command-line client.',
   'management.AccessKeyScopeRole.projects': 'Names of the projects that the role gives access to.',
   'management.AccessKeyScopeRole.virtualClusters':
     'Names of the virtual clusters that the role gives access to.',
   'management.AccessKeyScopeProject': 'A project.',
-  'management.AccessKeyScopeProject.project': 'Name of the project; * means all projects.',
+  'management.AccessKeyScopeProject.project': 'Name of the project. * selects all projects.',
   'management.AccessKeyScopeSpace': 'A space of a project.',
   'management.AccessKeyScopeSpace.project': 'Name of the project that the space belongs to.',
-  'management.AccessKeyScopeSpace.space': 'Name of the space; * means all spaces of the project.',
+  'management.AccessKeyScopeSpace.space': 'Name of the space. * selects all spaces of the project.',
   'management.AccessKeyScopeVirtualCluster': 'A virtual cluster of a project.',
   'management.AccessKeyScopeVirtualCluster.project':
     'Name of the project that the virtual cluster belongs to.',
   'management.AccessKeyScopeVirtualCluster.virtualCluster':
-    'Name of the virtual cluster; * means all virtual clusters of the project.',
+    'Name of the virtual cluster. * selects all virtual clusters of the project.',
   'management.AccessKeyScopeCluster': 'A connected cluster.',
-  'management.AccessKeyScopeCluster.cluster': 'Name of the cluster; * means all clusters.',
+  'management.AccessKeyScopeCluster.cluster': 'Name of the cluster. * selects all clusters.',
   'management.AccessKeyScopeRule':
-    'Matches a request when each of its lists does, as the rules of an audit policy do.',
+    'Matches a request if each of its fields matches, like a rule of an audit policy.',
   'management.AccessKeyScopeRule.verbs': `Verbs such as get, list or create. ${EVERY}`,
   'management.AccessKeyScopeRule.resources':
-    'Kinds by API group. An empty list means all kinds of all groups.',
-  'management.AccessKeyScopeRule.resourceNames': `Names of objects; needs resources to be set. ${EVERY}`,
-  'management.AccessKeyScopeRule.namespaces': `Namespaces; the empty text stands for objects that have none. ${EVERY}`,
+    'Resources by API group. An empty list matches all resources of all groups.',
+  'management.AccessKeyScopeRule.resourceNames': `Names of objects. Requires resources to be specified. ${EVERY}`,
+  'management.AccessKeyScopeRule.namespaces': `Namespaces. An empty string matches cluster-scoped resources. ${EVERY}`,
   'management.AccessKeyScopeRule.nonResourceURLs':
-    'Paths that are no objects, such as /healthz. A * may only be the whole last step of a path.',
-  'management.AccessKeyScopeRule.requestTargets': `Whose API the request means: Management, Cluster, ProjectSpace or ProjectVirtualCluster. ${EVERY}`,
+    'URL paths that are not resources, such as /healthz. A * is allowed only as the full, final path step.',
+  'management.AccessKeyScopeRule.requestTargets': `Targets of requests: Management, Cluster, ProjectSpace or ProjectVirtualCluster. ${EVERY}`,
   'management.AccessKeyScopeRule.cluster':
-    'Name of the cluster. When set, only requests to that cluster match; empty means no restriction.',
+    'Name of the cluster. If set, only requests to that cluster match. Empty means no restriction.',
   'management.AccessKeyScopeRule.virtualClusters':
-    'Virtual clusters; only for requests to virtual clusters. An empty list means no restriction.',
-  'management.GroupResources': 'Kinds of one API group.',
-  'management.GroupResources.group': 'The API group; the empty text is the core group.',
+    'Virtual clusters, for requests to virtual clusters. An empty list means no restriction.',
+  'management.GroupResources': 'Resources of one API group.',
+  'management.GroupResources.group': 'API group. An empty string is the core group.',
   'management.GroupResources.resources':
-    'Plural names: pods, pods/log (a subresource), pods/* (all of its subresources), */scale (this subresource of every kind), * ' +
-    '(everything). An empty list means all of the group. Entries must not overlap where a wildcard is used.',
-  'management.GroupResources.resourceNames': `Names of objects; needs resources to be set. ${EVERY}`,
+    'Resources: pods, pods/log (a subresource), pods/* (all subresources of pods), */scale (a subresource of any resource) or * (all ' +
+    'resources and subresources). An empty list matches all resources of the group. Entries must not overlap if one has a wildcard.',
+  'management.GroupResources.resourceNames': `Names of objects. Requires resources to be specified. ${EVERY}`,
   'management.AccessKeyVirtualCluster': 'Virtual clusters by name and namespace.',
-  'management.AccessKeyVirtualCluster.name': 'Name of the virtual cluster; empty means every name.',
-  'management.AccessKeyVirtualCluster.namespace':
-    'Namespace of the virtual cluster; empty means every namespace.',
+  'management.AccessKeyVirtualCluster.name': 'Name of the virtual cluster. Empty matches all.',
+  'management.AccessKeyVirtualCluster.namespace': 'Namespace of the virtual cluster. Empty matches all.',
 };

@@ -1,4 +1,4 @@
-/** What a `spec.scope` must be like; its deprecated rules as Kubernetes wants the rules of an audit policy. */
+/** Validation of `spec.scope`; its deprecated rules as Kubernetes validates the rules of an audit policy. */
 
 import { requiredValue, unsupportedValue, type FieldError } from '../../../apiserver/field-error.ts';
 import { listField, objectList, text } from '../../../apiserver/validation/metadata.ts';
@@ -8,7 +8,7 @@ import { validateRule } from './rule-validation.ts';
 import { nameErrors, tooMany } from './scope-names.ts';
 import { excessOf } from './scope-size.ts';
 
-/** The lists of entries that name a part of the platform, and the fields that an entry must have. */
+/** The lists of a scope and the required fields of their entries. */
 const ENTRY_LISTS: readonly (readonly [list: string, fields: readonly string[]])[] = [
   ['projects', ['project']],
   ['spaces', ['project', 'space']],
@@ -17,8 +17,8 @@ const ENTRY_LISTS: readonly (readonly [list: string, fields: readonly string[]])
 ];
 
 /**
- * Everything that is wrong with a scope. `scope` has been decoded by the kind's schema, so its fields have the right types; `path` is the
- * scope's own, `spec.scope`. Total on any JSON object.
+ * All errors of a scope. `scope` was decoded by the schema of the kind, so its fields have the right types; `path` is that of the scope,
+ * `spec.scope`. Total on any JSON object.
  */
 export function validateScope(scope: JsonObject, path: string): FieldError[] {
   const excess = excessOf(scope);

@@ -1,8 +1,8 @@
-/** Hints for whoever writes a scope: deprecated fields with what replaces them, and a scope that cannot be meant. */
+/** Warnings about a scope: deprecated fields with their replacement, and a scope that allows nothing. */
 
 import { isJsonObject } from '../../../base/json.ts';
 
-/** `path`: the field that holds the scope. Undefined: there is none. */
+/** `path`: the field of the scope. */
 export function scopeWarnings(scope: unknown, path: string): readonly string[] {
   if (!isJsonObject(scope)) return [];
   const warnings: string[] = [];
@@ -19,6 +19,6 @@ export function scopeWarnings(scope: unknown, path: string): readonly string[] {
   const isEmpty = Object.values(scope).every(
     (value) => value === false || (Array.isArray(value) && value.length === 0),
   );
-  if (isEmpty) warnings.push(`${path} has no entries and allows nothing: leave it out for no restriction`);
+  if (isEmpty) warnings.push(`${path} has no entries and allows nothing: omit it for no restriction`);
   return warnings;
 }

@@ -1,9 +1,9 @@
-/** A key never gives rise to one that outlives it: neither by creating one nor by changing one, itself included. Pure. */
+/** A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. Pure. */
 
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
-/** A field by which the key of a write would outlive the key of the caller. */
+/** The field by which the written key would outlive the key of the caller. */
 export interface LongerLife {
   readonly field: 'spec.ttl' | 'spec.ttlAfterLastActivity';
   readonly detail: string;
@@ -18,9 +18,9 @@ export interface LifetimeWrite {
   readonly nowMs: number;
 }
 
-const RULE = 'an access key that expires creates and changes no key so that it outlives it';
+const RULE = 'an access key cannot create a key that outlives it or extend a key beyond its own end';
 
-/** Undefined: the write is within the life of the caller's key, or makes the key's life no longer than it was. */
+/** Undefined: the written key ends no later than the key of the caller, or no later than before. */
 export function longerLife({ next, previous, callerEndMs, nowMs }: LifetimeWrite): LongerLife | undefined {
   const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
   if (isWithin(after, callerEndMs) || (before && isNoLonger(after, before))) return undefined;

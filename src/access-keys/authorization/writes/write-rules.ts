@@ -1,6 +1,6 @@
 /**
- * Which keys a caller may create and change: none that may do more than the caller, or for longer. Applied before the key is validated, so
- * that everything here must hold for any decoded object.
+ * Which keys a caller may create and change: none with more rights or a longer life than its own. Applied before validation, so it must be
+ * correct for any decoded object.
  */
 
 import type { ReviewedWrite } from '../../../apiserver/objects/admission.ts';
@@ -18,7 +18,6 @@ import { KEYS, MANAGEMENT_GROUP, ROTATE } from '../roles.ts';
 import { widerThan } from '../scope/scope-contains.ts';
 import type { Writer, Writers } from './writers.ts';
 
-/** What the rules look at. */
 interface KeyWrite {
   readonly write: ReviewedWrite;
   readonly writer: Writer;
@@ -41,7 +40,7 @@ export class WriteRules {
     this.#options = options;
   }
 
-  /** Throws 403. A new key inherits from the key that creates it the scope, if it has none, and the OIDC data, by naming it as its parent. */
+  /** Throws 403. A new key without a scope gets that of the key that creates it, and names it as its parent if that key holds OIDC data. */
   async review(write: ReviewedWrite): Promise<void> {
     const { target, next, previous, user } = write;
     const { group, plural } = target.definition;
@@ -61,7 +60,7 @@ export class WriteRules {
     this.#refuseLongerLife(write);
   }
 
-  /** Deprecated, but clients rely on it: a refreshed OIDC token is then not lost for the other keys of the user. */
+  /** Deprecated, but clients rely on it: the keys of a user share refreshed OIDC tokens through their parent. */
   #inheritParent(spec: JsonObject, user: UserInfo): void {
     const caller = this.#options.index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
     const isUserManaged = ORDINARY_TYPES.includes(text(spec, 'type'));
@@ -69,7 +68,7 @@ export class WriteRules {
     if (subjectOf(spec).name === user.name) spec['parent'] = caller.name;
   }
 
-  /** The response holds the secret of the key, as that of a create does: the same rules, but a key may always rotate itself. */
+  /** The response contains a secret, like that of a create, so the same rules apply; but a key may always rotate itself. */
   async #reviewRotation(write: ReviewedWrite): Promise<void> {
     const { next, user } = write;
     const uid = user.extra[EXTRA.keyUid]?.[0];
@@ -101,12 +100,12 @@ export class WriteRules {
 async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
   if (await writer.mayActFor(spec)) return;
   const field = ['user', 'team', 'subject'].find((name) => text(spec, name) !== '');
-  // Without a subject there is no key: validation says what is missing.
+  // Validation rejects a key without a subject.
   if (field === undefined) return;
   const name = JSON.stringify(text(spec, field));
   const who = field === 'team' ? `a member of the team ${name}` : name;
   const whose = field === 'team' ? `the team ${name}` : name;
-  const what = before ? 'change' : 'make';
+  const what = before ? 'change' : 'create';
   const why = `only an administrator or ${who} may ${what} access keys of ${whose}`;
   throw refusal(write, `spec.${field}`, why);
 }
@@ -120,7 +119,7 @@ async function refuseType({ write, writer, spec, before }: KeyWrite): Promise<vo
   throw refusal(
     write,
     'spec.type',
-    `only an administrator may make access keys of type ${JSON.stringify(type)}`,
+    `only an administrator may create access keys of type ${JSON.stringify(type)}`,
   );
 }
 
@@ -134,7 +133,7 @@ async function refuseGroups(key: KeyWrite): Promise<void> {
       throw refusal(
         write,
         'spec.groups',
-        `only an administrator may add the group ${name}: you may add groups that you are in`,
+        `only an administrator may add the group ${name}: you can add groups that you belong to`,
       );
     }
     const growth = before && growthOf(spec, before);
@@ -142,12 +141,12 @@ async function refuseGroups(key: KeyWrite): Promise<void> {
     throw refusal(
       write,
       growth,
-      `only an administrator may do this, because the key has the group ${name} and you have not`,
+      `only an administrator may change this, because the key has the group ${name} and you do not belong to it`,
     );
   }
 }
 
-/** The field by which a key that stays in its groups would be good for more than before. */
+/** The field by which a key with unchanged groups would get more rights or a longer life. */
 function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
   if (before['disabled'] === true && spec['disabled'] !== true) return 'spec.disabled';
   const wider = widerThan(scopeAt(spec), scopeAt(before));
@@ -160,10 +159,10 @@ function growthOf(spec: JsonObject, before: JsonObject): string | undefined {
 
 function refuseWiderScope({ write, spec, before }: KeyWrite): void {
   const own = scopeOf(write.user);
-  // Also when it stays as it is: what reaches further than the caller is not the caller's to change.
+  // Also if the scope is unchanged: a caller may not change a key with a wider scope than its own.
   const wider = widerThan(scopeAt(spec), own) ?? (before && widerThan(scopeAt(before), own));
   if (!wider) return;
-  const detail = `${wider.text}: a key with a scope makes and changes only keys within that scope`;
+  const detail = `${wider.text}: a key with a scope creates and changes only keys within that scope`;
   throw refusal(write, scopePath(wider.path), detail);
 }
 
@@ -173,12 +172,12 @@ function scopePath(path: string): string {
 
 function inheritScope(spec: JsonObject, user: UserInfo): void {
   const scope = scopeOf(user);
-  if (scope !== undefined) spec['scope'] = cloneJson(scope as JsonObject); // it was JSON text
+  if (scope !== undefined) spec['scope'] = cloneJson(scope as JsonObject); // parsed from JSON
 }
 
 function scopeAt(spec: JsonObject): Scope | undefined {
   const { scope } = spec;
-  return isJsonObject(scope) ? (scope as Scope) : undefined; // what is not in its shape grants nothing
+  return isJsonObject(scope) ? (scope as Scope) : undefined; // validated later; an invalid scope grants nothing
 }
 
 function refusal({ target }: ReviewedWrite, field: string, detail: string): StatusError {

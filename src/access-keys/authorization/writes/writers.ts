@@ -1,4 +1,4 @@
-/** Who somebody is when keys are made and changed: an administrator, an ordinary user, or a user of the host cluster. */
+/** What a user may write into keys: as an administrator, as an ordinary user, or as a user of the host cluster. */
 
 import type { AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
@@ -8,18 +8,17 @@ import { ADMINISTRATORS, AUTH_DELEGATORS, isAdministrator, isOwnedBy, subjectOf 
 import type { HostRights } from '../authorizer.ts';
 import { isDelegated } from '../delegated/delegated-user.ts';
 
-/** What a writer of keys may put into them. */
 export interface Writer {
   isAdministrator(): Promise<boolean>;
-  /** May it make and change keys of whom this `spec` of a key names? */
+  /** Whether it may create and change keys of the subject of this `spec`. */
   mayActFor(spec: JsonObject): Promise<boolean>;
-  /** May it add this group to a key? */
+  /** Whether it may add this group to a key. */
   mayGive(group: string): Promise<boolean>;
 }
 
-/** Users and groups of the system: keys for them would be keys to whatever trusts these names. */
+/** Prefix of users and groups of Kubernetes itself, which clusters trust by name. */
 const SYSTEM = 'system:';
-/** Groups that give rights here. */
+/** Groups with rights in this API. */
 const RESERVED: readonly string[] = [ADMINISTRATORS, AUTH_DELEGATORS];
 
 const REQUEST: Omit<AccessRequest, 'verb' | 'group' | 'resource' | 'name'> = {
@@ -33,7 +32,7 @@ const REQUEST: Omit<AccessRequest, 'verb' | 'group' | 'resource' | 'name'> = {
 export class Writers {
   readonly #host: HostRights | undefined;
 
-  /** `host` decides about users of the host cluster; absent: there are none. */
+  /** `host` authorizes users of the host cluster; absent: there are none. */
   constructor(host: HostRights | undefined) {
     this.#host = host;
   }
@@ -43,7 +42,7 @@ export class Writers {
     return isAdministrator(user) ? ADMINISTRATOR : ordinary(user);
   }
 
-  /** Making a key is being somebody: on the host that is the right to impersonate. */
+  /** Creating a key of a user means acting as that user: on the host, the right to impersonate. */
   #delegated(user: UserInfo): Writer {
     const mayBe = async (resource: string, name: string): Promise<boolean> => {
       const request = { ...REQUEST, verb: 'impersonate', group: '', resource, name };

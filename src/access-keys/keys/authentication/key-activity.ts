@@ -1,6 +1,6 @@
 /**
- * When each key was last used. In memory it is exact; beside the objects it is noted at most once a minute per key, many keys in one write,
- * so that a busy key costs the store next to nothing and its resourceVersion stays.
+ * The last use of each key: exact in memory, and written to the notes of the store at most once a minute per key, many keys in one write. The
+ * resourceVersion of a key does not change.
  */
 
 import type { Overlay } from '../../../apiserver/objects/resource-definition.ts';
@@ -13,8 +13,8 @@ import type { Notes } from '../../../apiserver/storage/store.ts';
 import { activityIntervalMs } from '../lifecycle/key-expiry.ts';
 import type { IndexedKey } from '../index/key-record.ts';
 
-/** Notes that become due are gathered this long into one write. */
-const GATHER_MS = 1_000;
+/** Notes that become due within this time share one write. */
+const BATCH_MS = 1_000;
 const RETRY_MS = 5_000;
 
 export interface KeyActivityOptions {
@@ -24,7 +24,7 @@ export interface KeyActivityOptions {
   readonly logger: Logger;
 }
 
-/** When the next note of a key may be written, and how long after it the one after that. */
+/** When the next note of a key may be written, and the interval to the one after it. */
 interface Due {
   readonly atMs: number;
   readonly intervalMs: number;
@@ -33,11 +33,11 @@ interface Due {
 export class KeyActivity {
   readonly #options: KeyActivityOptions;
   readonly #lastMs = new Map<string, number>();
-  /** When each key was noted last. */
+  /** When the last note of each key was written. */
   readonly #notedMs = new Map<string, number>();
-  /** Used since the last note. */
+  /** Keys that were used since their last note. */
   readonly #due = new Map<string, Due>();
-  /** Keys that are gone and whose notes must go. */
+  /** Deleted keys whose notes must be deleted. */
   readonly #gone = new Set<string>();
   #timer: Timer | undefined;
   #timerMs = 0;
@@ -48,7 +48,7 @@ export class KeyActivity {
     this.#options = options;
   }
 
-  /** Takes up what the notes say, also what other replicas have written since. Rejects with `StoreError`. */
+  /** Reads the notes, including those of other replicas. Rejects with `StoreError`. */
   async read(): Promise<void> {
     for (const [uid, time] of await this.#options.notes.read()) {
       const ms = Date.parse(time);
@@ -62,12 +62,12 @@ export class KeyActivity {
     return this.#lastMs.get(uid);
   }
 
-  /** Uids of which something is known. */
+  /** Uids of keys with a known use. */
   get uids(): Iterable<string> {
     return this.#lastMs.keys();
   }
 
-  used(key: IndexedKey): void {
+  recordUse(key: IndexedKey): void {
     const { uid } = key;
     const nowMs = this.#options.clock.now();
     this.#lastMs.set(uid, Math.max(nowMs, this.#lastMs.get(uid) ?? 0));
@@ -76,19 +76,19 @@ export class KeyActivity {
     const intervalMs = activityIntervalMs(key);
     const atMs = notedMs === undefined ? nowMs : Math.max(nowMs, notedMs + intervalMs);
     this.#due.set(uid, { atMs, intervalMs });
-    this.#writeAt(Math.max(atMs, nowMs + Math.min(GATHER_MS, intervalMs)));
+    this.#writeAt(Math.max(atMs, nowMs + Math.min(BATCH_MS, intervalMs)));
   }
 
-  /** The key is gone for good. */
+  /** The key was deleted. */
   forget(uid: string): void {
     if (!this.#lastMs.delete(uid) && !this.#notedMs.has(uid)) return;
     this.#due.delete(uid);
     this.#notedMs.delete(uid);
     this.#gone.add(uid);
-    this.#writeAt(this.#options.clock.now() + GATHER_MS);
+    this.#writeAt(this.#options.clock.now() + BATCH_MS);
   }
 
-  /** Notes every use that is not noted yet. */
+  /** Writes all pending notes. */
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -111,13 +111,13 @@ export class KeyActivity {
     });
   }
 
-  /** One at a time, so that an older write never overtakes a newer one. */
+  /** Writes one after the other, so that an older write never overtakes a newer one. */
   #write(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#writeDue());
     return this.#writing;
   }
 
-  /** Never rejects: what could not be noted stays due. */
+  /** Never rejects: what could not be written stays due. */
   async #writeDue(): Promise<void> {
     const { notes, clock, logger } = this.#options;
     const nowMs = clock.now();
@@ -133,19 +133,19 @@ export class KeyActivity {
     if (changes.size > 0) {
       try {
         await notes.write(changes);
-        this.#settle(changes, written, nowMs);
+        this.#markWritten(changes, written, nowMs);
       } catch (error) {
-        logger.warn({ err: error, keys: changes.size }, 'the last use of keys could not be noted');
+        logger.warn({ err: error, keys: changes.size }, 'cannot write the last use of keys, retrying');
         this.#writeAt(nowMs + RETRY_MS);
         return;
       }
     }
     let nextMs = Number.POSITIVE_INFINITY;
     for (const { atMs } of this.#due.values()) nextMs = Math.min(nextMs, atMs);
-    if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + GATHER_MS));
+    if (Number.isFinite(nextMs)) this.#writeAt(Math.max(nextMs, nowMs + BATCH_MS));
   }
 
-  #settle(
+  #markWritten(
     changes: ReadonlyMap<string, string | undefined>,
     written: ReadonlyMap<string, number>,
     nowMs: number,
@@ -153,9 +153,9 @@ export class KeyActivity {
     for (const [uid, time] of changes) if (time === undefined) this.#gone.delete(uid);
     for (const [uid, ms] of written) {
       const lastMs = this.#lastMs.get(uid);
-      if (lastMs === undefined) continue; // it went meanwhile
+      if (lastMs === undefined) continue; // the key was deleted in the meantime
       this.#notedMs.set(uid, nowMs);
-      // Used again while it was written: what was noted is not the last use any more.
+      // The key was used again during the write, so another note is due.
       const intervalMs = this.#due.get(uid)?.intervalMs ?? 0;
       if (lastMs === ms) this.#due.delete(uid);
       else this.#due.set(uid, { atMs: nowMs + intervalMs, intervalMs });
@@ -163,7 +163,7 @@ export class KeyActivity {
   }
 }
 
-/** Shows the last use in `status.lastActivity`, unless the object itself says a later one. */
+/** Sets `status.lastActivity` to the last use, unless the object itself has a later one. */
 export class ActivityOverlay implements Overlay {
   readonly #activity: KeyActivity;
 

@@ -1,24 +1,25 @@
-/** Who a bearer token in the form of an access key belongs to. */
+/** Authenticates bearer tokens that are access keys. */
 
+import { LRUCache } from 'lru-cache';
 import { failure } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import { sleep, type Clock } from '../../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../../credentials/key-digests.ts';
-import { EndedKeys } from './ended-keys.ts';
+import { endOf } from '../lifecycle/key-expiry.ts';
 import type { KeyActivity } from './key-activity.ts';
 import type { KeyIndex } from '../index/key-index.ts';
-import type { IndexedCredential, IndexedKey } from '../index/key-record.ts';
+import type { IndexedCredential, IndexedKey, KeyChange } from '../index/key-record.ts';
 
-/** In these words clients recognise that a login has ended. */
+/** Clients recognise the end of a login by this text. */
 export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';
 export const ROTATED_MESSAGE = 'platform access key was rotated. Use its new secret';
 export const DISABLED_MESSAGE = 'platform access key is disabled. Enable it or use another one';
 
-/** Looks at the store on behalf of unknown keys: so many at once, then one in 100 ms. */
-const LOOKS: Rate = { burst: 20, perSecond: 10 };
-const LOOK_INTERVAL_MS = 100;
-/** The notes of other replicas are not read more often than this on behalf of expired keys. */
+/** Refreshes of the index for unknown keys. */
+const REFRESH_RATE: Rate = { burst: 20, perSecond: 10 };
+const REFRESH_POLL_MS = 100;
+/** Interval between reads of other replicas' notes for expired keys. */
 const NOTES_AGE_MS = 1_000;
 
 export interface KeyAuthenticatorOptions {
@@ -35,39 +36,39 @@ interface FoundKey {
 
 export class KeyAuthenticator {
   readonly #options: KeyAuthenticatorOptions;
-  readonly #looks: TokenBucket;
-  /** Compared with where there is no key, so that no answer comes faster for that. */
-  readonly #nobody = Buffer.alloc(32);
+  readonly #refreshes: TokenBucket;
+  /** Compared for unknown ids, so that they take the same time. */
+  readonly #dummyDigest = Buffer.alloc(32);
   readonly #stopping = new AbortController();
-  /** A look that has not begun: everybody who comes until then shares it. */
-  #nextLook: Promise<void> | undefined;
-  #look: Promise<void> = Promise.resolve();
+  /** A refresh that has not started: all requests until then share it. */
+  #nextRefresh: Promise<void> | undefined;
+  #refresh: Promise<void> = Promise.resolve();
   #notes: Promise<void> | undefined;
   #notesMs = Number.NEGATIVE_INFINITY;
-  readonly #ended: EndedKeys;
+  readonly #expired: ExpiredCredentials;
 
   constructor(options: KeyAuthenticatorOptions) {
     this.#options = options;
     const { index, clock } = options;
-    this.#ended = new EndedKeys(clock);
-    index.onChange((change) => this.#ended.noteChange(change, (key) => index.activityMs(key)));
-    this.#looks = new TokenBucket(LOOKS, options.clock);
+    this.#expired = new ExpiredCredentials(clock);
+    index.onChange((change) => this.#expired.noteChange(change, (key) => index.activityMs(key)));
+    this.#refreshes = new TokenBucket(REFRESH_RATE, options.clock);
   }
 
   /**
-   * Undefined: not a key, an unknown one, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` that says more only
-   * for a secret that was proven: expired, disabled, or replaced by another. Rejects with `StoreError` when an unknown key cannot be looked for.
+   * Undefined: not a key, an unknown key, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` with a reason only for a
+   * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key.
    */
   async authenticate(token: string): Promise<UserInfo | undefined> {
     const credential = this.#options.digests.presented(token);
     if (!credential) return undefined;
     let found = this.#find(credential);
     if (!found) {
-      // Another replica may have made it a moment ago. Also for a known id with a wrong secret: both must take the same time.
-      await this.#lookAgain();
+      // Another replica may just have created it. Also for a known id with a wrong secret: both must take the same time.
+      await this.#refreshIndex();
       found = this.#find(credential);
     }
-    if (!found && this.#ended.has(credential)) throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
+    if (!found && this.#expired.has(credential)) throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
     if (!found || found.key.isDeleted) return undefined;
     const { key, credential: secret } = found;
     if (secret.untilMs !== undefined && secret.untilMs <= this.#options.clock.now()) {
@@ -84,10 +85,10 @@ export class KeyAuthenticator {
     this.#stopping.abort();
   }
 
-  /** The key, and which of its secrets was sent. */
+  /** The key, and the secret of it that was sent. */
   #find({ id, digest }: PresentedCredential): FoundKey | undefined {
     const candidates = this.#options.index.byCredential(id);
-    if (candidates.length === 0) isSameDigest(this.#nobody, digest);
+    if (candidates.length === 0) isSameDigest(this.#dummyDigest, digest);
     for (const key of candidates) {
       for (const credential of key.credentials) {
         if (credential.id === id && isSameDigest(credential.digest, digest)) return { key, credential };
@@ -101,7 +102,7 @@ export class KeyAuthenticator {
     return endMs !== undefined && endMs <= this.#options.clock.now();
   }
 
-  /** A key that lives from its last use may have been used at another replica. */
+  /** A key with ttlAfterLastActivity may have been used at another replica. */
   async #isUsedElsewhere(key: IndexedKey): Promise<boolean> {
     if (!key.isAfterActivity) return false;
     const nowMs = this.#options.clock.monotonicMs();
@@ -115,18 +116,44 @@ export class KeyAuthenticator {
     return !this.#isExpired(key);
   }
 
-  #lookAgain(): Promise<void> {
-    this.#nextLook ??= this.#takeLook();
-    return this.#nextLook;
+  #refreshIndex(): Promise<void> {
+    this.#nextRefresh ??= this.#startRefresh();
+    return this.#nextRefresh;
   }
 
-  async #takeLook(): Promise<void> {
+  async #startRefresh(): Promise<void> {
     const { clock, index } = this.#options;
     const { signal } = this.#stopping;
-    await this.#look.catch(() => undefined);
-    while (this.#looks.take() > 0 && !signal.aborted) await sleep(clock, LOOK_INTERVAL_MS, signal);
-    this.#nextLook = undefined;
-    this.#look = index.catchUp();
-    await this.#look;
+    await this.#refresh.catch(() => undefined);
+    while (this.#refreshes.take() > 0 && !signal.aborted) await sleep(clock, REFRESH_POLL_MS, signal);
+    this.#nextRefresh = undefined;
+    this.#refresh = index.catchUp();
+    await this.#refresh;
+  }
+}
+
+const REMEMBERED_MAX = 10_000;
+
+/** Digests of expired keys that were deleted. Until the process restarts, their owner gets the reason with the 401. */
+class ExpiredCredentials {
+  readonly #clock: Clock;
+  // With `max` instead of `maxSize` the cache would allocate its memory up front.
+  readonly #digests = new LRUCache<string, Buffer>({ maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  noteChange({ now, before }: KeyChange, lastActivityMs: (key: IndexedKey) => number | undefined): void {
+    if (now || !before) return;
+    const endMs = endOf(before, lastActivityMs(before));
+    if (endMs === undefined || endMs > this.#clock.now()) return;
+    const [newest] = before.credentials;
+    if (newest) this.#digests.set(newest.id, newest.digest);
+  }
+
+  has({ id, digest }: PresentedCredential): boolean {
+    const known = this.#digests.get(id);
+    return known !== undefined && isSameDigest(known, digest);
   }
 }

@@ -1,4 +1,4 @@
-/** Ends open watches with what let them be opened: a key that changes in what it may do, a secret whose overlap ends after a rotation. */
+/** Ends open watches when their credential ends: the rights of the key change, or the overlap of a rotated secret ends. */
 
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import type { Clock, Timer } from '../../../base/clock.ts';
@@ -13,7 +13,7 @@ export interface WatchRevocationOptions {
 
 export class WatchRevocation implements Disposable {
   readonly #options: WatchRevocationOptions;
-  /** By credential id: the end of a secret that was replaced. */
+  /** By credential id: the end of the overlap of a rotated secret. */
   readonly #timers = new Map<string, Timer>();
 
   constructor(options: WatchRevocationOptions) {
@@ -23,7 +23,7 @@ export class WatchRevocation implements Disposable {
   /** For `KeyIndex.onChange`. */
   changed({ now, before }: KeyChange): void {
     for (const { id } of before?.credentials ?? []) this.#cancel(id);
-    if (before && !isAsGood(now, before)) {
+    if (before && !hasSameRights(now, before)) {
       this.#options.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(before.uid) === true);
     }
     for (const { id, untilMs } of now?.credentials ?? []) {
@@ -35,7 +35,7 @@ export class WatchRevocation implements Disposable {
     const { clock } = this.#options;
     const timer = clock.schedule(untilMs - clock.now(), () => {
       this.#timers.delete(id);
-      // A watch from before the rotation does not know by which secret it was opened.
+      // A watch from before the rotation has no credential id.
       this.#options.endWatches(({ extra }) => {
         const ids = extra[EXTRA.credentialId];
         return ids === undefined ? extra[EXTRA.keyUid]?.[0] === uid : ids.includes(id);
@@ -55,7 +55,6 @@ export class WatchRevocation implements Disposable {
   }
 }
 
-/** Everything that the key let its holder do, it still does. */
-function isAsGood(now: IndexedKey | undefined, before: IndexedKey): boolean {
+function hasSameRights(now: IndexedKey | undefined, before: IndexedKey): boolean {
   return now !== undefined && !now.isDeleted && now.tokenGeneration === before.tokenGeneration;
 }

@@ -1,4 +1,4 @@
-/** Every key in memory, by what authentication, tokens and the collector look for; kept current by list and watch of the store. */
+/** All keys in memory, indexed for authentication, tokens and the collector; kept current by list and watch of the store. */
 
 import { sleep, type Clock } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -17,18 +17,17 @@ import { KeyTable } from './key-table.ts';
 
 const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 10_000;
-/** How often it is looked whether the watch has come far enough, where no event says so. */
+/** Interval of the check whether the watch has reached a revision. */
 const CATCH_UP_POLL_MS = 10;
-/** After this the watch is given up and everything is read again. */
+/** After this time the watch is closed and the keys are listed again. */
 const CATCH_UP_RELIST_AFTER_MS = 2_000;
-/** Longer nobody waits. */
 const CATCH_UP_MAX_MS = 5_000;
 
 export interface KeyIndexOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The last use of a key, as far as it is known beside the object. Epoch milliseconds. */
+  /** The last use of a key that is recorded outside the object. Epoch milliseconds. */
   lastActivityMs(key: IndexedKey): number | undefined;
 }
 
@@ -38,7 +37,7 @@ export class KeyIndex implements KeyIndexContract {
   readonly #listeners: ((change: KeyChange) => void)[] = [];
   readonly #stopping = new AbortController();
   #watch: StoreWatch | undefined;
-  /** Rises with every list: events of an older watch no longer count. */
+  /** Incremented with every list: events of an older watch are ignored. */
   #round = 0;
   #following: Promise<void> | undefined;
 
@@ -46,7 +45,7 @@ export class KeyIndex implements KeyIndexContract {
     this.#options = options;
   }
 
-  /** Reads everything; rejects with `StoreError` when that fails. From then on it follows by itself. */
+  /** Lists all keys and watches from then on. Rejects with `StoreError` if the first list fails. */
   async start(): Promise<void> {
     await this.#read();
   }
@@ -80,22 +79,22 @@ export class KeyIndex implements KeyIndexContract {
     return this.#table.byName(name);
   }
 
-  /** Keys with this id in their credential: one, unless two replicas took the same key from two clients at the same time. */
+  /** Keys with this credential id: one, unless two replicas accepted the same supplied key at the same time. */
   byCredential(id: string): readonly IndexedKey[] {
     return this.#table.byCredential(id);
   }
 
-  /** How many keys there are that speak for this user, see `subjectOf`. */
+  /** Number of keys of this subject, see `subjectOf`. */
   countOf(user: string): number {
     return this.#table.countOf(user);
   }
 
-  /** Keys that name this uid among their owners. */
+  /** Keys with this uid among their owners. */
   dependentsOf(uid: string): Iterable<IndexedKey> {
     return this.#table.dependentsOf(uid);
   }
 
-  /** A key that is gone has ended; one that is being deleted ends with its grace period at the latest. */
+  /** A deleted key has expired; a key that is being deleted expires with its grace period at the latest. */
   expiresAtMs(record: KeyRecord): number | undefined {
     const key = this.#table.byUid(record.uid);
     if (!key) return 0;
@@ -103,14 +102,14 @@ export class KeyIndex implements KeyIndexContract {
     return key.deletion ? Math.min(key.deletion.dueMs, endMs ?? Number.POSITIVE_INFINITY) : endMs;
   }
 
-  /** The last use, by the object itself or beside it, whichever is later. */
+  /** The last use, recorded in the object or outside of it, whichever is later. */
   activityMs(key: IndexedKey): number | undefined {
     const beside = this.#options.lastActivityMs(key);
     const { writtenActivityMs: written } = key;
     return beside === undefined || written === undefined ? (beside ?? written) : Math.max(beside, written);
   }
 
-  /** Rejects with `StoreError` when the store cannot be asked, or does not say in 5 seconds what it holds. */
+  /** Rejects with `StoreError` if the store fails or the watch does not catch up within 5 seconds. */
   async catchUp(): Promise<void> {
     const { store, clock } = this.#options;
     const wanted = await store.revision();
@@ -120,7 +119,7 @@ export class KeyIndex implements KeyIndexContract {
     while (!signal.aborted && !this.#isAt(wanted)) {
       const waitedMs = clock.monotonicMs() - startMs;
       if (waitedMs >= CATCH_UP_MAX_MS)
-        throw new StoreError('unavailable', 'the keys could not be read in time');
+        throw new StoreError('unavailable', 'the watch of the access keys did not catch up in time');
       if (waitedMs >= CATCH_UP_RELIST_AFTER_MS && !isReadAgain) {
         isReadAgain = true;
         this.#follow();
@@ -141,7 +140,7 @@ export class KeyIndex implements KeyIndexContract {
     const range = { resource: KEY_STORAGE };
     const { entries, revision } = await store.list(range);
     if (round !== this.#round) return;
-    for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#tell(change);
+    for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#notify(change);
     const watch = await store.watch(range, revision, {
       event: (event) => {
         if (round === this.#round) this.#take(event);
@@ -157,14 +156,14 @@ export class KeyIndex implements KeyIndexContract {
   #take({ type, entry }: StoreEvent): void {
     const key = indexedKey(entry);
     const change = type === 'deleted' ? this.#table.remove(key) : this.#table.put(key);
-    if (change) this.#tell(change);
+    if (change) this.#notify(change);
   }
 
-  #tell(change: KeyChange): void {
+  #notify(change: KeyChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** After the end of a watch: reads again until that works. */
+  /** After the end of a watch: lists and watches again until it succeeds. */
   #follow(): void {
     this.#watch?.close();
     this.#watch = undefined;
@@ -182,7 +181,7 @@ export class KeyIndex implements KeyIndexContract {
         if (this.#watch) return;
       } catch (error) {
         if (error instanceof StoreError && error.code === 'closed') return;
-        logger.warn({ err: error, failures }, 'the keys could not be read, trying again');
+        logger.warn({ err: error, failures }, 'cannot list the access keys, retrying');
       }
       await sleep(clock, backoffDelayMs(failures, RETRY_BASE_MS, RETRY_MAX_MS), signal);
     }

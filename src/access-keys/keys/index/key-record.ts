@@ -1,4 +1,4 @@
-/** A stored key as authentication and the collector need it: read once per change, not once per request. */
+/** A stored key as authentication and the collector need it: parsed once per change, not once per request. */
 
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import {
@@ -26,17 +26,17 @@ export interface OwnerReference {
 
 /** A key that is being deleted. */
 export interface Deletion {
-  /** Epoch milliseconds: no earlier does the object go. */
+  /** Epoch milliseconds: the object is not removed before. */
   readonly dueMs: number;
   readonly hasGrace: boolean;
 }
 
-/** Immutable: a change of the object makes another one. */
+/** Immutable: each change of the object creates a new record. */
 export interface IndexedKey extends KeyRecord, Lifetime {
   readonly revision: number;
-  /** The newest first; more than one after a rotation. */
+  /** The newest first; several after a rotation. */
   readonly credentials: readonly IndexedCredential[];
-  /** `status.lastActivity` as it was written into the object itself. */
+  /** `status.lastActivity` of the stored object. */
   readonly writtenActivityMs: number | undefined;
   readonly deletion: Deletion | undefined;
   readonly finalizers: readonly string[];
@@ -47,13 +47,13 @@ export interface IndexedKey extends KeyRecord, Lifetime {
 export interface IndexedCredential {
   readonly id: string;
   readonly digest: Buffer;
-  /** Epoch milliseconds: from then on it no longer works. Undefined: it works as long as the key does. */
+  /** Epoch milliseconds: the end of its overlap. Undefined: it is the current secret. */
   readonly untilMs: number | undefined;
-  /** The user of the key; of a rotated key, with the id of the secret among the extras. */
+  /** The user of the key; for a rotated key with the id of the secret among the extras. */
   readonly user: UserInfo;
 }
 
-/** A key as it is and as it was; one of them may be missing. */
+/** A key after and before a change; undefined: it did not exist. */
 export interface KeyChange {
   readonly now: IndexedKey | undefined;
   readonly before: IndexedKey | undefined;
@@ -101,7 +101,7 @@ function indexedCredentials(value: JsonObject, user: UserInfo): IndexedCredentia
   ];
 }
 
-/** Who a caller with this key is. */
+/** The user that the key authenticates. */
 function userOf(value: JsonObject, tokenGeneration: number): UserInfo {
   const spec = objectField(value, 'spec');
   const metadata = metadataOf(value);
@@ -120,7 +120,7 @@ function userOf(value: JsonObject, tokenGeneration: number): UserInfo {
   };
 }
 
-/** Of a login by OpenID Connect: what other keys of the user share by naming this key as their parent. */
+/** Whether the key has data of an OpenID Connect login, which other keys of the user share through their parent. */
 function holdsOidcData(value: JsonObject): boolean {
   const { oidcLogin, oidcProvider } = objectField(value, 'spec');
   const sealed = Object.keys(objectField(value, 'sealed'));

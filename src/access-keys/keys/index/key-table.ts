@@ -1,4 +1,4 @@
-/** Keys by uid, by name, by credential and by owner, and how many a user has, all at the same state. */
+/** Keys by uid, name, credential and owner, and their number per subject, at one consistent state. */
 
 import type { IndexedKey, KeyChange } from './key-record.ts';
 
@@ -35,14 +35,14 @@ export class KeyTable {
     return this.#byOwner.get(uid) ?? NO_KEYS;
   }
 
-  /** How many keys let their holder in under this name. */
+  /** Number of keys of this subject. */
   countOf(user: string): number {
     return this.#countOf.get(user) ?? 0;
   }
 
-  /** Undefined: this state, or a newer one, was known. */
+  /** Undefined: the table has this state or a newer one. */
   put(key: IndexedKey): KeyChange | undefined {
-    // An object of the same name that was made anew has another uid: its predecessor is gone.
+    // An object that was recreated with the same name has another uid and replaces its predecessor.
     const known = this.#byName.get(key.name);
     if (known && known.revision >= key.revision) return undefined;
     if (known) this.#forget(known);
@@ -57,7 +57,7 @@ export class KeyTable {
     return { now: key, before: known };
   }
 
-  /** `key`: the last state. */
+  /** `key`: its last state. */
   remove(key: IndexedKey): KeyChange | undefined {
     const known = this.#byUid.get(key.uid);
     if (!known) return undefined;
@@ -65,7 +65,7 @@ export class KeyTable {
     return { now: undefined, before: known };
   }
 
-  /** Makes it hold exactly these; answers what that changed. */
+  /** Replaces the content; returns the changes. */
   replaceAll(keys: readonly IndexedKey[]): KeyChange[] {
     const uids = new Set(keys.map(({ uid }) => uid));
     const gone = [...this.#byUid.values()].filter(({ uid }) => !uids.has(uid));
@@ -86,7 +86,7 @@ export class KeyTable {
     }
   }
 
-  /** Oldest first, so that every replica means the same key by an id that two of them have. */
+  /** Oldest first, so that all replicas choose the same key for an id that two keys have. */
   #addCredentials(key: IndexedKey): void {
     for (const { id } of key.credentials) {
       const known = this.#byCredential.get(id) ?? NO_KEYS;

@@ -1,7 +1,7 @@
 /**
- * What the server does to keys by itself: deletes expired ones, ends deletions whose grace is over (also after a restart), collects keys
- * whose owners are all gone, and takes away the two finalizers that are its own. Level-triggered: a key comes again with every change around
- * it, and what to do follows from how things are. Several replicas may do the same at once; the slower one finds it done.
+ * The garbage collector of keys: deletes expired keys, ends deletions after their grace period (also after a restart), collects keys whose
+ * owners are all gone, and removes the finalizers `orphan` and `foregroundDeletion`. Level-triggered: each change of a key or of its owners
+ * enqueues it, and the action follows from the current state. Replicas may do the same work concurrently; the slower one finds it done.
  */
 
 import { hasCollectorFinalizer } from '../../../apiserver/objects/collector-finalizers.ts';
@@ -16,9 +16,9 @@ import type { KeyIndex } from '../index/key-index.ts';
 import type { IndexedKey, KeyChange } from '../index/key-record.ts';
 import type { KeyRemoval } from './key-removal.ts';
 
-/** A scan for what is due looks at every key: not more often than this. */
+/** A scan visits every key: minimum interval. */
 const SCAN_INTERVAL_MS = 100;
-/** A timer cannot wait for ever, and a clock may be set. */
+/** Timers have a maximum, and a clock may be set. */
 const SCAN_MAX_MS = 3_600_000;
 const RETRY_BASE_MS = 50;
 const RETRY_MAX_MS = 30_000;
@@ -53,13 +53,13 @@ export class KeyCollector {
   /** The index must have been started. */
   start(): void {
     const { index } = this.#options;
-    index.onChange((change) => this.#changed(change));
-    for (const key of index.all()) if (needsCare(key)) this.#queue.add(key.uid);
+    index.onChange((change) => this.#enqueueAffected(change));
+    for (const key of index.all()) if (needsReconcile(key)) this.#queue.add(key.uid);
     this.#scan();
     this.#worker = this.#work();
   }
 
-  /** Waits until what is under way has ended. */
+  /** Waits for the action in progress. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -67,27 +67,27 @@ export class KeyCollector {
     await this.#worker;
   }
 
-  #changed({ now, before }: KeyChange): void {
+  #enqueueAffected({ now, before }: KeyChange): void {
     const { index } = this.#options;
     for (const key of [now, before]) {
       if (!key || this.#isStopped) continue;
-      if (needsCare(key)) this.#queue.add(key.uid);
+      if (needsReconcile(key)) this.#queue.add(key.uid);
       for (const { uid } of key.owners) if (index.byUid(uid)?.deletion) this.#queue.add(uid);
     }
-    // Dependents care whether an owner is there, going or gone; nothing else of it matters to them.
+    // Dependents depend only on whether an owner exists or is being deleted.
     const uid = now?.uid !== before?.uid || now?.deletion ? (before ?? now)?.uid : undefined;
     if (uid !== undefined)
       for (const { uid: dependent } of index.dependentsOf(uid)) this.#queue.add(dependent);
     if (now) this.#wakeAt(this.#dueMs(now));
   }
 
-  /** When something happens to the key by the clock alone. Infinity: never. */
+  /** When the key is due by time alone. Infinity: never. */
   #dueMs(key: IndexedKey): number {
     if (key.deletion) return key.deletion.hasGrace ? key.deletion.dueMs : Number.POSITIVE_INFINITY;
     return this.#endMs(key) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** A key that lives from its last use gets the time that another replica has to note one. */
+  /** With ttlAfterLastActivity the end is delayed by the time that another replica may take to write a use. */
   #endMs(key: IndexedKey): number | undefined {
     const endMs = this.#options.index.expiresAtMs(key);
     return endMs !== undefined && key.isAfterActivity ? endMs + 2 * activityIntervalMs(key) : endMs;
@@ -102,7 +102,7 @@ export class KeyCollector {
     this.#timer = this.#options.clock.schedule(delayMs, () => this.#scan());
   }
 
-  /** Queues what is due and waits for the next that will be. */
+  /** Enqueues the keys that are due and schedules the next scan. */
   #scan(): void {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#options.clock.now();
@@ -118,11 +118,11 @@ export class KeyCollector {
   async #work(): Promise<void> {
     for (let uid = await this.#queue.take(); uid !== undefined; uid = await this.#queue.take()) {
       try {
-        if (!this.#isStopped) await this.#care(uid);
+        if (!this.#isStopped) await this.#reconcile(uid);
         this.#queue.forget(uid);
       } catch (error) {
         if (error instanceof StoreError && error.code === 'closed') continue;
-        this.#options.logger.warn({ err: error, uid }, 'a key could not be collected, trying again');
+        this.#options.logger.warn({ err: error, uid }, 'cannot collect an access key, retrying');
         this.#queue.addRateLimited(uid);
       } finally {
         this.#queue.done(uid);
@@ -130,30 +130,30 @@ export class KeyCollector {
     }
   }
 
-  async #care(uid: string): Promise<void> {
+  async #reconcile(uid: string): Promise<void> {
     const { index, activity, removal, clock } = this.#options;
     const key = index.byUid(uid);
     if (!key) return;
     if (key.isAfterActivity && this.#dueMs(key) <= clock.now()) await activity.read();
     const nowMs = clock.now();
-    const fate = decideLifecycle(key, index, { nowMs, endMs: this.#endMs(key) });
-    switch (fate.kind) {
-      case 'stay':
+    const action = decideLifecycle(key, index, { nowMs, endMs: this.#endMs(key) });
+    switch (action.kind) {
+      case 'none':
         this.#wakeAt(this.#dueMs(key));
         return;
-      case 'remove':
-        return removal.remove(key, fate);
-      case 'release':
-        for (const orphan of fate.orphans) await removal.disown(orphan, [key.uid]);
-        return removal.release(key, fate.finalizer);
-      case 'disown':
-        return removal.disown(key, fate.uids);
+      case 'delete':
+        return removal.delete(key, action);
+      case 'removeFinalizer':
+        for (const orphan of action.orphans) await removal.removeOwners(orphan, [key.uid]);
+        return removal.removeFinalizer(key, action.finalizer);
+      case 'removeOwners':
+        return removal.removeOwners(key, action.uids);
     }
   }
 }
 
-/** What may have to happen to it now, whatever the clock says. */
-function needsCare({ owners, finalizers, deletion }: IndexedKey): boolean {
+/** Whether there can be an action for the key independent of time. */
+function needsReconcile({ owners, finalizers, deletion }: IndexedKey): boolean {
   return owners.length > 0 || (deletion !== undefined && hasCollectorFinalizer(finalizers));
 }
 

@@ -1,18 +1,18 @@
-/** When a key expires. */
+/** Expiry of keys. */
 
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
-/** What decides it. Times in epoch milliseconds. */
+/** Times in epoch milliseconds. */
 export interface Lifetime {
   readonly createdMs: number;
-  /** 0: it never ends. */
+  /** 0: it never expires. */
   readonly ttlMs: number;
-  /** The ttl counts from the last use. */
+  /** The ttl starts after the last use. */
   readonly isAfterActivity: boolean;
 }
 
-/** Undefined: never. `lastActivityMs`: the last use that is known. */
+/** When a key expires; undefined: never. `lastActivityMs`: its last known use. */
 export function endOf(lifetime: Lifetime, lastActivityMs: number | undefined): number | undefined {
   const { createdMs, ttlMs, isAfterActivity } = lifetime;
   if (ttlMs <= 0) return undefined;
@@ -20,7 +20,7 @@ export function endOf(lifetime: Lifetime, lastActivityMs: number | undefined): n
   return from + ttlMs;
 }
 
-/** The same of a key as clients see it. */
+/** When a key, as clients see it, expires; undefined: never. */
 export function endOfKey(key: JsonObject): number | undefined {
   const spec = objectField(key, 'spec');
   const activity = text(objectField(key, 'status'), 'lastActivity');
@@ -34,7 +34,7 @@ export function endOfKey(key: JsonObject): number | undefined {
 
 const ACTIVITY_INTERVAL_MS = 60_000;
 
-/** How often the last use is written at most: every minute, or every tenth of a shorter ttl. */
+/** Minimum interval between writes of the last use: a minute, or a tenth of a shorter ttl. */
 export function activityIntervalMs({ ttlMs }: Lifetime): number {
   return ttlMs > 0 ? Math.min(ACTIVITY_INTERVAL_MS, ttlMs / 10) : ACTIVITY_INTERVAL_MS;
 }

@@ -1,36 +1,36 @@
 /**
- * What the server itself has to do to a key: end it, let it go, or tidy up its owners. Pure; the collector carries it out. Owners are keys:
- * of an owner of another kind nobody here can say whether it is gone, so it counts as there.
+ * Decides what the garbage collector does with a key: delete it, or remove a finalizer or owner references. Pure; the collector executes it.
+ * Owners are keys: an owner of another kind cannot be looked up here and counts as existing.
  */
 
 import { FOREGROUND, ORPHAN } from '../../../apiserver/objects/collector-finalizers.ts';
 import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../resource/key-kind.ts';
 import type { IndexedKey, OwnerReference } from '../index/key-record.ts';
 
-/** What a decision needs to know of the other keys. */
+/** The other keys that a decision depends on. */
 export interface KeyNeighbours {
   byUid(uid: string): IndexedKey | undefined;
   dependentsOf(uid: string): Iterable<IndexedKey>;
 }
 
 export type LifecycleAction =
-  | { readonly kind: 'stay' }
-  /** Delete it, in the foreground if it has dependents of its own that must go first. */
+  | { readonly kind: 'none' }
+  /** In the foreground if it has dependents that must be deleted first. */
   | {
-      readonly kind: 'remove';
+      readonly kind: 'delete';
       readonly why: 'expired' | 'ownerless' | 'graceOver';
       readonly isForeground: boolean;
     }
-  /** Take these finalizers away; `orphans` must have lost their reference to this key before. */
-  | { readonly kind: 'release'; readonly finalizer: string; readonly orphans: readonly IndexedKey[] }
-  /** These owners are gone or going, but others remain. */
-  | { readonly kind: 'disown'; readonly uids: readonly string[] };
+  /** The references of `orphans` to this key are removed first. */
+  | { readonly kind: 'removeFinalizer'; readonly finalizer: string; readonly orphans: readonly IndexedKey[] }
+  /** These owners are deleted or being deleted; others remain. */
+  | { readonly kind: 'removeOwners'; readonly uids: readonly string[] };
 
-const STAY: LifecycleAction = { kind: 'stay' };
+const NO_ACTION: LifecycleAction = { kind: 'none' };
 
 export interface Moment {
   readonly nowMs: number;
-  /** When the key is to be collected; undefined: never. Epoch milliseconds. */
+  /** When the key is due for collection; undefined: never. Epoch milliseconds. */
   readonly endMs: number | undefined;
 }
 
@@ -40,24 +40,24 @@ export function decideLifecycle(
   { nowMs, endMs }: Moment,
 ): LifecycleAction {
   if (key.deletion) return actionForDeleted(key, neighbours, nowMs);
-  if (endMs !== undefined && endMs <= nowMs) return { kind: 'remove', why: 'expired', isForeground: false };
+  if (endMs !== undefined && endMs <= nowMs) return { kind: 'delete', why: 'expired', isForeground: false };
   return actionForOwned(key, neighbours);
 }
 
 function actionForDeleted(key: IndexedKey, neighbours: KeyNeighbours, nowMs: number): LifecycleAction {
   if (key.finalizers.includes(ORPHAN)) {
-    return { kind: 'release', finalizer: ORPHAN, orphans: [...neighbours.dependentsOf(key.uid)] };
+    return { kind: 'removeFinalizer', finalizer: ORPHAN, orphans: [...neighbours.dependentsOf(key.uid)] };
   }
   if (key.finalizers.includes(FOREGROUND) && !isBlocked(key, neighbours)) {
-    return { kind: 'release', finalizer: FOREGROUND, orphans: [] };
+    return { kind: 'removeFinalizer', finalizer: FOREGROUND, orphans: [] };
   }
   if (key.deletion?.hasGrace === true && key.deletion.dueMs <= nowMs) {
-    return { kind: 'remove', why: 'graceOver', isForeground: false };
+    return { kind: 'delete', why: 'graceOver', isForeground: false };
   }
-  return STAY;
+  return NO_ACTION;
 }
 
-/** Some dependent wants to go before this key. One that waits for this key in turn does not: the circle would never end. */
+/** Whether a dependent blocks the deletion of this key. A dependent that this key depends on does not: the cycle would never end. */
 function isBlocked(key: IndexedKey, neighbours: KeyNeighbours): boolean {
   for (const dependent of neighbours.dependentsOf(key.uid)) {
     const isBlocking = dependent.owners.some(({ uid, isBlocking: blocks }) => blocks && uid === key.uid);
@@ -66,7 +66,7 @@ function isBlocked(key: IndexedKey, neighbours: KeyNeighbours): boolean {
   return false;
 }
 
-/** `ancestor` is among the owners of `key`, or of one of its owners, and so on. */
+/** Whether `ancestor` is a direct or indirect owner of `key`. */
 function descendsFrom(key: IndexedKey, ancestor: string, neighbours: KeyNeighbours): boolean {
   const seen = new Set<string>();
   const waiting = [key];
@@ -83,22 +83,22 @@ function descendsFrom(key: IndexedKey, ancestor: string, neighbours: KeyNeighbou
 }
 
 function actionForOwned(key: IndexedKey, neighbours: KeyNeighbours): LifecycleAction {
-  if (key.owners.length === 0) return STAY;
+  if (key.owners.length === 0) return NO_ACTION;
   const states = key.owners.map((owner) => ({ owner, state: stateOf(owner, neighbours) }));
-  const leaving = states.filter(({ state }) => state !== 'there').map(({ owner }) => owner.uid);
-  if (leaving.length === 0) return STAY;
-  if (leaving.length < states.length) return { kind: 'disown', uids: leaving };
+  const leaving = states.filter(({ state }) => state !== 'exists').map(({ owner }) => owner.uid);
+  if (leaving.length === 0) return NO_ACTION;
+  if (leaving.length < states.length) return { kind: 'removeOwners', uids: leaving };
   const isAwaited = states.some(({ state }) => state === 'waiting');
   const hasDependents = !isEmpty(neighbours.dependentsOf(key.uid));
-  return { kind: 'remove', why: 'ownerless', isForeground: isAwaited && hasDependents };
+  return { kind: 'delete', why: 'ownerless', isForeground: isAwaited && hasDependents };
 }
 
-/** `waiting`: it is being deleted and lets its dependents go first. */
-function stateOf(owner: OwnerReference, neighbours: KeyNeighbours): 'there' | 'waiting' | 'gone' {
-  if (!isKeyReference(owner)) return 'there';
+/** `waiting`: it is being deleted in the foreground and waits for its dependents. */
+function stateOf(owner: OwnerReference, neighbours: KeyNeighbours): 'exists' | 'waiting' | 'gone' {
+  if (!isKeyReference(owner)) return 'exists';
   const key = neighbours.byUid(owner.uid);
   if (!key || key.name !== owner.name) return 'gone';
-  return key.deletion && key.finalizers.includes(FOREGROUND) ? 'waiting' : 'there';
+  return key.deletion && key.finalizers.includes(FOREGROUND) ? 'waiting' : 'exists';
 }
 
 export function isKeyReference({ apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>): boolean {

@@ -1,4 +1,4 @@
-/** The server's own writes to keys: each for the state that was decided on, and nothing if that has changed. */
+/** Writes of the garbage collector: each is conditional on the state of the decision and does nothing if the key has changed. */
 
 import type { ObjectDeleter } from '../../../apiserver/objects/object-deletion.ts';
 import { isRevisionConflict, type ObjectRegistry } from '../../../apiserver/objects/object-registry.ts';
@@ -30,9 +30,9 @@ export class KeyRemoval {
     this.#options = options;
   }
 
-  async remove(
+  async delete(
     key: IndexedKey,
-    { why, isForeground }: Extract<LifecycleAction, { kind: 'remove' }>,
+    { why, isForeground }: Extract<LifecycleAction, { kind: 'delete' }>,
   ): Promise<void> {
     if (why === 'ownerless' && (await this.#hasOwner(key))) return;
     const { deleter, logger } = this.#options;
@@ -41,7 +41,7 @@ export class KeyRemoval {
         isDryRun: false,
         gracePeriodSeconds: why === 'graceOver' ? 0 : undefined,
         uid: key.uid,
-        // What somebody changed meanwhile is decided anew.
+        // A key that changed in the meantime is decided again.
         resourceVersion: String(key.revision),
         propagationPolicy: isForeground ? 'Foreground' : '',
       });
@@ -51,7 +51,7 @@ export class KeyRemoval {
     }
   }
 
-  /** What the index does not know may still be there: nothing is deleted for an index that lags behind. */
+  /** Reads the owners from the store: the index may lag behind, and nothing is deleted because of that. */
   async #hasOwner({ owners }: IndexedKey): Promise<boolean> {
     const { store, definition } = this.#options;
     for (const owner of owners.filter(isKeyReference)) {
@@ -63,16 +63,15 @@ export class KeyRemoval {
     return false;
   }
 
-  /** Takes a finalizer away; the object goes with the last one. */
-  async release(key: IndexedKey, finalizer: string): Promise<void> {
+  /** The object is removed with its last finalizer. */
+  async removeFinalizer(key: IndexedKey, finalizer: string): Promise<void> {
     await this.#change(key, (metadata) => {
       const left = listField(metadata, 'finalizers').filter((name) => name !== finalizer);
       return { ...metadata, finalizers: left };
     });
   }
 
-  /** Takes the references to these owners away. */
-  async disown(key: IndexedKey, uids: readonly string[]): Promise<void> {
+  async removeOwners(key: IndexedKey, uids: readonly string[]): Promise<void> {
     await this.#change(key, (metadata) => {
       const left = objectList(metadata, 'ownerReferences').filter(
         (owner) => !uids.includes(text(owner, 'uid')),
@@ -109,7 +108,7 @@ function uidOf(entry: StoredEntry): string {
   return text(metadataOf(entry.value), 'uid');
 }
 
-/** It is gone, or no longer what was decided on: an event says so, or already has. */
+/** The key was deleted or changed; its event enqueues it again. */
 function isOutdated(error: unknown): boolean {
   return error instanceof StatusError && (error.code === 404 || error.code === 409);
 }

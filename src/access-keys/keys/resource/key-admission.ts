@@ -1,4 +1,4 @@
-/** Rules for writes of keys that need the writer or other keys. */
+/** Admission of writes that depends on the writer or on other keys. */
 
 import { LRUCache } from 'lru-cache';
 import type { Admission, ReviewedWrite } from '../../../apiserver/objects/admission.ts';
@@ -23,19 +23,19 @@ export interface KeyAdmissionOptions {
   readonly index: KeyIndex;
   readonly digests: KeyDigests;
   readonly clock: Clock;
-  /** Whether the writer may write this at all; throws a `StatusError` to refuse. Comes before every other rule. */
+  /** Throws a `StatusError` for a write that the writer may not do. Called before every other rule. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
-  /** Comes later than this: it may need the index. */
+  /** Called when a write is reviewed; the authorizer depends on the index. */
   authorizer(): Authorizer;
 }
 
-/** From the check of a key until the index knows its object, which a busy store takes this long for at most. */
+/** Time from the check of a supplied key until the index contains its object, at most. */
 const CLAIM_MS = 2_000;
 const CLAIMS_MAX = 10_000;
-/** Keys of one user, team or subject: what is forgotten somewhere must not fill the store. Administrators may go on. */
+/** Limit of keys per subject, so that forgotten keys do not fill the store. It does not apply to administrators. */
 export const KEYS_PER_USER_MAX = 1000;
 
-/** Whose key it is about to become. */
+/** The object that a supplied key is about to be stored in. */
 interface Claim {
   readonly name: string;
   /** Monotonic. */
@@ -44,7 +44,7 @@ interface Claim {
 
 export class KeyAdmission implements Admission {
   readonly #options: KeyAdmissionOptions;
-  /** By the id in the credential. Bounded by size, not by number: for a number the cache would take its memory at once. */
+  /** By credential id. With `max` instead of `maxSize` the cache would allocate its memory up front. */
   readonly #claims = new LRUCache<string, Claim>({ maxSize: CLAIMS_MAX, sizeCalculation: () => 1 });
 
   constructor(options: KeyAdmissionOptions) {
@@ -52,18 +52,18 @@ export class KeyAdmission implements Admission {
   }
 
   async beforeCreate(): Promise<void> {
-    // A key needs nothing around it.
+    // A key depends on no other object.
   }
 
   async beforeDelete(): Promise<void> {
-    // Who may ask for it may have it.
+    // Authorization is sufficient.
   }
 
   async afterWrite(): Promise<void> {
-    // Whoever must know follows the store: other replicas write too.
+    // Changes are followed by a watch of the store, because other replicas write too.
   }
 
-  /** Throws 403 for more keys than a user may have, 422 for what only shows beside other keys, and whatever `reviewAccess` throws. */
+  /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `reviewAccess`. */
   async review(write: ReviewedWrite): Promise<void> {
     await this.#options.reviewAccess(write);
     const { target, next, previous } = write;
@@ -71,7 +71,7 @@ export class KeyAdmission implements Admission {
     if (!previous) this.#rejectTooMany(write);
     const errors = [...(await this.#ownerErrors(write)), ...(previous ? [] : this.#keyErrors(write))];
     if (errors.length === 0) return;
-    // In one answer with what is wrong with the fields, which would be the next thing to be said.
+    // One response with the errors of validation, which would follow next.
     const all = [...errors, ...target.definition.validate(next, previous)];
     throw invalid(kindName(target.definition), text(metadataOf(next), 'name'), all);
   }
@@ -79,23 +79,23 @@ export class KeyAdmission implements Admission {
   #rejectTooMany({ user, target, next }: ReviewedWrite): void {
     const { name } = subjectOf(objectField(next, 'spec'));
     if (isAdministrator(user) || this.#options.index.countOf(name) < KEYS_PER_USER_MAX) return;
-    const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete some first`;
+    const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete keys that are not used`;
     throw forbidden(groupName(target.definition), target.name, why);
   }
 
-  /** Whoever holds up the deletion of an owner must be allowed to delete it. */
+  /** blockOwnerDeletion requires the permission to delete the owner. */
   async #ownerErrors(write: ReviewedWrite): Promise<FieldError[]> {
     const before = new Set(blockingOwners(write.previous).map(({ owner }) => text(owner, 'uid')));
     const errors: FieldError[] = [];
     for (const { owner, index } of blockingOwners(write.next)) {
       if (before.has(text(owner, 'uid')) || (await this.#mayDelete(write, owner))) continue;
       const field = `metadata.ownerReferences[${index}].blockOwnerDeletion`;
-      errors.push(forbiddenValue(field, 'may only be set by those who may delete the owner'));
+      errors.push(forbiddenValue(field, 'requires the permission to delete the owner'));
     }
     return errors;
   }
 
-  /** An owner that this user does not see is none, and of other kinds there are none here. */
+  /** False for an owner that is not visible to the user or of another kind. */
   async #mayDelete({ user, target: { definition } }: ReviewedWrite, owner: JsonObject): Promise<boolean> {
     if (!isKeyReference({ apiVersion: text(owner, 'apiVersion'), kind: text(owner, 'kind') })) return false;
     const name = text(owner, 'name');
@@ -116,7 +116,7 @@ export class KeyAdmission implements Admission {
     return decision.isAllowed;
   }
 
-  /** A key can only belong to one object. The made ones never meet; two clients may bring the same, at the same moment too. */
+  /** A secret belongs to one object. Generated ones are unique; two clients may supply the same one, also concurrently. */
   #keyErrors({ target: { name }, next, isDryRun }: ReviewedWrite): FieldError[] {
     const key = text(objectField(next, 'spec'), 'key');
     if (suppliedKeyProblem(key) !== undefined) return [];
@@ -126,14 +126,14 @@ export class KeyAdmission implements Admission {
     const claim = this.#claims.get(id);
     const isClaimed = claim !== undefined && claim.untilMs > nowMs && claim.name !== name;
     if (isClaimed || index.byCredential(id).length > 0) {
-      return [keyError('is in use by another object; leave it out, and the server makes one')];
+      return [keyError('is in use by another object; omit it to have one generated')];
     }
     if (!isDryRun) this.#claims.set(id, { name, untilMs: nowMs + CLAIM_MS });
     return [];
   }
 }
 
-/** The owner references that hold up their owner, each with its place in the list. */
+/** The owner references that block the deletion of their owner, with their index. */
 function blockingOwners(key: JsonObject | undefined): { owner: JsonObject; index: number }[] {
   return objectList(metadataOf(key ?? {}), 'ownerReferences')
     .map((owner, index) => ({ owner, index }))

@@ -1,4 +1,4 @@
-/** What `kubectl get ownedaccesskeys` shows. */
+/** Columns of `kubectl get ownedaccesskeys`. */
 
 import type { Column } from '../../../apiserver/objects/resource-definition.ts';
 import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../../apiserver/objects/table.ts';
@@ -10,17 +10,17 @@ export function keyColumns(): readonly Column[] {
   return [
     NAME_COLUMN,
     textColumn('Display Name', 'Display name.', (key) => text(specOf(key), 'displayName')),
-    textColumn('Subject', 'Who the key speaks for.', subjectText),
-    textColumn('Type', 'Who manages the key.', (key) => text(specOf(key), 'type')),
-    textColumn('Disabled', 'Requests that use the key are refused.', (key) =>
+    textColumn('Subject', 'User, team or subject of the key.', subjectText),
+    textColumn('Type', 'Type of the key.', (key) => text(specOf(key), 'type')),
+    textColumn('Disabled', 'Requests that use the key fail.', (key) =>
       String(specOf(key)['disabled'] === true),
     ),
     textColumn('Expires', 'When the key expires.', expiresText),
     AGE_COLUMN,
     textColumn('TTL', 'Lifetime of the key.', ttlText, 1),
-    textColumn('Last Activity', 'How long ago the key was used.', activityText, 1),
-    textColumn('Groups', 'Groups beside those of the subject.', (key) => groupsText(key), 1),
-    textColumn('Scope', 'What the key is restricted to.', scopeText, 1),
+    textColumn('Last Activity', 'Time since the last use of the key.', activityText, 1),
+    textColumn('Groups', 'Groups in addition to those of the subject.', (key) => groupsText(key), 1),
+    textColumn('Scope', 'Restriction of the key.', scopeText, 1),
   ];
 }
 
@@ -47,7 +47,7 @@ function ttlText(key: JsonObject): string {
   return spanText(seconds * 1000) + suffix;
 }
 
-/** Ages are written by the API machinery: a span is the age of something that happened that long before the epoch. */
+/** A duration in the format of ages: the age of an event that long before the epoch. */
 function spanText(ms: number): string {
   return ageText(new Date(0).toISOString(), ms);
 }
@@ -62,7 +62,7 @@ function groupsText(key: JsonObject): string {
   return groups.length === 0 ? '<none>' : groups.map((group) => JSON.stringify(group).slice(1, -1)).join(',');
 }
 
-/** `all`, `nothing`, or how many entries of what. */
+/** `all`, `nothing`, or the number of entries per list. */
 function scopeText(key: JsonObject): string {
   const { scope } = specOf(key);
   if (!isJsonObject(scope)) return 'all';
@@ -73,7 +73,7 @@ function scopeText(key: JsonObject): string {
   return parts.length === 0 ? 'nothing' : parts.join(', ');
 }
 
-/** `1 cluster`, `2 clusters`: the fields of a scope are plurals that end in s. */
+/** `1 cluster`, `2 clusters`: the fields of a scope are plurals in s. */
 function countText(count: number, plural: string): string {
   return `${count} ${count === 1 ? plural.slice(0, -1) : plural}`;
 }

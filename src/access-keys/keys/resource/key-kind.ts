@@ -1,4 +1,4 @@
-/** OwnedAccessKey as the API machinery needs to know it. */
+/** The resource definition of OwnedAccessKey. */
 
 import {
   defineResource,
@@ -7,18 +7,19 @@ import {
   type Subresource,
 } from '../../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
-import { objectField, text } from '../../../apiserver/validation/metadata.ts';
+import { metadataOf, objectField, objectList, text } from '../../../apiserver/validation/metadata.ts';
 import { subdomainProblem } from '../../../apiserver/validation/names.ts';
 import type { Clock } from '../../../base/clock.ts';
-import type { JsonObject } from '../../../base/json.ts';
+import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { keyColumns } from './key-columns.ts';
 import { KEY_TYPES_ALLOWED, validateKey, type KeyLimits } from './key-validation.ts';
-import { keyWarnings } from './key-warnings.ts';
+import { scopeWarnings } from '../../authorization/scope/scope-warnings.ts';
+import { APPLIED_MANIFEST } from '../stored/last-applied.ts';
 import type { StoredKeys } from '../stored/stored-key.ts';
 
 export const MANAGEMENT_GROUP = 'management.platform.sh';
 export const MANAGEMENT_VERSION = 'v1';
-/** Where the store keeps the keys. */
+/** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
 
 export interface KeyKindOptions {
@@ -60,14 +61,45 @@ export function ownedAccessKeys(options: KeyKindOptions): ResourceDefinition {
     prepare: (next, previous, stored) => forms.prepare(next, previous, stored),
     validate: (next, previous) => validateKey({ next, previous, nowMs: clock.now() }, limits),
     warnings: keyWarnings,
-    // The key works until then, for callers that have to be given another one first.
+    // The key works until the grace period ends.
     gracePeriodSeconds: (_key, asked = 0) => asked,
     view,
   });
 }
 
-/** A type that is given but empty. One that is not given at all is missing. */
+/** An empty type means User; a missing type is an error. */
 function applyDefaults(key: JsonObject): void {
   const spec = objectField(key, 'spec');
   if (spec['type'] === '') spec['type'] = KEY_TYPES_ALLOWED[0] ?? '';
+}
+
+/** Deprecated fields with their replacement, and a secret that `kubectl apply` does not show. */
+function keyWarnings(key: JsonObject, isCreated: boolean): readonly string[] {
+  const spec = objectField(key, 'spec');
+  const warnings: string[] = [];
+  if (isCreated && text(spec, 'key') !== '' && isApplied(key)) {
+    const name = text(metadataOf(key), 'name');
+    warnings.push(
+      `the secret of the access key is only in this response, which kubectl apply does not print: run endpoint-syncer keys rotate ${name} for a new one`,
+    );
+  }
+  if (text(spec, 'parent') !== '' && isSetByClient(key, 'f:parent'))
+    warnings.push('spec.parent is deprecated: use spec.identity');
+  if (isJsonObject(spec['oidcLogin'])) warnings.push('spec.oidcLogin is deprecated: use spec.identity');
+  return [...warnings, ...scopeWarnings(spec['scope'], 'spec.scope')];
+}
+
+/** False for a value that the server set, such as an inherited parent. */
+function isSetByClient(key: JsonObject, field: string): boolean {
+  return objectList(metadataOf(key), 'managedFields').some((entry) => {
+    const fields = objectField(objectField(entry, 'fieldsV1'), 'f:spec');
+    return fields[field] !== undefined;
+  });
+}
+
+/** Client-side or server-side `kubectl apply`. */
+function isApplied(key: JsonObject): boolean {
+  const metadata = metadataOf(key);
+  if (text(objectField(metadata, 'annotations'), APPLIED_MANIFEST) !== '') return true;
+  return objectList(metadata, 'managedFields').some((entry) => entry['operation'] === 'Apply');
 }

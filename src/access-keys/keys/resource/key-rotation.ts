@@ -1,7 +1,7 @@
 /**
- * Rotation: a key gets another secret, and the secret that it had works until the overlap ends. Everything else about the key stays: its
- * uid, its end, its scope, and the tokens that were issued with either secret. Without an overlap the tokens end, too: then the old secret is
- * one that somebody else may have used.
+ * Rotation: a key gets a new secret, and the old one works until the overlap ends. The uid, the expiry and the scope of the key do not change,
+ * and tokens that were issued with either secret stay valid. Without an overlap these tokens are revoked too, because then the old secret may
+ * have been leaked.
  */
 
 import type { ActionResult, Subresource } from '../../../apiserver/objects/resource-definition.ts';
@@ -31,14 +31,14 @@ management.${KIND} = overlapSeconds int64
 
 export const ROTATION_DESCRIPTIONS: Descriptions = {
   [`management.${KIND}`]:
-    'Gives an access key a new secret, which the response shows once in spec.key. POST it to the subresource rotate of the key.',
+    'Rotates the secret of an access key. POST it to the subresource rotate of the key; the response contains the new secret in spec.key, once.',
   [`management.${KIND}.overlapSeconds`]:
-    'How long the old secret keeps working, in seconds, at most 604800 (a week). 0, the default, ends it immediately, together with the ' +
-    'tokens that were issued so far.',
+    'Time in seconds during which the old secret stays valid, at most 604800 (a week). 0, the default, revokes it immediately, including the ' +
+    'tokens that were issued with the key.',
 };
 
 export const OVERLAP_SECONDS_MAX = 7 * 86_400;
-/** Secrets of one key that work at the same time, besides the newest. */
+/** Older secrets of one key that are valid at the same time. */
 export const REPLACED_SECRETS_MAX = 8;
 
 export interface RotationOptions {
@@ -93,6 +93,6 @@ function overlapErrors(overlapSeconds: number, older: readonly ReplacedCredentia
     return [invalidValue(field, overlapSeconds, `must be from 0 to ${OVERLAP_SECONDS_MAX} (seconds)`)];
   }
   if (overlapSeconds === 0 || older.length < REPLACED_SECRETS_MAX) return [];
-  const detail = `${older.length} older secrets of the key still work: wait until one ends, or rotate with 0`;
+  const detail = `${older.length} older secrets of the key are still valid: wait until the overlap of one ends, or rotate with 0`;
   return [invalidValue(field, overlapSeconds, detail)];
 }

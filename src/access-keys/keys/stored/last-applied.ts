@@ -1,4 +1,4 @@
-/** The manifest that `kubectl apply` leaves in an annotation: it repeats what was sent, secrets included, to every reader of the object. */
+/** The annotation of `kubectl apply` with the applied manifest, which would show secrets to every reader of the object. */
 
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import { isJsonObject, jsonEquals, type JsonObject } from '../../../base/json.ts';
@@ -7,8 +7,8 @@ import { withoutSealed } from './write-only-fields.ts';
 export const APPLIED_MANIFEST = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * Removes the key and the other secrets from it; changes `object.metadata`. kubectl then sends them again at each apply, which is no change.
- * A text that is not JSON stays: kubectl never writes one.
+ * Removes the key and the other secrets from it; changes `object.metadata`. kubectl sends them again with each apply, which is a no-op.
+ * A text that is not JSON is kept: kubectl never writes one.
  */
 export function redactLastApplied(object: JsonObject): void {
   const metadata = metadataOf(object);
@@ -17,7 +17,7 @@ export function redactLastApplied(object: JsonObject): void {
   if (!isJsonObject(manifest?.['spec'])) return;
   const { key: _key, ...spec } = objectField(withoutSealed(manifest), 'spec');
   const redacted = { ...manifest, spec };
-  // Serialized again, a manifest without secrets could differ by an escape, and kubectl would report a change at every apply.
+  // A manifest without secrets is kept as it is: serialized again it could differ by an escape, and kubectl would report a change.
   if (jsonEquals(manifest, redacted)) return;
   metadata['annotations'] = { ...annotations, [APPLIED_MANIFEST]: `${JSON.stringify(redacted)}\n` };
 }

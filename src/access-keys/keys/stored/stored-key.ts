@@ -1,6 +1,6 @@
 /**
- * How a key is stored: as clients see it, and beside that the digests of its secret and of those that it replaced, its sealed fields, and a
- * counter of what it may do. None of these is ever part of a view.
+ * The stored form of a key: the object as clients see it, plus the digests of its current and rotated secrets, its sealed fields, and the
+ * token generation. None of these is part of a view.
  */
 
 import type { Overlay, ObjectView } from '../../../apiserver/objects/resource-definition.ts';
@@ -20,7 +20,7 @@ import {
   withoutSealed,
 } from './write-only-fields.ts';
 
-/** A change of one of these makes tokens that were given out before worthless. */
+/** A change of one of these fields invalidates the tokens of the key. */
 const TOKEN_FIELDS = [
   'disabled',
   'scope',
@@ -33,7 +33,7 @@ const TOKEN_FIELDS = [
   'ttlAfterLastActivity',
 ];
 
-/** What cannot change: a write that leaves it out keeps it. */
+/** Immutable fields: a write that omits them keeps them. */
 const SUBJECT_FIELDS = ['user', 'team', 'subject'];
 
 export interface StoredKeyOptions {
@@ -54,23 +54,23 @@ export class StoredKeys implements ObjectView {
   }
 
   /**
-   * Makes the key of a new object. Of an existing one, puts back what a write may leave out, and takes out what a write repeats, so that
-   * a repetition is no change. What then still is in `spec.key` is another key.
+   * Generates the key of a new object. For an existing object, restores omitted fields and removes secrets that equal the stored ones, so that
+   * sending them again is a no-op. A `spec.key` that remains is a different key.
    */
   prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void {
     const spec: JsonObject = { ...objectField(next, 'spec') };
     next['spec'] = spec;
-    this.#ownership.disown(next);
+    this.#ownership.strip(next);
     redactLastApplied(next);
     if (previous && stored) {
       keepUnnamed(spec, objectField(previous, 'spec'));
-      this.#takeOutRepeated(spec, stored);
+      this.#removeRepeatedSecrets(spec, stored);
     } else if (text(spec, 'key') === '') {
       spec['key'] = generateAccessKey(this.#options.randomBytes);
     }
   }
 
-  #takeOutRepeated(spec: JsonObject, stored: JsonObject): void {
+  #removeRepeatedSecrets(spec: JsonObject, stored: JsonObject): void {
     const key = text(spec, 'key');
     if (key === '' || this.#isKeyOf(stored, key)) delete spec['key'];
     for (const place of SEALED_FIELDS) {
@@ -89,7 +89,7 @@ export class StoredKeys implements ObjectView {
     return presented !== undefined && isSameDigest(Buffer.from(digest, 'base64'), presented.digest);
   }
 
-  /** The sealed field as text; undefined where there is none. */
+  /** The plain text of a sealed field; undefined if there is none. */
   #opened(stored: JsonObject, name: string): string | undefined {
     const sealed = text(objectField(stored, 'sealed'), name);
     return sealed === '' ? undefined : this.#options.seal.open(sealed, purposeOf(stored, name));
@@ -98,7 +98,7 @@ export class StoredKeys implements ObjectView {
   toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject {
     const shown = withoutSealed(object);
     const { key = '', ...spec } = objectField(shown, 'spec');
-    invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no key');
+    invariant(typeof key === 'string' && (stored ?? key !== ''), 'a new access key has no secret');
     const sealed = this.#sealed(object, stored);
     return {
       ...shown,
@@ -135,21 +135,21 @@ export class StoredKeys implements ObjectView {
     return object;
   }
 
-  /** The key, once; never the other secrets. */
+  /** With the key; never with the other secrets. */
   firstShown(object: JsonObject): JsonObject {
     return withoutSealed(object);
   }
 }
 
-/** A secret that the key had before its last rotation. */
+/** A secret from before the last rotation. */
 export interface ReplacedCredential extends StoredCredential {
-  /** Epoch milliseconds: from then on it no longer works. */
+  /** Epoch milliseconds: the end of its overlap. */
   readonly untilMs: number;
 }
 
 export interface KeyCredentials {
   readonly current: StoredCredential;
-  /** Oldest first; empty for a key that was never rotated. */
+  /** Oldest first. */
   readonly replaced: readonly ReplacedCredential[];
 }
 
@@ -179,7 +179,7 @@ function credentialIn(credential: JsonObject): StoredCredential {
   return { id: text(credential, 'id'), digest: text(credential, 'digest') };
 }
 
-/** What a write of the object itself keeps. */
+/** The fields that a write of the object keeps. */
 function credentialFields(stored: JsonObject): JsonObject {
   const replaced = objectList(stored, 'replacedCredentials');
   return {
@@ -193,7 +193,7 @@ export function tokenGenerationOf(stored: JsonObject): number {
   return typeof generation === 'number' ? generation : 1;
 }
 
-/** A sealed text belongs to one field of one object: put into another, it does not open. */
+/** A sealed text is bound to one field of one object and cannot be decrypted in another. */
 function purposeOf(object: JsonObject, name: string): string {
   return `ownedaccesskeys/${text(metadataOf(object), 'uid')}/spec.${name}`;
 }

@@ -1,4 +1,4 @@
-/** Fields of a key that clients write and never read: where they are, and how nobody comes to own them. */
+/** The write-only fields of a key, and their removal from managedFields. */
 
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import {
@@ -11,7 +11,7 @@ import { metadataOf, objectField, objectList } from '../../../apiserver/validati
 
 /** A secret in `spec`, sealed in the store. */
 export interface SealedField {
-  /** `identity`: the object in `spec` that holds it. When that goes, the secret goes with it. */
+  /** The object in `spec` that contains it, such as `identity`. The secret is removed together with it. */
   readonly owner: string;
   readonly field: string;
 }
@@ -28,13 +28,13 @@ export function sealedName({ owner, field }: SealedField): string {
   return `${owner}.${field}`;
 }
 
-/** The object in `spec` that holds the field, if there is one. */
+/** The object in `spec` that contains the field, if any. */
 export function holderOf(spec: JsonObject, { owner }: SealedField): JsonObject | undefined {
   const holder = spec[owner];
   return isJsonObject(holder) ? holder : undefined;
 }
 
-/** The object without any sealed field; shares what it does not change. */
+/** The object without its sealed fields; unchanged parts are shared. */
 export function withoutSealed(object: JsonObject): JsonObject {
   const spec: JsonObject = { ...objectField(object, 'spec') };
   for (const place of SEALED_FIELDS) {
@@ -47,8 +47,8 @@ export function withoutSealed(object: JsonObject): JsonObject {
 }
 
 /**
- * Takes the write-only fields out of `metadata.managedFields`. Who owned a field that nobody sees would be told of conflicts that nobody
- * can explain, and `f:key` would say on every key that its owner had set it.
+ * Removes the write-only fields from `metadata.managedFields`: conflicts about fields that are never returned could not be explained, and
+ * `f:key` would claim on every key that its manager had set it.
  */
 export class FieldOwnershipStripper {
   readonly #fields: FieldSet;
@@ -61,7 +61,7 @@ export class FieldOwnershipStripper {
   }
 
   /** Changes `object.metadata`. */
-  disown(object: JsonObject): void {
+  strip(object: JsonObject): void {
     const metadata = metadataOf(object);
     if (!Array.isArray(metadata['managedFields'])) return;
     const entries = objectList(metadata, 'managedFields').flatMap((entry) => {

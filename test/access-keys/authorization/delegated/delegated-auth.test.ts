@@ -202,7 +202,7 @@ describe('over HTTP', () => {
     refusal = undefined;
     expect([answer.status, textAt(answer.json ?? {}, 'message')]).toEqual([
       503,
-      'the host cluster does not say who you are: this program may not create a TokenReview there (ClusterRole system:auth-delegator)',
+      'the host cluster did not review the request: this program may not create a TokenReview there; bind the ClusterRole system:auth-delegator',
     ]);
     expect((await server.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
   });

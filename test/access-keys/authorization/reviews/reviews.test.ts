@@ -174,7 +174,7 @@ describe('SubjectAccessReview', () => {
     expect(await review({ user: 'alice', extra: scope, ...pods }, '/kubernetes/cluster/b')).toEqual({
       allowed: false,
       denied: true,
-      reason: 'access key scope does not reach cluster "b"',
+      reason: 'access key scope does not contain cluster "b"',
     });
     expect(await review({ user: 'kubernetes-admin', groups: ['system:masters'], ...pods })).toEqual({
       allowed: false,
@@ -200,12 +200,12 @@ describe('SubjectAccessReview', () => {
     const changed = {
       allowed: false,
       denied: true,
-      reason: 'the access key has changed: a new token is needed',
+      reason: 'the access key has changed: request a new token',
     };
     expect(await review(asked)).toEqual(changed);
     await server.send('admin', 'DELETE', path);
     await server.keys.index.catchUp();
-    const gone = { allowed: false, denied: true, reason: 'the access key does not exist any more' };
+    const gone = { allowed: false, denied: true, reason: 'the access key no longer exists' };
     expect(await review(asked)).toEqual(gone);
   });
 

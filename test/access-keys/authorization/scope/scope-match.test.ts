@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccessRequest } from '../../../../src/apiserver/request/authorizer.ts';
-import { matchScope } from '../../../../src/access-keys/authorization/scope/scope-match.ts';
+import { grantsOf } from '../../../../src/access-keys/authorization/scope/scope-grants.ts';
+import { matchGrants } from '../../../../src/access-keys/authorization/scope/scope-match.ts';
 import { targetOf } from '../../../../src/access-keys/authorization/target.ts';
 import type { RequestTarget, Scope, ScopeRule } from '../../../../src/access-keys/types.ts';
 import { requests, scopes } from './random-scopes.ts';
@@ -51,7 +52,7 @@ const REACHED = ''; // no reason: it is allowed
 
 /** The reason, without its common beginning; `''` when it is allowed. */
 function verdict(scope: Scope, request: AccessRequest, target: RequestTarget): string {
-  const { isAllowed, reason } = matchScope(scope, request, target);
+  const { isAllowed, reason } = matchGrants(grantsOf(scope), request, target);
   expect(isAllowed).toBe(reason === '');
   return reason.replace(/^access key scope /, '');
 }
@@ -65,18 +66,22 @@ describe('targets', () => {
     [
       { projects: [{ project: 'a' }] },
       virtualCluster('b', 'v'),
-      'does not reach virtual cluster "v" of project "b"',
+      'does not contain virtual cluster "v" of project "b"',
     ],
-    [{ projects: [{ project: 'a' }] }, cluster('a'), 'does not reach cluster "a"'],
+    [{ projects: [{ project: 'a' }] }, cluster('a'), 'does not contain cluster "a"'],
     [{ projects: [{ project: 'a' }] }, MANAGEMENT, 'does not allow this resource'],
     [{ projects: [{ project: '*' }] }, space('b', 's'), REACHED],
     [{ projects: [{}] }, space('', 's'), 'allows nothing'],
     [{ spaces: [{ project: 'a', space: 's' }] }, space('a', 's'), REACHED],
-    [{ spaces: [{ project: 'a', space: 's' }] }, space('b', 's'), 'does not reach space "s" of project "b"'],
+    [
+      { spaces: [{ project: 'a', space: 's' }] },
+      space('b', 's'),
+      'does not contain space "s" of project "b"',
+    ],
     [
       { spaces: [{ project: 'a', space: 's' }] },
       virtualCluster('a', 's'),
-      'does not reach virtual cluster "s" of project "a"',
+      'does not contain virtual cluster "s" of project "a"',
     ],
     [{ spaces: [{ project: 'a', space: '*' }] }, space('a', 't'), REACHED],
     [{ spaces: [{ project: '*', space: 's' }] }, space('b', 's'), REACHED],
@@ -84,19 +89,19 @@ describe('targets', () => {
     [
       { virtualClusters: [{ project: 'a', virtualCluster: 'v' }] },
       virtualCluster('a', 'w'),
-      'does not reach virtual cluster "w" of project "a"',
+      'does not contain virtual cluster "w" of project "a"',
     ],
     [{ virtualClusters: [{ project: 'a', virtualCluster: '*' }] }, virtualCluster('a', 'w'), REACHED],
     [{ clusters: [{ cluster: 'a' }] }, cluster('a'), REACHED],
-    [{ clusters: [{ cluster: 'a' }] }, cluster('ab'), 'does not reach cluster "ab"'],
+    [{ clusters: [{ cluster: 'a' }] }, cluster('ab'), 'does not contain cluster "ab"'],
     [{ clusters: [{ cluster: 'a' }, { cluster: 'b' }] }, cluster('b'), REACHED],
     [{ clusters: [{ cluster: '*' }] }, cluster('b'), REACHED],
-    [{ clusters: [{ cluster: '*' }] }, space('a', 'b'), 'does not reach space "b" of project "a"'],
+    [{ clusters: [{ cluster: '*' }] }, space('a', 'b'), 'does not contain space "b" of project "a"'],
     [{ roles: [{ role: 'platformCLI', projects: ['a'] }] }, space('a', 's'), REACHED],
     [
       { roles: [{ role: 'platformCLI', projects: ['a'] }] },
       space('b', 's'),
-      'does not reach space "s" of project "b"',
+      'does not contain space "s" of project "b"',
     ],
     [
       { roles: [{ role: 'loft-cli', projects: ['a'], virtualClusters: ['v'] }] },
@@ -106,18 +111,18 @@ describe('targets', () => {
     [
       { roles: [{ role: 'loft-cli', projects: ['a'], virtualClusters: ['v'] }] },
       virtualCluster('a', 'w'),
-      'does not reach virtual cluster "w" of project "a"',
+      'does not contain virtual cluster "w" of project "a"',
     ],
     [
       { roles: [{ role: 'loft-cli', projects: ['a'], virtualClusters: ['v'] }] },
       space('a', 'v'),
-      'does not reach space "v" of project "a"',
+      'does not contain space "v" of project "a"',
     ],
     [{ roles: [{ role: 'loft-cli', virtualClusters: ['v'] }] }, virtualCluster('b', 'v'), REACHED],
     [
       { roles: [{ role: 'loft-cli' }] },
       virtualCluster('b', 'v'),
-      'does not reach virtual cluster "v" of project "b"',
+      'does not contain virtual cluster "v" of project "b"',
     ],
     [{ roles: [{ role: 'admin', projects: ['a'] }] }, space('a', 's'), 'allows nothing'],
   ])('%j and a pod in %j: "%s"', (scope, target, reason) => {
@@ -246,11 +251,11 @@ describe('rules', () => {
   test.each<[string, ScopeRule, RequestTarget, string]>([
     ['every target', {}, virtualCluster('a', 'v'), REACHED],
     ['one kind', { requestTargets: ['Cluster'] }, cluster('a'), REACHED],
-    ['another kind', { requestTargets: ['Cluster'] }, MANAGEMENT, 'does not reach the management API'],
+    ['another kind', { requestTargets: ['Cluster'] }, MANAGEMENT, 'does not contain the management API'],
     ['two kinds', { requestTargets: ['Cluster', 'ProjectSpace'] }, space('a', 's'), REACHED],
     ['a cluster', { cluster: 'a' }, cluster('a'), REACHED],
-    ['another cluster', { cluster: 'a' }, cluster('b'), 'does not reach cluster "b"'],
-    ['with a cluster nothing else', { cluster: 'a' }, MANAGEMENT, 'does not reach the management API'],
+    ['another cluster', { cluster: 'a' }, cluster('b'), 'does not contain cluster "b"'],
+    ['with a cluster nothing else', { cluster: 'a' }, MANAGEMENT, 'does not contain the management API'],
     [
       'a cluster that is not among the kinds',
       { cluster: 'a', requestTargets: ['Management'] },
@@ -268,7 +273,7 @@ describe('rules', () => {
       'with both nothing else',
       { cluster: 'a', virtualClusters: [{ name: 'v' }] },
       cluster('b'),
-      'does not reach cluster "b"',
+      'does not contain cluster "b"',
     ],
     ['every virtual cluster', { virtualClusters: [{}] }, virtualCluster('a', 'v'), REACHED],
     ['a virtual cluster', { virtualClusters: [{ name: 'v' }] }, virtualCluster('b', 'v'), REACHED],
@@ -276,7 +281,7 @@ describe('rules', () => {
       'another virtual cluster',
       { virtualClusters: [{ name: 'v' }] },
       virtualCluster('b', 'w'),
-      'does not reach virtual cluster "w" of project "b"',
+      'does not contain virtual cluster "w" of project "b"',
     ],
     [
       'by the namespace of its project',
@@ -288,7 +293,7 @@ describe('rules', () => {
       'in another namespace',
       { virtualClusters: [{ name: 'v', namespace: 'p-a' }] },
       virtualCluster('b', 'v'),
-      'does not reach virtual cluster "v" of project "b"',
+      'does not contain virtual cluster "v" of project "b"',
     ],
     [
       'a namespace of no project',
@@ -300,7 +305,7 @@ describe('rules', () => {
       'with virtual clusters nothing else',
       { virtualClusters: [{}] },
       MANAGEMENT,
-      'does not reach the management API',
+      'does not contain the management API',
     ],
   ])('%s', (_what, rule, target, reason) => {
     expect(verdict({ rules: [rule] }, POD, target)).toBe(reason);
@@ -308,7 +313,7 @@ describe('rules', () => {
 
   test('a rule that reaches something fetches no tokens: it says itself what is allowed', () => {
     const scope: Scope = { rules: [{ requestTargets: ['Cluster'] }] };
-    expect(verdict(scope, token, MANAGEMENT)).toBe('does not reach the management API');
+    expect(verdict(scope, token, MANAGEMENT)).toBe('does not contain the management API');
   });
 
   test('the nearest miss is what is named', () => {
@@ -347,8 +352,8 @@ test('a scope allows what one of its entries allows, and nothing else', () => {
         ...(scope.rules ?? []).map((item) => ({ rules: [item] })),
         ...(scope.allowPlatformCli === undefined ? [] : [{ allowPlatformCli: scope.allowPlatformCli }]),
       ];
-      const any = parts.some((entry) => matchScope(entry, request, target).isAllowed);
-      expect(matchScope(scope, request, target).isAllowed).toBe(any);
+      const any = parts.some((entry) => matchGrants(grantsOf(entry), request, target).isAllowed);
+      expect(matchGrants(grantsOf(scope), request, target).isAllowed).toBe(any);
     }),
     { numRuns: 500 },
   );

@@ -76,17 +76,17 @@ describe('refused', () => {
     [
       'an empty project of a role',
       { roles: [{ role: 'platformCLI', projects: [''] }] },
-      'spec.scope.roles[0].projects[0]: Required value: a name, or "*" for all',
+      'spec.scope.roles[0].projects[0]: Required value: a name, or * for all',
     ],
     [
       'an empty project',
       { projects: [{}] },
-      'spec.scope.projects[0].project: Required value: a name, or "*" for all',
+      'spec.scope.projects[0].project: Required value: a name, or * for all',
     ],
     [
       'a part of a wildcard',
       { projects: [{ project: 'a*' }] },
-      'spec.scope.projects[0].project: Invalid value: "a*": a wildcard must be the whole name: "*"',
+      'spec.scope.projects[0].project: Invalid value: "a*": a wildcard must be the whole name: *',
     ],
     [
       'a path as a name',
@@ -96,12 +96,12 @@ describe('refused', () => {
     [
       'a space without its project',
       { spaces: [{ space: 's' }] },
-      'spec.scope.spaces[0].project: Required value: a name, or "*" for all',
+      'spec.scope.spaces[0].project: Required value: a name, or * for all',
     ],
     [
       'a virtual cluster without a name',
       { virtualClusters: [{ project: 'a' }] },
-      'spec.scope.virtualClusters[0].virtualCluster: Required value: a name, or "*" for all',
+      'spec.scope.virtualClusters[0].virtualCluster: Required value: a name, or * for all',
     ],
     [
       'a wildcard verb',

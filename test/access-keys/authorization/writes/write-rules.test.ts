@@ -47,16 +47,20 @@ describe('new keys', () => {
     ['alice', { user: 'alice' }, 'made'],
     ['alice', { subject: 'alice' }, 'made'],
     ['alice', { team: 'blue' }, 'made'],
-    ['alice', { user: 'bob' }, '403 spec.user: only an administrator or "bob" may make access keys of "bob"'],
+    [
+      'alice',
+      { user: 'bob' },
+      '403 spec.user: only an administrator or "bob" may create access keys of "bob"',
+    ],
     [
       'alice',
       { team: 'red' },
-      '403 spec.team: only an administrator or a member of the team "red" may make access keys of the team "red"',
+      '403 spec.team: only an administrator or a member of the team "red" may create access keys of the team "red"',
     ],
     [
       'alice',
       { subject: 'platform:team:blue' },
-      '403 spec.subject: only an administrator or "platform:team:blue" may make access keys of "platform:team:blue"',
+      '403 spec.subject: only an administrator or "platform:team:blue" may create access keys of "platform:team:blue"',
     ],
     ['admin', { user: 'bob' }, 'made'],
     ['admin', { user: 'system:admin' }, 'made'],
@@ -64,34 +68,34 @@ describe('new keys', () => {
     [
       'alice',
       { user: 'alice', groups: ['x'] },
-      '403 spec.groups: only an administrator may add the group "x": you may add groups that you are in',
+      '403 spec.groups: only an administrator may add the group "x": you can add groups that you belong to',
     ],
     [
       'alice',
       { user: 'alice', groups: ['system:masters'] },
-      '403 spec.groups: only an administrator may add the group "system:masters": you may add groups that you are in',
+      '403 spec.groups: only an administrator may add the group "system:masters": you can add groups that you belong to',
     ],
     [
       'alice',
       { user: 'alice', groups: ['platform:admins'] },
-      '403 spec.groups: only an administrator may add the group "platform:admins": you may add groups that you are in',
+      '403 spec.groups: only an administrator may add the group "platform:admins": you can add groups that you belong to',
     ],
     [
       'alice',
       { user: 'alice', groups: ['system:authenticated'] },
-      '403 spec.groups: only an administrator may add the group "system:authenticated": you may add groups that you are in',
+      '403 spec.groups: only an administrator may add the group "system:authenticated": you can add groups that you belong to',
     ],
     [
       'delegator',
       { user: 'cluster-a', groups: ['platform:auth-delegators'] },
-      '403 spec.groups: only an administrator may add the group "platform:auth-delegators": you may add groups that you are in',
+      '403 spec.groups: only an administrator may add the group "platform:auth-delegators": you can add groups that you belong to',
     ],
     ['admin', { user: 'bob', groups: ['system:masters', 'platform:admins'] }, 'made'],
     ['alice', { user: 'alice', type: '' }, 'made'],
     [
       'alice',
       { user: 'alice', type: 'Login' },
-      '403 spec.type: only an administrator may make access keys of type "Login"',
+      '403 spec.type: only an administrator may create access keys of type "Login"',
     ],
     ['admin', { user: 'alice', type: 'Login' }, 'made'],
     ['alice', { user: 'alice', scope: {} }, 'made'],
@@ -142,11 +146,11 @@ describe('scopes', () => {
     [{}, 'made'],
     [
       { projects: [{ project: 'b' }] },
-      '403 spec.scope.projects[0]: reaches further in space "*" of project "b" than the scope of the caller: a key with a scope makes and changes only keys within that scope',
+      '403 spec.scope.projects[0]: allows more in space "*" of project "b" than the scope of the caller: a key with a scope creates and changes only keys within that scope',
     ],
     [
       { projects: [{ project: 'a' }], clusters: [{ cluster: 'c' }] },
-      '403 spec.scope.clusters[0]: reaches further in cluster "c" than the scope of the caller: a key with a scope makes and changes only keys within that scope',
+      '403 spec.scope.clusters[0]: allows more in cluster "c" than the scope of the caller: a key with a scope creates and changes only keys within that scope',
     ],
   ])('a key of project a makes one with %j', async (scope, expected) => {
     expect(await made(scoped('alice', MAKER), { user: 'alice', scope })).toBe(expected);
@@ -169,7 +173,7 @@ describe('scopes', () => {
     const refused = await patch({ description: 'x' });
     expect([refused.status, refused.json?.['message']]).toEqual([
       403,
-      `ownedaccesskeys.management.platform.sh "${name}" is forbidden: spec.scope: no scope is no restriction: a key with a scope makes and changes only keys within that scope`,
+      `ownedaccesskeys.management.platform.sh "${name}" is forbidden: spec.scope: without a scope there is no restriction: a key with a scope creates and changes only keys within that scope`,
     ]);
     expect((await patch({ scope: { projects: [{ project: 'a' }] } })).status).toBe(403);
   });
@@ -198,7 +202,7 @@ describe('a key that expires', () => {
     await server.keys.index.catchUp();
     return { name, token: textAt(part(answer, 'spec'), 'key') };
   }
-  const RULE = 'an access key that expires creates and changes no key so that it outlives it';
+  const RULE = 'an access key cannot create a key that outlives it or extend a key beyond its own end';
   const TTL = `403 spec.ttl: must be from 1 to 60 (seconds): ${RULE}`;
   const IDLE = `403 spec.ttlAfterLastActivity: each use would extend the life of the key: ${RULE}`;
 
@@ -266,7 +270,7 @@ describe('a key that expires', () => {
   test('of an idle key, the life that counts is that from its last use', async () => {
     const { token } = await short({ ttlAfterLastActivity: true });
     server.clock.advance(50_000);
-    server.keys.used((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
+    server.keys.recordUse((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
     expect(await made(token, { user: 'alice', ttl: 60 })).toBe('made');
     expect(await made(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
   });

@@ -26,7 +26,7 @@ class CountingStore extends LaggingStore {
 
 function use(api: Pick<KeyServer, 'keys'>, name: string): void {
   const key = api.keys.index.byName(name);
-  if (key) api.keys.used(key.user);
+  if (key) api.keys.recordUse(key.user);
 }
 
 describe('last activity', () => {

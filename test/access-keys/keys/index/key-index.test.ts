@@ -68,7 +68,7 @@ describe('index', () => {
     lagging.failingLists = 1000;
     const failed = other.index.catchUp().catch(String);
     await clock.advanceAsync(6000);
-    expect(await failed).toContain('the keys could not be read in time');
+    expect(await failed).toContain('the watch of the access keys did not catch up in time');
     await other.stop();
   });
 
@@ -87,7 +87,7 @@ describe('index', () => {
     expect([ends('never'), ends('minute'), ends('idle')]).toEqual([undefined, endMs, endMs]);
     clock.advance(10_000);
     const record = index.byName('idle');
-    if (record) api.keys.used(record.user);
+    if (record) api.keys.recordUse(record.user);
     expect([ends('minute'), ends('idle')]).toEqual([endMs, endMs + 10_000]);
     await api.send('DELETE', `${KEYS_PATH}/idle`);
     expect(record && index.expiresAtMs(record)).toBe(0);

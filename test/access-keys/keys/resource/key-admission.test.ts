@@ -49,7 +49,7 @@ describe('blockOwnerDeletion', () => {
         {
           reason: 'FieldValueForbidden',
           field: 'metadata.ownerReferences[0].blockOwnerDeletion',
-          message: 'Forbidden: may only be set by those who may delete the owner',
+          message: 'Forbidden: requires the permission to delete the owner',
         },
       ]);
     }

@@ -275,7 +275,7 @@ describe('validation of a change', () => {
 
 describe('kubectl apply', () => {
   const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-  const ONCE = 'which kubectl apply does not print: endpoint-syncer keys rotate';
+  const ONCE = 'which kubectl apply does not print: run endpoint-syncer keys rotate';
 
   test('that creates a key, on either side, answers that its secret was shown once', async () => {
     await using api = await startKeyServer();
@@ -290,8 +290,8 @@ describe('kubectl apply', () => {
     const dryRun = await api.send('POST', `${KEYS_PATH}?dryRun=All`, body);
     const answers = [await api.send('POST', KEYS_PATH, body), await apply()];
     expect(answers.map(({ status, headers }) => [status, headers.get('warning')])).toEqual([
-      [201, expect.stringContaining(`${ONCE} k1 issues another`)],
-      [201, expect.stringContaining(`${ONCE} k2 issues another`)],
+      [201, expect.stringContaining(`${ONCE} k1 for a new one`)],
+      [201, expect.stringContaining(`${ONCE} k2 for a new one`)],
     ]);
     const plain = await api.send('POST', KEYS_PATH, { metadata: { name: 'k3' }, spec: MINIMAL });
     const later = await api.send('PATCH', `${KEYS_PATH}/k1`, { spec: { description: 'x' } });
