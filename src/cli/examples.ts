@@ -1,4 +1,4 @@
-/** Two examples for each command, as `--help` shows them. */
+/** Two examples for each command and subcommand, as `--help` shows them. */
 
 export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   run: ['endpoint-syncer run --config config.yaml', 'endpoint-syncer run --config config.yaml --dry-run'],
@@ -39,8 +39,8 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'endpoint-syncer names --reverse web-x-shop-x-my-vcluster --config config.yaml',
   ],
   rbac: [
-    'endpoint-syncer rbac --config config.yaml',
     'endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -',
+    'endpoint-syncer rbac --config config.yaml --as vcluster-values',
   ],
   api: [
     'endpoint-syncer api --config config.yaml',
@@ -49,6 +49,34 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   keys: [
     'endpoint-syncer keys bootstrap --config config.yaml',
     'endpoint-syncer keys list --config config.yaml',
+  ],
+  'keys bootstrap': [
+    'endpoint-syncer keys bootstrap --config config.yaml',
+    'endpoint-syncer keys bootstrap --config config.yaml --rotate -o kubeconfig > admin.kubeconfig',
+  ],
+  'keys create': [
+    'endpoint-syncer keys create --user alice --ttl 720h --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys create --team payments --scope-cluster production -o kubeconfig --config config.yaml',
+  ],
+  'keys get': [
+    'endpoint-syncer keys get my-key --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys get my-key -o yaml --config config.yaml',
+  ],
+  'keys list': [
+    'endpoint-syncer keys list --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys list --expiring 7d --sort-by expires -o wide --config config.yaml',
+  ],
+  'keys rotate': [
+    'endpoint-syncer keys rotate my-key --overlap 1h --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys rotate my-key -o kubeconfig --config config.yaml > my.kubeconfig',
+  ],
+  'keys revoke': [
+    'endpoint-syncer keys revoke my-key --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys revoke my-key --disable --config config.yaml',
+  ],
+  'keys token': [
+    'endpoint-syncer keys token --ttl 1h --kubeconfig my.kubeconfig',
+    'endpoint-syncer keys token -o kubeconfig --cluster-server https://10.0.0.1:6443 --kubeconfig my.kubeconfig',
   ],
   store: [
     'endpoint-syncer store backup --output backup.db --config config.yaml',

@@ -179,7 +179,7 @@ function wrapText(text: string, width: number): string {
 }
 
 /** The summary as a sentence, and the examples. */
-function describe({ name, summary }: CommandEntry): string {
+function describe(name: string, summary: string): string {
   const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
   const lines = (EXAMPLES[name] ?? []).map((line) => `  ${line}`);
   return `${sentence}\n\nExamples:\n${lines.join('\n')}`;
@@ -194,8 +194,13 @@ async function commandFor(
   const command = program
     .createCommand(entry.name)
     .summary(entry.summary)
-    .description(describe(entry))
+    .description(describe(entry.name, entry.summary))
     .copyInheritedSettings(program);
-  if (onExit !== false) (await entry.load()).define(command, onExit);
+  if (onExit === false) return command;
+  (await entry.load()).define(command, onExit);
+  for (const part of command.commands) {
+    const summary = part.description();
+    part.summary(summary).description(describe(`${entry.name} ${part.name()}`, summary));
+  }
   return command;
 }

@@ -49,22 +49,38 @@ describe('two spellings of one request print the same', () => {
 });
 
 describe('--help', () => {
-  test('every command has two examples, which are of that command', () => {
-    expect(Object.keys(EXAMPLES).toSorted()).toEqual(COMMANDS.map(({ name }) => name).toSorted());
+  test('every example is a command line of its command', () => {
     for (const [name, lines] of Object.entries(EXAMPLES))
       for (const line of lines) expect(line).toMatch(new RegExp(`(^|[|(] ?)endpoint-syncer ${name}\\b`));
   });
 
-  test.each(COMMANDS.map(({ name }) => name))(
-    '%s: examples, then its own options, then the configuration',
+  const keys = ['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'].map(
+    (name) => `keys ${name}`,
+  );
+
+  test.each([...COMMANDS.map(({ name }) => name), ...keys])(
+    '%s: two examples, then its own options, then the configuration',
     async (name) => {
-      const { code, out } = await capturedRun([name, '--help']);
+      const { code, out } = await capturedRun([...name.split(' '), '--help']);
       expect(code).toBe(0);
+      expect(EXAMPLES[name]).toHaveLength(2);
       for (const line of EXAMPLES[name] ?? []) expect(out).toContain(`  ${line}\n`);
+      expect(out.split('\nExamples:')).toHaveLength(2);
       const own = out.indexOf('\nOptions:');
       const configuration = out.indexOf('\nConfiguration (');
       expect(out.indexOf('\nExamples:')).toBeLessThan(own);
       expect(configuration === -1 || own < configuration).toBe(true);
     },
   );
+
+  test('every option of an example exists', async () => {
+    for (const [name, lines] of Object.entries(EXAMPLES)) {
+      const { out } = await capturedRun([...name.split(' '), '--help']);
+      const options = lines.flatMap(
+        (line) => (line.split(`endpoint-syncer ${name}`)[1] ?? '').match(/ --?[a-z][-a-z]*/gu) ?? [],
+      );
+      for (const option of options.filter((text) => !text.startsWith(' -f -')))
+        expect(out, `${name}:${option}`).toMatch(new RegExp(`${option}\\b`));
+    }
+  });
 });

@@ -1,8 +1,7 @@
 /** `names`: translates names between the virtual cluster and the host. */
 
 import { readFileSync } from 'node:fs';
-import { type Command, Option } from 'commander';
-import { stringify } from 'yaml';
+import type { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { keyOf } from '../../kube/object.ts';
@@ -10,6 +9,7 @@ import { createNameTranslator } from '../../syncer/translate/names/name-translat
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
+import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
 import { knownKind } from './kind-scope.ts';
 import { translateHostName, translateVirtualName, type NameRow } from './name-rows.ts';
 
@@ -27,11 +27,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('-k, --kind <kind>', 'kind of the objects', 'Endpoints')
     .option('-r, --reverse', 'the names are host names: print every virtual name that translates to them')
-    .addOption(
-      new Option('-o, --output <format>', 'table, json or yaml')
-        .choices(['table', 'json', 'yaml'])
-        .default('table'),
-    );
+    .addOption(outputOption());
   addConfigOptions(command, ['name', 'host.namespace']);
   command.action(async (args: string[], options: NamesOptions) => {
     const config = await configFor(command);
@@ -76,11 +72,9 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     if (note !== undefined) process.stderr.write(`note: ${note}\n`);
     if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
   }
+  const rows = results.flatMap((result) => result.rows.map((row) => listedRow(row, options)));
   process.stdout.write(
-    print(
-      results.flatMap(({ rows }) => rows),
-      options.output,
-    ),
+    formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
   );
   return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
 }
@@ -94,22 +88,11 @@ function translatorOf(config: Config): NameTranslator {
   });
 }
 
-function print(rows: readonly NameRow[], output: string): string {
-  if (output === 'json') return `${JSON.stringify(rows, null, 2)}\n`;
-  return output === 'yaml' ? stringify(rows) : printTable(rows);
-}
-
-function printTable(rows: readonly NameRow[]): string {
-  if (rows.length === 0) return '';
-  const cells = [
-    ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'],
-    ...rows.map(({ kind, virtual, host, shortName }) => [
-      kind,
-      keyOf(virtual),
-      keyOf(host),
-      shortName || '-',
-    ]),
-  ];
-  const widths = [0, 1, 2].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells.map((row) => `${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('   ')}\n`).join('');
+function listedRow(row: NameRow, { reverse = false }: NamesOptions): ListedRow {
+  const { kind, virtual, host, shortName } = row;
+  return {
+    cells: [kind, keyOf(virtual), keyOf(host), shortName || '-'],
+    name: keyOf(reverse ? virtual : host),
+    json: { kind, virtual: { ...virtual }, host: { ...host }, shortName },
+  };
 }

@@ -26,9 +26,10 @@ export interface ListedRow {
 const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'];
 const JSON_PATH = 'jsonpath=';
 
-/** The option `-o, --output`; an unknown format is a usage error. */
-export function outputOption(): Option {
-  const option = new Option('-o, --output <format>', `${FORMATS.join(', ')} or ${JSON_PATH}TEMPLATE`);
+/** The option `-o, --output`; an unknown format is a usage error. `prefix` begins its description. */
+export function outputOption(prefix = ''): Option {
+  const formats = `${FORMATS.join(', ')} or ${JSON_PATH}TEMPLATE`;
+  const option = new Option('-o, --output <format>', `${prefix}${formats}`);
   return option.default('table').argParser((text) => {
     if (FORMATS.includes(text)) return text;
     if (!text.startsWith(JSON_PATH))
@@ -45,15 +46,21 @@ export function formatListing(listing: Listing, format: string): string {
     case 'name':
       return rows.map(({ name }) => `${name}\n`).join('');
     case 'json':
-      return `${JSON.stringify(json, null, 2)}\n`;
     case 'yaml':
-      return stringify(json);
+      return formatJson(json, format);
     case 'table':
     case 'wide':
       return tableOf(listing, format === 'wide');
     default:
-      return applyTemplate(format.slice(JSON_PATH.length), json);
+      return formatJson(json, format);
   }
+}
+
+/** A value in one of the formats `json`, `yaml` and `jsonpath=TEMPLATE`. */
+export function formatJson(json: JsonValue, format: string): string {
+  if (format === 'json') return `${JSON.stringify(json, null, 2)}\n`;
+  if (format === 'yaml') return stringify(json, { aliasDuplicateObjects: false });
+  return applyTemplate(format.slice(JSON_PATH.length), json);
 }
 
 function tableOf({ heading, wideHeading = [], rows }: Listing, isWide: boolean): string {

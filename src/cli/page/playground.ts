@@ -24,17 +24,6 @@ export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, FIELDS);
   command
     .option('--port <number>', 'port on 127.0.0.1; 0 takes a free one', '0')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  # Try patches on sample objects
-  endpoint-syncer playground
-
-  # Start from the patches of a configuration, on a fixed port
-  endpoint-syncer playground --config config.yaml --port 8090
-`,
-    )
     .action(async (flags: PlaygroundFlags) => exit(await playground(command, flags)));
 }
 

@@ -36,17 +36,6 @@ export function define(command: Command, exit: (code: number) => void): void {
       'endpoint-syncer',
     )
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  # Grant what the configuration needs on the host
-  endpoint-syncer rbac --config config.yaml --cluster host | kubectl apply -f -
-
-  # Rights of a sidecar, for the values of vCluster's chart
-  endpoint-syncer rbac --config config.yaml --as vcluster-values
-`,
-    )
     .action(async (options: RbacOptions) => exit(await run(command, options)));
 }
 

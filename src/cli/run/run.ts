@@ -12,13 +12,15 @@ import { accessKeysCompanion } from './companion.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
 import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
-import { formatTable } from '../output/table.ts';
+import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';
 import { watchFile } from './watch-file.ts';
 
 interface RunOptions {
   readonly dryRun?: boolean;
   readonly once?: boolean;
+  /** Format of the table of `--once`. */
+  readonly output: string;
 }
 
 export function define(command: Command, exit: (code: number) => void): void {
@@ -29,10 +31,12 @@ export function define(command: Command, exit: (code: number) => void): void {
       '--once',
       'with --dry-run: print a table after the first pass and exit; exit code 1 if the table has a row',
     )
+    .addOption(outputOption('with --once: '))
     .action(async (options: RunOptions) => exit(await run(command, options)));
 }
 
-async function run(command: Command, { dryRun = false, once = false }: RunOptions): Promise<number> {
+async function run(command: Command, options: RunOptions): Promise<number> {
+  const { dryRun = false, once = false, output } = options;
   if (once && !dryRun) {
     process.stderr.write('error: --once needs --dry-run\n');
     return 2;
@@ -50,7 +54,7 @@ async function run(command: Command, { dryRun = false, once = false }: RunOption
   using _alive = keepAlive();
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
   if (typeof daemon === 'number') return daemon;
-  if (once) return await firstPass(daemon, stop.signal);
+  if (once) return await firstPass(daemon, stop.signal, output);
   const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
@@ -90,22 +94,18 @@ async function start(
 }
 
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */
-async function firstPass(daemon: Daemon, signal: AbortSignal): Promise<number> {
-  const rows = await daemon.firstPass(signal);
+async function firstPass(daemon: Daemon, signal: AbortSignal, output: string): Promise<number> {
+  const changes = await daemon.firstPass(signal);
   exitAfterGracePeriod(1);
   await daemon.stop();
   if (signal.aborted) return 1;
-  if (rows.length === 0) {
-    process.stderr.write('nothing to do\n');
-    return 0;
-  }
-  const cells = rows.map(({ cluster, kind, key, action, reason }) => [
-    cluster,
-    kind,
-    key,
-    action,
-    reason.split('\n')[0] ?? '',
-  ]);
-  process.stdout.write(formatTable([['CLUSTER', 'KIND', 'OBJECT', 'ACTION', 'REASON'], ...cells]));
-  return 1;
+  if (changes.length === 0) process.stderr.write('nothing to do\n');
+  const rows = changes.map(({ cluster, kind, key, action, reason }) => ({
+    cells: [cluster, kind, key, action, reason.split('\n')[0] ?? ''],
+    name: key,
+    json: { cluster, kind, key, action, reason },
+  }));
+  const heading = ['CLUSTER', 'KIND', 'OBJECT', 'ACTION', 'REASON'];
+  process.stdout.write(formatListing({ heading, rows }, output));
+  return changes.length === 0 ? 0 : 1;
 }

@@ -71,6 +71,16 @@ describe('names', () => {
     expect((await run('system:x', '--kind', 'ClusterRole', ...FLAGS)).code).toBe(0);
   });
 
+  test.each([
+    [['shop/web', '-o', 'name'], 'test/web-x-shop-x-suffix\n'],
+    [['test/web-x-shop-x-suffix', '--reverse', '-o', 'name'], 'shop/web\n'],
+    [['shop/web', '-o', 'jsonpath={[*].host.name}'], 'web-x-shop-x-suffix'],
+    [['shop/web', '-o', 'yaml'], '- kind: Endpoints\n  virtual:\n    namespace: shop\n'],
+  ])('%j', async (args, text) => {
+    const { code, out } = await run(...args, ...FLAGS);
+    expect([code, out.slice(0, text.length)]).toEqual([0, text]);
+  });
+
   test('the scope of an unknown kind follows from the form of the name', async () => {
     expect(await json('a/b', 'c', '--kind', 'Gadget', ...FLAGS)).toMatchObject([
       { kind: 'Gadget', host: { namespace: 'test', name: 'b-x-a-x-suffix' } },
