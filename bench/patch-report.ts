@@ -1,4 +1,4 @@
-/** The rows of the patch benchmark, and the table that people read. */
+/** The rows of the patch benchmark, and the table. */
 
 import type { PeerName } from './patch-peers.ts';
 import type { Rate } from './patch-work.ts';

@@ -1,4 +1,4 @@
-/** The work of the patch benchmark, the same for everybody: one expression on every hostname of an Endpoints object. */
+/** The work of the patch benchmark, the same for every peer: one expression on every hostname of an Endpoints object. */
 
 import type { JsonObject } from '../src/base/json.ts';
 
@@ -6,7 +6,7 @@ export const VCLUSTER_NAME = 'my-vcluster';
 export const PATH = 'subsets[*].addresses[*].hostname';
 export const EXPRESSION = 'context.vcluster.name + "-" + value';
 
-/** Different objects, so that a cache of the last one helps nobody; not more of them than memory is good for. */
+/** Different objects, so that a cache of the last one does not help; not more than fit in memory. */
 export function poolOf(matches: number): JsonObject[] {
   return Array.from({ length: poolSize(matches) }, (_, id) => endpoints(matches, id));
 }

@@ -90,7 +90,7 @@ const VARIANTS: readonly Variant[] = [
   { memo: true, mode: 'single' },
 ];
 
-/** Rounds take turns, so that whatever else the machine does meets everybody; the ratio is taken within a round. */
+/** Rounds take turns, so that other load on the machine affects every peer; the ratio is taken within a round. */
 async function measureShape(matches: number, { millis, rounds }: Settings, peers: Peers): Promise<Row[]> {
   const ours = VARIANTS.map((): Rate[] => []);
   const theirs = new Map<PeerName, Rate[]>(peers.names.map((name) => [name, []]));

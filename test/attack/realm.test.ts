@@ -170,7 +170,7 @@ describe('the realm', () => {
   });
 });
 
-describe('one expression says nothing to the next', () => {
+describe('nothing passes from one expression to the next', () => {
   test.each([
     ['a symbol registry', 'Symbol.for("a") && 1', 'Symbol.keyFor(Symbol.for("a"))'],
     ['a property of a function', '(Object.keys.a = 1)', 'typeof Object.keys.a'],

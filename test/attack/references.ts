@@ -146,7 +146,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(note).toContain('copy of an object of a virtual cluster');
     });
 
-    test('the copy of another virtual cluster whose marker somebody took off', async () => {
+    test('the copy of another virtual cluster whose marker was removed', async () => {
       const note = await attack('unmarked', ({ hostNamespace }) => {
         const object = secret(`${hostNamespace}/unmarked`);
         object.metadata.annotations = {
@@ -275,7 +275,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(await world.host.find('Secret', ...short(world, `${ns}/token`))).toBeUndefined();
     });
 
-    test("forged bookkeeping on a virtual Secret does not make its copy somebody else's", async () => {
+    test('forged bookkeeping on a virtual Secret does not make another client the owner of its copy', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const forged = secret(`${ns}/forged`, {}, { [MARKER]: 'another-vcluster' });

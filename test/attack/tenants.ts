@@ -11,7 +11,7 @@ export const HOSTILE_EXPRESSIONS = {
     'value.startsWith("aaa") ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value + "!"',
 };
 
-/** Syncs objects as the engine does: what fails is tried again when it says, or after a growing delay. */
+/** Syncs objects as the engine does: a failure is retried after its `retryAfterMs`, or with exponential backoff. */
 export class Tenants {
   readonly #sandbox: TestSandbox;
   readonly #program: Program;
@@ -57,7 +57,7 @@ export class Tenants {
     }
   }
 
-  /** Each event of an object is a new attempt, whatever the quarantine said. */
+  /** Each event of an object is a new attempt, also while it is quarantined. */
   async #update(object: ObjectIdentity, evil: string): Promise<void> {
     while (!this.isOver) {
       await this.#sandbox.ask(this.#program, [`${evil}${this.#serial++}`], { object });

@@ -1,10 +1,10 @@
-/** Attacks that only a process that may be killed survives, and what must not happen to anybody else meanwhile. */
+/** Attacks that only SIGKILL stops, and the patches of other objects meanwhile. */
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { LIMITS, MIB, outcomeOf, TestSandbox, said } from '../syncer/sandbox/test-sandbox.ts';
+import { LIMITS, MIB, outcomeOf, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
 
 const WEDGES = ['(() => { while (true) {} })()', '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)'];
 const sandboxes: TestSandbox[] = [];
@@ -75,7 +75,7 @@ test('two culprits in one batch both fail, alone', async () => {
 });
 
 // The second request must follow within the second that the object waits.
-test('an object that had to be stopped is not tried again at once, others are', { retry: 2 }, async () => {
+test('an object that had to be stopped is retried later, others run immediately', { retry: 2 }, async () => {
   const sandbox = await open();
   const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
   const object = { namespace: 'ns', name: 'evil' };
@@ -85,7 +85,7 @@ test('an object that had to be stopped is not tried again at once, others are', 
   const other = await sandbox.ask(program, ['good']);
   expect(outcomeOf(first, 0)).toMatchObject({ error: 'timeout' });
   expect(first.errors?.get(0)?.retryAfterMs).toBeGreaterThan(500);
-  expect(said(outcomeOf(again, 0))).toMatch(/^killed: .*quarantined until/);
+  expect(textOf(outcomeOf(again, 0))).toMatch(/^killed: .*quarantined until/);
   expect(again.errors?.get(0)?.retryAfterMs).toBeGreaterThan(0);
   expect(outcomeOf(other, 0)).toEqual({ value: 'good' });
 });
@@ -113,7 +113,7 @@ test('memory beyond the limit fails the expression that takes it, not the next o
   expect(fine?.values).toEqual(['v!']);
 });
 
-test('a child that dies by itself is replaced, and its work is done by the next', async () => {
+test('a child that dies is replaced, and its work is done by the next', async () => {
   const sandbox = await open();
   const program = sandbox.define('value + "!"');
   await sandbox.ask(program, ['warm']);
@@ -125,7 +125,7 @@ test('a child that dies by itself is replaced, and its work is done by the next'
   expect(sandbox.pids).not.toContain(pid);
 });
 
-test('what gets too little of the processor is given the time that it lost, and is not blamed', async () => {
+test('an expression that gets too little of the processor gets more time and does not time out', async () => {
   const sandbox = await open({ limits: { ...LIMITS, expressionTimeoutMs: 120 } });
   const busy = sandbox.define(
     '(() => { let n = value; for (let i = 0; i < 6e6; i++) n = (n + i) % 7; return n; })()',
@@ -204,7 +204,7 @@ describe('the process', () => {
     expect(allowed).toMatch(/^--allow-addons --allow-fs-read=[^ ]*isolated-vm[^ ]*\.node$/);
   });
 
-  test('ends when the sandbox is closed, whatever it does', async () => {
+  test('ends when the sandbox is closed, also while it is wedged', async () => {
     const sandbox = await open();
     const program = sandbox.define('[].indexOf.call({ length: 2 ** 53 - 1 }, value)');
     await sandbox.run('value', 1);
@@ -230,7 +230,7 @@ describe('the process', () => {
   });
 });
 
-/** A process that has ended but that nobody has asked for yet does not count. */
+/** False for a zombie, too. */
 function isAlive(pid: number): boolean {
   if (process.platform !== 'linux') {
     try {

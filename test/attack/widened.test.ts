@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
-import { compileUnchecked, LIMITS, TestSandbox, said } from '../syncer/sandbox/test-sandbox.ts';
+import { compileUnchecked, LIMITS, TestSandbox, textOf } from '../syncer/sandbox/test-sandbox.ts';
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
@@ -41,7 +41,7 @@ describe('Date', () => {
     '[0].map(Date)',
     'Date.call(new Date(0))',
   ])('no clock by %s', async (expression) => {
-    expect(said(await sandbox.run(compileUnchecked(expression), 'v'))).toMatch(/^runtime: /);
+    expect(textOf(await sandbox.run(compileUnchecked(expression), 'v'))).toMatch(/^runtime: /);
   });
 
   test.each(['new Date()', 'new Date', 'Date()', 'Date(0)', 'Date.now()', 'Date["now"]()', 'Date.now'])(
@@ -122,7 +122,7 @@ describe('nothing lasts or leads out through', () => {
   ])('%s is stopped, and the next expression runs', async (expression) => {
     await using own = await TestSandbox.open();
     const outcome = await own.run(expression, 'v', {});
-    expect(said(outcome)).toMatch(/^(timeout|memory|killed|runtime): /);
+    expect(textOf(outcome)).toMatch(/^(timeout|memory|killed|runtime): /);
     expect(await own.run('value + "!"', 'v')).toEqual({ value: 'v!' });
   });
 });

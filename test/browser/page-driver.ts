@@ -10,7 +10,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export async function typeInto(page: Page, label: string, text: string): Promise<void> {
   await page.getByRole('textbox', { name: label, exact: true }).click();
   await page.keyboard.press('ControlOrMeta+a');
-  // Text that is inserted at once is not indented by the editor, line by line.
+  // The editor does not indent text that is inserted in one piece.
   await page.keyboard.insertText(text);
 }
 

@@ -68,7 +68,7 @@ describe('patches', () => {
       .toContain('the nearest path that exists is subsets.0');
   });
 
-  test('an expression that never ends fails, and the page goes on working', async () => {
+  test('an expression that never ends fails, and the page still works', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: (() => { while (true) {} })()\n`);
     await expect.poll(() => page.locator('#trace .failed').innerText(), RESULT).toContain('timeout');
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value + "!"\n`);

@@ -96,7 +96,7 @@ function readValue(json: JsonObject): { value: JsonValue | undefined } | { error
 
 function parseJson(text: string): { value: JsonValue } | { error: string } {
   try {
-    return { value: JSON.parse(text) as JsonValue }; // whatever it is
+    return { value: JSON.parse(text) as JsonValue }; // any JSON value
   } catch (error) {
     return { error: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }

@@ -87,7 +87,7 @@ function print(outcome: EvalOutcome): number {
 
 function parseValue(text: string): { value: JsonValue } | undefined {
   try {
-    return { value: JSON.parse(text) as JsonValue }; // whatever it is
+    return { value: JSON.parse(text) as JsonValue }; // any JSON value
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** How a command says that a patch has failed. */
+/** The error message of a failed patch. */
 
 import { PatchError } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
@@ -9,7 +9,7 @@ export function describePatchError({ index, path, kind, message, excerpt }: Patc
   return `patches[${index}]${place}: ${plainText(message)} (${kind})${excerpt === '' ? '' : `\n${excerpt}`}`;
 }
 
-/** Why an object could not be translated, whatever the error is. */
+/** Why an object could not be translated, for any error. */
 export function describeFailure(error: unknown): string {
   if (error instanceof PatchError) return describePatchError(error);
   return error instanceof Error ? error.message : String(error);

@@ -59,7 +59,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       '--host-object <file>',
       'context.hostObject; the host keeps its own value of what does not flow there',
     )
-    .option('--namespace <name>', 'virtual namespace of the object when it says none')
+    .option('--namespace <name>', 'virtual namespace of an object that has none')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (flags: PatchFlags) => exit(await patch(command, flags)));
 }

@@ -104,7 +104,7 @@ export class DemoFeed {
     this.#changed();
   }
 
-  /** Sends the state at once and after each change, until the signal is aborted. */
+  /** Sends the state immediately and after each change, until the signal is aborted. */
   readonly feed = (send: (event: JsonObject) => void, signal: AbortSignal): void => {
     const listener = (): void => send(this.#state());
     this.#listeners.add(listener);

@@ -1,4 +1,4 @@
-/** Who may talk to the page: a browser on this machine that shows this page, and no script of another site. */
+/** Admits a browser on this machine that shows this page, and no script of another site. */
 
 import type { IncomingMessage } from 'node:http';
 

@@ -62,7 +62,7 @@ function asTable({ cases, coverage }: TestReport, paint: Paint): string {
   return `${table}${details.join('')}${summary}${coverage === undefined ? '' : coverageText(coverage)}`;
 }
 
-/** Always both sides, so that no one has to run the case again to see what came out. */
+/** Always expected and actual, so that the case need not be run again. */
 function formatMismatch({ subject, path, expected, actual }: Mismatch, paint: Paint): string {
   const place = path === '' ? subject : `${subject}: ${path}`;
   return `  ${place}\n${side('- expected: ', expected, paint.red)}${side('+ actual:   ', actual, paint.green)}`;

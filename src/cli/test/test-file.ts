@@ -1,4 +1,4 @@
-/** A file of test cases for patches, read and checked: which objects exist, and what a sync has to make of them. */
+/** A file of test cases for patches, read and checked: which objects exist, and what a sync is expected to do. */
 
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -53,7 +53,7 @@ const EXPECTATION: Readonly<Record<keyof Expectation, readonly string[] | undefi
 };
 const CASE_KEYS = ['name', 'virtual', 'host', 'expect', 'reverse', 'roundTrip'];
 
-/** Test files at or below the given paths, in order. A file that is named is taken whatever its name is. */
+/** Test files at or below the given paths, in order. A file that is given itself may have any name. */
 export async function findTestFiles(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {

@@ -117,7 +117,7 @@ function updateValue(
   return true;
 }
 
-/** The style of the file, as far as it can be told, so that a diff shows only what has changed. */
+/** The style of the file as far as it is recognisable, so that a diff shows only what has changed. */
 function styleOf(text: string): ToStringOptions {
   return {
     lineWidth: 0,

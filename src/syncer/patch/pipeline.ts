@@ -1,4 +1,4 @@
-/** Applies all patches of one kind to one object: built once, run for every object, without a promise where none is needed. */
+/** Applies all patches of one kind to one object: built once, run for every object, and synchronous unless the sandbox has to answer. */
 
 import { overlaps, type CompiledPatch, type CompiledPatches } from './compile.ts';
 import { createFlow } from './flow.ts';
@@ -38,7 +38,7 @@ function readsHost({ reads }: Program): boolean {
   return reads.hostObject.length > 0;
 }
 
-/** Neighbours in the order that never meet in one object are one stage. */
+/** Consecutive patches that never match the same place are one stage. */
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
   const stages: CompiledPatch[][] = [];
   for (const patch of patches) {

@@ -1,4 +1,4 @@
-/** One object on its way through the patches: a small state machine driven by the sandbox's answers. */
+/** Runs the patches on one object: a state machine that continues when the sandbox answers. */
 
 import { covers, type CompiledPatch } from './compile.ts';
 import { translateLabels } from './modes/labels-patch.ts';
@@ -30,11 +30,11 @@ export interface RunSettings {
   readonly evaluator: Evaluator | undefined;
   readonly references: ReferenceRules;
   readonly labels: LabelTranslator;
-  /** Looks for what the patches broke on the way to the host; undefined where any result is as good as another. */
+  /** Finds the first thing that the patches made invalid on the way to the host; undefined: every result is accepted. */
   readonly validate?: ((before: JsonObject, after: JsonObject) => ResultProblem | undefined) | undefined;
 }
 
-/** Patches that do not see each other's results: their questions go to the sandbox together. */
+/** Patches that do not see each other's results, so their requests are sent to the sandbox together. */
 export type Stage = readonly CompiledPatch[];
 
 const NOTHING: readonly never[] = [];
@@ -136,7 +136,7 @@ export class PatchRun {
     }
   }
 
-  /** The target's own value, wherever it has one. Of a whole object, what says which object it is always comes from this side. */
+  /** Keeps the target's own value. For a whole object, `apiVersion` and `kind` come from this side. */
   #keep(patch: CompiledPatch): void {
     const { hostObject, virtualObject } = this.#context;
     const target = (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
@@ -176,7 +176,7 @@ export class PatchRun {
     }
   }
 
-  /** A change that needs no sandbox; the transformation throws what is wrong with a value as text. */
+  /** A change without the sandbox. `change` throws {@link UntranslatableValue}. */
   #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
     const places = patch.walker.locate(this.#object);
     if (places.length === 0) return;
@@ -233,9 +233,8 @@ export class PatchRun {
     const problem = this.#settings.validate?.(this.#input, this.#object);
     if (problem === undefined) return;
     const patches = this.#stages.flat();
-    const culprit = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
-    if (culprit !== undefined)
-      throw patchError(culprit, problem.message, { path: problem.path, kind: 'result' });
+    const cause = patches.findLast((patch) => mayHaveWritten(patch, problem.path)) ?? patches.at(-1);
+    if (cause !== undefined) throw patchError(cause, problem.message, { path: problem.path, kind: 'result' });
   }
 }
 

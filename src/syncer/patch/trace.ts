@@ -40,7 +40,7 @@ export interface TraceOptions extends PipelineOptions {
   readonly monotonicMs: () => number;
 }
 
-/** Gives the same object as the pipeline of these options, and throws nothing that a patch is to blame for. */
+/** Gives the same object as the pipeline of these options. Errors of patches are in the trace, not thrown. */
 export async function tracePatches(
   options: TraceOptions,
   direction: Direction,

@@ -20,7 +20,7 @@ export interface ObjectReference {
 
 /** A reference that was translated. */
 export interface TranslatedReference extends ObjectReference {
-  /** What the other side's object is called there; undefined: nobody knows, and the value stayed. */
+  /** What the other side's object is called there; undefined: unknown, and the value stayed. */
   readonly written: NamespacedName | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface PatchPipeline {
   readonly readsHostObject: boolean;
   /**
    * Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed.
-   * At once where no sandbox has to be asked or it remembers all answers, else by promise: awaiting either is right.
+   * Synchronous where the sandbox is not needed or remembers all results, else a promise; the caller may await both.
    * Throws or rejects with the first `PatchError`.
    */
   apply(

@@ -50,7 +50,7 @@ describe('the files of the page', () => {
     expect(modules.read('/modules/zod.js')).toBeUndefined();
   });
 
-  test('a port that is taken is an error that says what to do', async () => {
+  test('a port that is in use is an error that names the next step', async () => {
     await using first = await startPageServer({ port: 0, calls: {}, feeds: {} });
     const port = Number(new URL(first.url).port);
     await expect(startPageServer({ port, calls: {}, feeds: {} })).rejects.toThrow('choose another --port');

@@ -21,7 +21,7 @@ export class SimEvaluator implements Evaluator {
     environment: { readonly process: ProcessClock; readonly faults: Faults },
   ) {
     const vcluster = { name: config.name, namespace: config.host.namespace, config: {} };
-    this.#trusted = new TrustedEvaluator(programs, vcluster, 'at once');
+    this.#trusted = new TrustedEvaluator(programs, vcluster, 'immediately');
     this.#environment = environment;
   }
 

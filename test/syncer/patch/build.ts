@@ -13,7 +13,7 @@ export interface BuildOptions extends Partial<Pick<PipelineOptions, 'validate'>>
   readonly hostNamespace?: string;
   readonly mode?: NamespaceMode;
   readonly naming?: 'short' | 'long';
-  readonly answers?: 'at once' | 'later';
+  readonly answers?: 'immediately' | 'later';
   readonly references?: Partial<PipelineOptions['references']>;
 }
 

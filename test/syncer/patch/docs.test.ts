@@ -1,4 +1,4 @@
-/** What docs/patches.md says, compared with what the program does. */
+/** Compares docs/patches.md with the program. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ test('the refused list is that of the check', () => {
   expect(rowsBelow('What an expression may not use')).toEqual(refusalRows());
 });
 
-describe('each recipe does what it says', () => {
+describe('each recipe gives the documented result', () => {
   let sandbox: TestSandbox;
   beforeAll(async () => {
     const config = { networking: { advanced: { clusterDomain: 'cluster.test' } } };

@@ -22,9 +22,9 @@ async function apply(patches: readonly PatchConfig[], object: JsonObject = OBJEC
   return (await build(patches).pipeline.apply('toHost', object, context())).object;
 }
 
-/** The error of a pipeline that answers at once, which may throw, and of one that answers later are the same. */
+/** A pipeline that answers immediately may throw; its error is the same as that of one that answers later. */
 async function failure(patches: readonly PatchConfig[], object: JsonObject = OBJECT): Promise<PatchError> {
-  const errors = ['later', 'at once'].map(async (answers) => {
+  const errors = ['later', 'immediately'].map(async (answers) => {
     try {
       await build(patches, { answers: answers as 'later' }).pipeline.apply('toHost', object, context());
     } catch (error) {
@@ -267,7 +267,7 @@ describe('questions to the sandbox', () => {
   });
 
   test('no promise where everything is known', () => {
-    const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'at once' });
+    const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'immediately' });
     const result = pipeline.apply('toHost', { a: 1 }, context()) as PatchedObject;
     expect(result.object).toEqual({ a: 2 });
   });

@@ -36,10 +36,10 @@ export class TrustedEvaluator implements Evaluator {
   constructor(
     programs: readonly Program[],
     vcluster: VclusterContext = { name: 'vc', namespace: 'ns', config: {} },
-    mode: 'at once' | 'later' = 'later',
+    mode: 'immediately' | 'later' = 'later',
   ) {
     this.#vcluster = vcluster;
-    this.#isSynchronous = mode === 'at once';
+    this.#isSynchronous = mode === 'immediately';
     const names = createNameTranslator({
       vcluster: vcluster.name,
       hostNamespace: vcluster.namespace,

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';
 import { loadCases, textAt } from '../../cases.ts';
-import { LIMITS, outcomeOf, TestSandbox, said, type Outcome } from './test-sandbox.ts';
+import { LIMITS, outcomeOf, TestSandbox, textOf, type Outcome } from './test-sandbox.ts';
 
 const worked = loadCases('patches').filter(({ id }) => id.startsWith('expr-'));
 
@@ -59,7 +59,7 @@ describe('what is in scope', () => {
   test('objects that do not exist are null', async () => {
     const program = sandbox.define('[context.hostObject, context.virtualObject]');
     expect((await sandbox.ask(program, [1])).values).toEqual([[null, null]]);
-    expect(said(await sandbox.run('context.hostObject.kind', 1))).toMatch(
+    expect(textOf(await sandbox.run('context.hostObject.kind', 1))).toMatch(
       /^runtime: TypeError: Cannot read properties of null/,
     );
   });
@@ -84,10 +84,10 @@ describe('what is in scope', () => {
     });
     expect(value).toEqual({ list: [3, 1, 2] });
     const virtualObject = { list: [1] };
-    expect(said(await sandbox.run('context.virtualObject.list.push(2)', 1, { virtualObject }))).toMatch(
+    expect(textOf(await sandbox.run('context.virtualObject.list.push(2)', 1, { virtualObject }))).toMatch(
       /^runtime: TypeError/,
     );
-    expect(said(await sandbox.run('(context.virtualObject.x = 1)', 1, { virtualObject }))).toMatch(
+    expect(textOf(await sandbox.run('(context.virtualObject.x = 1)', 1, { virtualObject }))).toMatch(
       /^runtime: TypeError/,
     );
   });
@@ -132,7 +132,7 @@ describe('what comes back', () => {
       1,
     );
     const isExpected =
-      expected instanceof RegExp ? expected.test(said(outcome)) : isDeepStrictEqual(outcome, expected);
+      expected instanceof RegExp ? expected.test(textOf(outcome)) : isDeepStrictEqual(outcome, expected);
     expect({ outcome, isExpected }).toEqual({ outcome, isExpected: true });
   });
 
@@ -214,14 +214,14 @@ describe('errors', () => {
       '(() => { throw new Error("a\\nlevel=error \\u001b[31m\\u202e"); })()',
       'Error: a\\u000alevel=error \\u001b[31m\\u202e',
     ],
-  ])('%s says what was thrown, on one line', async (expression, message) => {
+  ])('%s reports what was thrown, on one line', async (expression, message) => {
     const outcome = await sandbox.run(expression, 1);
     expect(outcome).toEqual({ error: 'runtime', message });
   });
 
   test('a message is bounded', async () => {
     const outcome = await sandbox.run('(() => { throw new Error("x".repeat(5e6)); })()', 1);
-    expect(said(outcome).length).toBeLessThan(400);
+    expect(textOf(outcome).length).toBeLessThan(400);
   });
 });
 
@@ -265,7 +265,7 @@ describe('many requests', () => {
     for (let i = 0; i < 1001; i++) deep = [deep];
     const program = sandbox.define('value === 7 ? 2 : 1');
     const [first, second] = await Promise.all([sandbox.ask(program, [deep]), sandbox.ask(program, [7])]);
-    expect(said(outcomeOf(first, 0))).toMatch(/^runtime: .*1000 levels/);
+    expect(textOf(outcomeOf(first, 0))).toMatch(/^runtime: .*1000 levels/);
     expect(second?.values).toEqual([2]);
   });
 });

@@ -154,6 +154,6 @@ export function programOf(outcome: CompileOutcome): Program {
 }
 
 /** `kind: message` of an error, `value` otherwise. */
-export function said(outcome: Outcome): string {
+export function textOf(outcome: Outcome): string {
   return 'error' in outcome ? `${outcome.error}: ${outcome.message}` : JSON.stringify(outcome);
 }

@@ -1,11 +1,11 @@
-/** What can be said about a patch by reading it: for the configuration, which knows the file and the place. */
+/** Checks a patch without running it. The configuration adds the file and the position. */
 
 import { unmatchable, type PatchedKind } from './field-warnings.ts';
 import { parsePath, type Segment } from '../paths/path-syntax.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../../config/types.ts';
 import { compileExpression } from '../../sandbox/front-end/compile-expression.ts';
 
-/** Everything that is wrong with one patch; offsets are characters from the start of the field's text. Never throws. */
+/** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
 export function checkPatch(patch: PatchConfig, kind?: PatchedKind): readonly PatchFieldProblem[] {
   return [
     ...checkPath('path', patch.path, kind),

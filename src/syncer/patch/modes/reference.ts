@@ -16,7 +16,7 @@ import type { NamespacedName } from '../../../kube/object.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
 
-/** What reference patches ask of the outside. */
+/** What reference patches depend on. */
 export interface ReferenceRules {
   readonly names: NameTranslator;
   readonly lookup: ReferenceLookup;
@@ -173,7 +173,7 @@ export class ReferenceTranslation {
 
   /**
    * A generated name cannot be computed back, so candidates are tried forward: what a lookup knows, what the virtual object has at this
-   * place, what the long rule gives. A name that nobody knows is the host's own and stays.
+   * place, what the long rule gives. An unknown name belongs to the host and stays.
    */
   #toVirtual(
     reference: CompiledReference,

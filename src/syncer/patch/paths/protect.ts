@@ -1,4 +1,4 @@
-/** What no patch may change: an object's identity, and the bookkeeping that says whose copy it is. */
+/** What no patch may change: an object's identity, and the bookkeeping that records which object it is a copy of. */
 
 import { withMember } from './copy.ts';
 import { IDENTITY_KEYS } from './walk.ts';
@@ -21,8 +21,8 @@ export type Restored =
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
 /**
- * Puts back what a patch on something above it dropped. Bookkeeping always gets its old value, since an expression over all annotations
- * cannot know which ones are ours; a changed name, namespace or uid is a mistake that must be seen.
+ * Restores what a patch on a place above it removed. Bookkeeping always keeps its old value, because an expression over all annotations
+ * cannot know them; a changed name, namespace or uid is reported as an error.
  */
 export function restoreProtected(
   before: JsonObject,
@@ -60,7 +60,7 @@ function restoreKeys(
   const [old, now] = [ownValue(before, field), ownValue(after, field)];
   if (old === now) return after;
   const [oldMap, nowMap] = [mapOf(old), mapOf(now)];
-  if (now !== undefined && nowMap === undefined) return after; // not a map any more: the validation says so
+  if (now !== undefined && nowMap === undefined) return after; // no longer a map: the validation reports it
   const differing = [...Object.keys(oldMap ?? {}), ...Object.keys(nowMap ?? {})]
     .filter(isBookkeeping)
     .filter((key) => oldMap?.[key] !== nowMap?.[key]);

@@ -12,7 +12,7 @@ import type { ConcretePath } from '../../translate/types.ts';
 /** The matches of one path in one object, in the order in which results are expected. */
 export interface Matches {
   readonly values: JsonValue[];
-  /** Printed concrete paths; undefined when nobody reads them, they cost more than the walk. */
+  /** Printed concrete paths; undefined when they are not needed, because they cost more than the walk. */
   readonly paths: string[] | undefined;
 }
 

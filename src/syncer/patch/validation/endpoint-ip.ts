@@ -32,7 +32,7 @@ function specialIpv6(groups: readonly number[]): string | undefined {
     return last === 0 ? 'the unspecified address' : 'the loopback address (::1)';
   }
   if ((first & 0xffc0) === 0xfe80) return 'in the link-local range (fe80::/10)';
-  // Scope 2, whatever the flags: Go looks at these bits only.
+  // Scope 2 with any flags: Go checks these bits only.
   return (first & 0xff0f) === 0xff02 ? 'in the link-local multicast range (ff02::/16)' : undefined;
 }
 

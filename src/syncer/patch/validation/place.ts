@@ -1,4 +1,4 @@
-/** Places in a patched object beside what stood there before: how a check finds out what is new, and says where it is wrong. */
+/** Places in a patched object, each with its value before the patches, so that a check covers only changes and reports a path. */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ConcretePath } from '../../translate/types.ts';
@@ -57,7 +57,7 @@ export function below(place: Place, key: string): Place {
   };
 }
 
-/** What a patch did not change is not its fault. */
+/** The patches did not change it. */
 export function isOld({ now, old, isNew }: Place): boolean {
   return !isNew && (now === old || jsonEquals(now, old));
 }
@@ -92,7 +92,7 @@ export function checkList(place: Place, checkElement: (element: Place) => void):
     return;
   }
   const before = Array.isArray(old) ? old : [];
-  // What is the same object was not touched; a list of another length has lost or moved elements, so their places say nothing.
+  // An identical element was not changed. In a list of another length, elements moved, so their indices do not match.
   const untouched: ReadonlySet<JsonValue> = new Set(before);
   const isAligned = !place.isNew && before.length === now.length;
   for (const [at, element] of now.entries()) {

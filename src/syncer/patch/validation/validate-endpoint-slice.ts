@@ -1,6 +1,6 @@
 /**
- * Is a patched object still an EndpointSlice that an API server takes? Only what the patches brought in is rejected: a value that the
- * object had before, right or wrong, is up to the tenant and the API server.
+ * Checks that an API server accepts a patched EndpointSlice. Only changes by the patches are checked: a value that the object had before,
+ * valid or not, is left to the API server.
  */
 
 import { checkIdentity } from './validate-endpoints.ts';

@@ -1,7 +1,7 @@
 /**
- * Is a patched object still an Endpoints that an API server takes? The rules are kube-apiserver 1.36's (types of `v1.Endpoints`,
- * `ValidateEndpoints`, `ValidateObjectMeta`). Only what the patches brought in is refused: a value that the object had before, right or
- * wrong, is the tenant's and the API server's affair.
+ * Checks that an API server accepts a patched Endpoints. The rules are kube-apiserver 1.36's (types of `v1.Endpoints`,
+ * `ValidateEndpoints`, `ValidateObjectMeta`). Only changes by the patches are checked: a value that the object had before, valid or not,
+ * is left to the API server.
  */
 
 import { endpointIpProblem } from './endpoint-ip.ts';

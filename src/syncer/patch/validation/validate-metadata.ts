@@ -53,7 +53,7 @@ function checkMap(
   for (const key of Object.keys(place.now)) {
     const value = below(place, key);
     if (isOld(value)) continue;
-    // The key was there before, so whatever is wrong with it was, too.
+    // An invalid key that was there before is not the patches' doing.
     if (value.old === undefined) refuse(value.path, keyProblem(key)?.replace(/^/, 'its key '));
     checkString(value);
     if (typeof value.now === 'string') refuse(value.path, valueProblem(value.now));

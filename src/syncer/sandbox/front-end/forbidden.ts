@@ -63,7 +63,7 @@ export const GLOBAL_NAMES: readonly string[] = [
   'virtualToHostDNS',
 ];
 
-/** Syntax by node type; whatever is not here is refused, so a newer parser cannot let something in. */
+/** Syntax by node type; every other type is refused, also one that a newer parser adds. */
 const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
   'ArrayExpression',
   'ArrayPattern',

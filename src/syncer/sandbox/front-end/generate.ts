@@ -1,4 +1,4 @@
-/** Tree to source: what runs is written anew from what was checked, so comments, odd spaces and parser tricks do not get through. */
+/** Syntax tree to source: what runs is generated from what was checked, so comments, odd spaces and parser tricks do not pass. */
 
 import { parse } from 'acorn';
 import { GENERATOR, generate, type Generator, type State } from 'astring';

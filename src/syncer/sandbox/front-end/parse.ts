@@ -68,7 +68,7 @@ function parseWrapped(text: string): TreeOutcome {
 function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome {
   const program = parseText(text, text, 0);
   if (!program.ok) {
-    // The reading that got further is the one that was meant.
+    // The parse that got further is probably the intended one.
     const further = program.problem.offset >= asExpression.offset ? program.problem : asExpression;
     return { ok: false, problem: further };
   }

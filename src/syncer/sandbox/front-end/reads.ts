@@ -1,4 +1,4 @@
-/** The read set: which parts of `context` an expression reads, told from its tree; when in doubt, everything. */
+/** The read set: which parts of `context` an expression reads, from its syntax tree; when in doubt, all of it. */
 
 import { declaredNames } from './forbidden.ts';
 import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
@@ -90,7 +90,7 @@ function isDisturbed({ parent, role }: Visit): boolean {
   }
 }
 
-/** The keys that follow as long as they can be told from the text; a method's receiver is read whole. */
+/** The static keys that follow; the receiver of a method is read whole. */
 function keysBelow(start: Visit): readonly string[] {
   const keys: string[] = [];
   for (let at = start; keys.length < KEYS_MAX;) {

@@ -10,7 +10,7 @@ export interface Refusal {
 
 const NO_CLOCK = 'there is no clock: a result depends on nothing but the inputs';
 const LATER = 'nothing happens after the expression has given its value';
-const SCOPE = 'it leads out of the expression, to whatever called it';
+const SCOPE = 'it leads out of the expression, to its caller';
 
 /** By the syntax tree's node type. A type that is neither here nor allowed is refused, too: a newer parser cannot let anything in. */
 export const REFUSED_SYNTAX: Readonly<Record<string, Refusal>> = {

@@ -54,7 +54,7 @@ export function identifierName(node: unknown): string | undefined {
     : undefined;
 }
 
-/** The key that a member access, a property or a pattern names where that can be told from the text: `a.b`, `a["b"]`, `a[0]`. */
+/** The key that a member access, a property or a pattern names where it is static: `a.b`, `a["b"]`, `a[0]`. */
 export function staticKey(node: SyntaxNode, member: 'property' | 'key'): string | undefined {
   const key = node[member];
   if (node['computed'] !== true) {

@@ -1,4 +1,4 @@
-/** What is most likely not meant in an expression, or may be slow. It runs all the same. */
+/** Warnings about an expression that is valid: a probable mistake, or a regular expression that may be slow. */
 
 import type { ParsedExpression } from './parse.ts';
 import type { SyntaxNode } from './syntax-tree.ts';

@@ -3,7 +3,7 @@
  * isolate: no imports that are more than types.
  */
 
-/** ISO 8601, as `toISOString` writes it and people do: a date alone, or with a time that may name its offset. */
+/** ISO 8601: a date alone, or a date and a time with an optional offset. */
 const ISO_TEXT =
   /^(?:[+-]\d{6}|\d{4})(?:-\d\d(?:-\d\d)?)?(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 

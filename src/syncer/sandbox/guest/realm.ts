@@ -17,7 +17,7 @@ export interface Realm {
   forget(id: number): void;
   /** Takes a batch and evaluates until it is finished or a share of time or space is used up. */
   begin(batch: string): string;
-  /** Goes on where the last call stopped. */
+  /** Continues where the last call stopped. */
   resume(): string;
   /** Takes a batch, evaluates nothing yet. */
   load(batch: string): void;

@@ -7,7 +7,7 @@ import type { ColumnMessage, ErrorEntry } from '../process/protocol.ts';
 import { ResultProblem, type PlainJson, type PlainJsonCopier } from './plain-json.ts';
 import { describeThrown, type ErrorPlaces } from './thrown.ts';
 
-/** A shorter string is small enough whatever its characters are. */
+/** A shorter string is within the limit for any characters. */
 export const SMALL_CHARS = 100_000;
 
 export interface ColumnTools {

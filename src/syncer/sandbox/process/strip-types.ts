@@ -1,6 +1,6 @@
 /**
- * TypeScript to JavaScript, as Node does it for every file of this program, but in a process that ends: the stripper would stay in this
- * one with its 17 MiB. That process costs 100 ms of a processor, so what it made is kept beside Node's compile cache, where there is one.
+ * TypeScript to JavaScript, as Node does it for every file of this program, but in a separate process: in this one the stripper would
+ * keep 17 MiB. That process costs 100 ms of a processor, so what it made is kept beside Node's compile cache, where there is one.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -46,7 +46,7 @@ function parsed(output: string): string[] {
   return JSON.parse(output) as string[]; // what the script above writes
 }
 
-/** Undefined where there is none, or where it is not whole: a disk may have been full, or lost power. */
+/** Undefined if there is none, or it is incomplete after a full disk or a power failure. */
 function read(file: string): string | undefined {
   try {
     const [sum = '', output = ''] = readFileSync(file, 'utf8').split('\n', 2);
@@ -56,7 +56,7 @@ function read(file: string): string | undefined {
   }
 }
 
-/** Whole or not at all. A folder that may not be written is no reason not to start. */
+/** Atomic. A read-only folder is not an error. */
 function keep(file: string, output: string): void {
   const unfinished = `${file}.${randomBytes(6).toString('hex')}`;
   try {

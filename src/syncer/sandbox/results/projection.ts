@@ -71,8 +71,8 @@ export class Projection {
   }
 
   /**
-   * Can the program get hold of an object in these, which has to be frozen then? What is not at the end of a path cannot be got hold
-   * of: the read set knows every use.
+   * True when the program can hold a reference to an object among these, which then has to be frozen. Only the ends of paths can be
+   * referenced, because the read set knows every use.
    */
   escapes({ leaves, hostObject, virtualObject }: Projected): boolean {
     if (leaves !== undefined) return leaves.some((leaf) => typeof leaf === 'object' && leaf !== null);

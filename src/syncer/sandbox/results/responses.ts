@@ -24,7 +24,7 @@ export function valueOf(known: Exclude<Remembered, RememberedError>): JsonValue 
   return known === REMEMBERED_NULL ? null : known;
 }
 
-/** Undefined for what must not be remembered: it says more about that moment than about the inputs. */
+/** Undefined for what must not be remembered, because it does not follow from the inputs alone. */
 export function rememberedOf(
   value: JsonValue | undefined,
   error: EvaluateError | undefined,

@@ -1,13 +1,13 @@
-/** The last look at what goes into the sandbox and what comes out: nobody is trusted with the depth of what the daemon walks. */
+/** Bounds the depth of values that enter and leave the sandbox, because the daemon walks them. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import type { EvaluateError } from '../types.ts';
 
 const DEPTH_MAX = 64;
-/** API servers take 10 000 levels, people use ten. Writing down and reading millions takes seconds. */
+/** API servers accept 10 000 levels, real objects have ten. Millions of them take seconds to serialise. */
 export const INPUT_DEPTH_MAX = 1000;
 
-/** Freezes a result for good, since it may be remembered and given out again. Returns what is wrong with it, if anything. */
+/** Freezes a result, because it may be remembered and returned again. Returns its problem, if any. */
 export function acceptResult(
   result: JsonValue | undefined,
   mayBeIllFormed: boolean,

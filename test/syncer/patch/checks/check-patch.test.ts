@@ -44,7 +44,7 @@ describe('what is wrong with a patch', () => {
     expect(problems).toEqual([{ field, offset, message: expect.stringMatching(message) as unknown }]);
   });
 
-  test('everything at once', () => {
+  test('all fields together', () => {
     const problems = checkPatch({ path: 'a..', expression: '(', reverseExpression: ')' });
     expect(problems.map(({ field }) => field)).toEqual(['path', 'expression', 'reverseExpression']);
   });

@@ -82,12 +82,12 @@ describe('virtual to host', () => {
   });
 
   test('the host knows it by another name', async () => {
-    const known = { namespace: 'ns', name: 'made-by-somebody' };
+    const known = { namespace: 'ns', name: 'made-by-another-client' };
     const references = {
       lookup: (one: { name: string; namespace: string }, direction: Direction) =>
         direction === 'toHost' && one.name === 'abc' && one.namespace === 'default' ? known : undefined,
     };
-    expect(await toHost('abc', { references })).toBe('made-by-somebody');
+    expect(await toHost('abc', { references })).toBe('made-by-another-client');
     expect(await toHost('other', { references })).toBe(hostNameShort('other', 'default', 'vc'));
   });
 

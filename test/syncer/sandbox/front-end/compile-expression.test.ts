@@ -120,7 +120,7 @@ describe('what an expression is', () => {
     [
       'this',
       'forbidden',
-      '`this` outside of classes and methods is not allowed in an expression: it leads out of the expression, to whatever called it',
+      '`this` outside of classes and methods is not allowed in an expression: it leads out of the expression, to its caller',
       1,
       1,
     ],

@@ -1,4 +1,4 @@
-/** A child that does not start: nobody waits for ever, and nothing is started over and over. */
+/** A child that does not start: requests fail instead of waiting, and starts back off. */
 
 import { afterEach, expect, test } from 'vitest';
 import { ChildPool } from '../../../../src/syncer/sandbox/process/child-pool.ts';
@@ -11,7 +11,7 @@ afterEach(() => {
   for (const pool of pools.splice(0)) pool.close();
 });
 
-test('attempts get rarer, and after a few of them work fails at once until one succeeds', async () => {
+test('starts back off, and after several failures requests fail immediately until one succeeds', async () => {
   const clock = new FakeClock();
   const log: LogLine[] = [];
   const good = readGuestSource({ name: 'vc', namespace: 'ns', config: {} }, { kind: 'single' }, LIMITS);

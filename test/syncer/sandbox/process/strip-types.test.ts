@@ -26,7 +26,7 @@ test('is kept, and used the next time', () => {
   expect(statSync(onlyFile()).mtimeMs).toBe(mtimeMs);
 });
 
-test('is made anew where it is not whole', () => {
+test('is written again when it is incomplete', () => {
   stripTypes(TYPED, folder);
   const whole = readFileSync(onlyFile(), 'utf8');
   for (const damaged of [whole.slice(0, -3), whole.replace('const a', 'const z')]) {

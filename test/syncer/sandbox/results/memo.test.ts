@@ -67,7 +67,7 @@ describe('the budget', () => {
 describe('a sandbox that remembers', () => {
   const limits = { ...LIMITS, memoBytes: MIB };
 
-  test('answers at once the second time, with the same values and errors', async () => {
+  test('answers immediately the second time, with the same values and errors', async () => {
     const seen: [hits: number, misses: number][] = [];
     const metrics = {
       memo: (hits: number, misses: number) => void seen.push([hits, misses]),
@@ -126,7 +126,7 @@ describe('a sandbox that remembers', () => {
     );
   });
 
-  test('evaluates once what reads nothing, whatever the budget', async () => {
+  test('evaluates a constant expression once, with any budget', async () => {
     let batches = 0;
     const metrics = { memo() {}, batched: () => void batches++, sandboxKilled() {} };
     await using sandbox = await TestSandbox.open({ metrics });
