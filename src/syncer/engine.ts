@@ -16,7 +16,7 @@ export interface EngineMetrics extends KindEngineMetrics {
 
 export interface EngineOptions extends Omit<
   KindEnvironment,
-  'metrics' | 'inFlight' | 'services' | 'createInformer' | 'learn'
+  'metrics' | 'inFlight' | 'services' | 'createInformer'
 > {
   readonly kinds: readonly KindPlan[];
   /** Filled with the caches of virtual objects, by plural: what one kind may ask about another. */
@@ -66,7 +66,6 @@ class SyncEngine implements Engine {
       services: this.#services,
       inFlight: createSemaphore(config.workers),
       createInformer: (cluster, resource, indexes) => this.#createInformer(cluster, resource, indexes),
-      learn: (found) => references.open(found),
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),

@@ -80,9 +80,16 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     referrers,
   );
   const referenceInformers = references.informers;
-  const { lookup } = references;
+  const { lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
-    const { pipeline } = createTranslation({ config, kind, compiled: patches, evaluator: sandbox, lookup });
+    const { pipeline } = createTranslation({
+      config,
+      kind,
+      compiled: patches,
+      evaluator: sandbox,
+      lookup,
+      prepare,
+    });
     return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
   });
   const engine = createEngine({

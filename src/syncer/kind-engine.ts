@@ -11,7 +11,7 @@ import { isAlreadyExists } from '../kube/status-error.ts';
 import type { CacheEvent, ClusterName, EventRecorder, IndexFunctions, WatchClient } from '../kube/types.ts';
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
 import type { SyncedKind } from './kinds/kind.ts';
-import type { ObjectReference, PatchPipeline } from './patch/types.ts';
+import type { PatchPipeline } from './patch/types.ts';
 import { createArrivals } from './reconcile/guards/arrivals.ts';
 import { createContentionGuard } from './reconcile/guards/contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
@@ -60,8 +60,6 @@ export interface KindEnvironment {
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
   createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer;
-  /** Makes known what can be known of the objects behind these references. */
-  learn(references: readonly ObjectReference[]): Promise<boolean>;
 }
 
 export class KindEngine {
@@ -131,7 +129,6 @@ export class KindEngine {
         labels,
         pipeline,
         owner,
-        learn: (found) => this.#environment.learn(found),
       }),
       readsHostObject: pipeline.readsHostObject,
       pairs,

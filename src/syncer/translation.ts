@@ -5,6 +5,7 @@ import { endpointsKind } from './kinds/endpoints.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
+import type { ReferenceRules } from './patch/modes/reference.ts';
 import type { PatchPipeline, ReferenceLookup } from './patch/types.ts';
 import type { SandboxOptions } from './sandbox/sandbox.ts';
 import type { Evaluator } from './sandbox/types.ts';
@@ -22,6 +23,8 @@ export interface TranslationOptions {
   readonly evaluator: Evaluator | undefined;
   /** Finds referenced objects that go by another name than the rule gives. */
   readonly lookup: ReferenceLookup;
+  /** Opens the kinds that only data lead to, before `lookup` is asked about them. */
+  readonly prepare?: ReferenceRules['prepare'];
 }
 
 export interface Translation {
@@ -66,6 +69,7 @@ export function pipelineOptions({
   compiled,
   evaluator,
   lookup,
+  prepare,
 }: TranslationOptions): PipelineOptions {
   const { names, labels } = createTranslators(config);
   const policy = kindPolicy(config.sync);
@@ -73,7 +77,7 @@ export function pipelineOptions({
   return {
     compiled,
     evaluator,
-    references: { names, lookup, isKindAllowed, skipPodTargetRefs: true },
+    references: { names, lookup, isKindAllowed, skipPodTargetRefs: true, ...(prepare && { prepare }) },
     labels,
     validate: kind.validate,
     contentMembers: kind.content.members,

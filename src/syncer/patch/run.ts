@@ -4,7 +4,7 @@ import { covers, type CompiledPatch } from './compile.ts';
 import { translateLabels } from './modes/labels-patch.ts';
 import { printPath } from './paths/path-syntax.ts';
 import { restoreProtected } from './paths/protect.ts';
-import { ReferenceTranslation, type ReferenceRules } from './modes/reference.ts';
+import { ReferenceTranslation, type CompiledReference, type ReferenceRules } from './modes/reference.ts';
 import type { Direction, PatchContext, PatchedObject } from './types.ts';
 import { UntranslatableValue } from './modes/untranslatable.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
@@ -85,9 +85,10 @@ export class PatchRun {
     return true;
   }
 
-  #answered(patch: CompiledPatch, response: EvaluateResponse): void {
+  /** Finishes a patch that had to wait, and runs what follows. */
+  #resume(finish: () => void): void {
     try {
-      this.#take(patch, response);
+      finish();
       if (--this.#unanswered > 0) return;
       this.#stage++;
       if (this.#failure !== undefined || this.#advance()) this.#resolve?.(this.#finish());
@@ -116,24 +117,45 @@ export class PatchRun {
         this.#keep(patch);
         return;
       }
-      case 'reference': {
-        this.#references ??= new ReferenceTranslation(
-          this.#settings.references,
-          this.#direction,
-          this.#context,
-        );
-        const references = this.#references;
-        this.#transform(patch, (value, path) => {
-          return references.translate(action.reference, { value, path, object: this.#object });
-        });
+      case 'reference':
+        this.#translateReferences(patch, action.reference);
         return;
-      }
       case 'labels':
         this.#transform(patch, (value) => translateLabels(value, this.#direction, this.#settings.labels));
         return;
       default:
         action satisfies never;
     }
+  }
+
+  /** Waits where the names of a kind that only data led to are not known yet. */
+  #translateReferences(patch: CompiledPatch, reference: CompiledReference): void {
+    const { references: rules } = this.#settings;
+    const translation = (this.#references ??= new ReferenceTranslation(
+      rules,
+      this.#direction,
+      this.#context,
+    ));
+    const translate = (): void =>
+      this.#transform(patch, (value, path) =>
+        translation.translate(reference, { value, path, object: this.#object }),
+      );
+    const pending = translation.prepare(reference, () => this.#valuesOf(patch));
+    if (pending === undefined) {
+      translate();
+      return;
+    }
+    this.#unanswered++;
+    pending.then(
+      () => this.#resume(translate),
+      (error: unknown) => this.#reject?.(error),
+    );
+  }
+
+  #valuesOf(patch: CompiledPatch): readonly JsonValue[] {
+    const values: JsonValue[] = [];
+    patch.walker.collect(this.#object, { values, paths: undefined });
+    return values;
   }
 
   /** Keeps the target's own value. For a whole object, `apiVersion` and `kind` come from this side. */
@@ -154,7 +176,7 @@ export class PatchRun {
     if (evaluator === undefined) throw new InvariantError('an expression patch without an evaluator');
     const response = evaluator.evaluate(
       { program: program.id, object: this.#identity(), context: this.#context, values, paths },
-      (later) => this.#answered(patch, later),
+      (later) => this.#resume(() => this.#take(patch, later)),
     );
     if (response === undefined) this.#unanswered++;
     else this.#take(patch, response);
@@ -180,8 +202,7 @@ export class PatchRun {
   #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
     const places = patch.walker.locate(this.#object);
     if (places.length === 0) return;
-    const values: JsonValue[] = [];
-    patch.walker.collect(this.#object, { values, paths: undefined });
+    const values = this.#valuesOf(patch);
     const results: JsonValue[] = [];
     for (const [at, place] of places.entries()) {
       try {

@@ -25,8 +25,6 @@ export interface CopyForgeOptions {
   readonly pipeline: PatchPipeline;
   /** Owns what is made in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
-  /** Makes known what can be known of the objects behind these references. True: their names may be others now. */
-  readonly learn?: (references: readonly ObjectReference[]) => Promise<boolean>;
 }
 
 /** The virtual object, where its copy belongs, and what is there. */
@@ -118,15 +116,11 @@ async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedOb
   const { virtual, target, host } = pair;
   const { resource, content } = options.kind;
   const forged = forgeHostObject(virtual, { ...options, kind: resource, content, target, host });
-  const apply = (): PatchedObject | Promise<PatchedObject> =>
-    options.pipeline.apply('toHost', asJson(forged), {
-      objectNamespace: virtual.metadata.namespace ?? '',
-      virtualObject: asJson(virtual),
-      hostObject: host === undefined ? null : asJson(host),
-    });
-  const patched = await apply();
-  if (patched.references.length === 0 || options.learn === undefined) return patched;
-  return (await options.learn(patched.references)) ? apply() : patched;
+  return options.pipeline.apply('toHost', asJson(forged), {
+    objectNamespace: virtual.metadata.namespace ?? '',
+    virtualObject: asJson(virtual),
+    hostObject: host === undefined ? null : asJson(host),
+  });
 }
 
 /** A host object after its reverse patches, names and labels still those of the host. */

@@ -8,6 +8,7 @@ import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import { keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
+import type { ReferenceRules } from '../patch/modes/reference.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { createContentionGuard } from '../reconcile/guards/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
@@ -47,6 +48,8 @@ export class References {
   readonly index = new ReferenceIndex();
   /** For the patches: the name of an object on the other side, where it differs from what the rule gives. */
   readonly lookup: ReferenceLookup;
+  /** For the patches: opens kinds that only data lead to, so that `lookup` knows their objects. */
+  readonly prepare: NonNullable<ReferenceRules['prepare']>;
   readonly #environment: ReferenceEnvironment;
   readonly #referrers: Referrers;
   readonly #rules: RefusalRules;
@@ -90,6 +93,7 @@ export class References {
     this.#importer = this.#createImporter();
     this.#controller = this.#createController();
     this.lookup = this.#createLookup();
+    this.prepare = (kinds) => this.#kinds.open(kinds.map(kindIdOf));
     index.observe({
       recorded: (record) => this.#onRecorded(record),
       completed: () => this.#orphans.completed(),
@@ -146,11 +150,6 @@ export class References {
 
   async closed(): Promise<void> {
     await this.#kinds.closed();
-  }
-
-  /** Opens the watches of kinds that only data led to. True: lookups may return other names now. */
-  async open(references: readonly ObjectReference[]): Promise<boolean> {
-    return this.#kinds.open(references.map(kindIdOf));
   }
 
   #onRecorded(record: RecordedReferences): void {

@@ -99,7 +99,8 @@ export class SimDaemon {
       named,
       referrers,
     );
-    const translation = createTranslation({ config, compiled, evaluator, lookup: references.lookup });
+    const { lookup, prepare } = references;
+    const translation = createTranslation({ config, compiled, evaluator, lookup, prepare });
     this.#engine = createEngine({
       ...common,
       ...translators,

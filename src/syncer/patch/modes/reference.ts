@@ -16,10 +16,18 @@ import type { NamespacedName } from '../../../kube/object.ts';
 import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
 
+/** A kind as data name it. */
+export interface ReferencedGvk {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
 /** What reference patches depend on. */
 export interface ReferenceRules {
   readonly names: NameTranslator;
   readonly lookup: ReferenceLookup;
+  /** Makes known what lookups need to know of these kinds. Undefined: nothing has to be waited for. */
+  prepare?(kinds: readonly ReferencedGvk[]): Promise<void> | undefined;
   /** May references of this kind be rewritten, although only `kindPath` or `apiVersionPath` led to it? */
   isKindAllowed(apiVersion: string, kind: string): boolean;
   /** The objects are Endpoints whose Pod `targetRef`s the built-in translation rewrites: they are not rewritten again. */
@@ -95,6 +103,14 @@ export class ReferenceTranslation {
     this.#context = context;
   }
 
+  /** Kinds that a patch names are known from the start; those that data lead to may have to be waited for. */
+  prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
+    const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
+    if (this.#direction === 'toVirtual' || !isOpen || this.#rules.prepare === undefined) return undefined;
+    const kinds = values().flatMap((value) => namedKind(reference, value) ?? []);
+    return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
+  }
+
   /** The value as the other side has it; the same value where there is nothing to rewrite. Throws {@link UntranslatableValue}. */
   translate(reference: CompiledReference, match: ReferenceMatch): JsonValue {
     if (isNamespaceAlone(reference)) return this.#translateNamespace(reference.namespacePath, match);
@@ -148,7 +164,7 @@ export class ReferenceTranslation {
     return this.#rules.names.namespaceToHost(virtual) === host ? virtual : undefined;
   }
 
-  #isAllowed(reference: CompiledReference, parts: ReferenceParts): boolean {
+  #isAllowed(reference: CompiledReference, parts: ReferencedGvk): boolean {
     const isConfigured = parts.kind === reference.kind && parts.apiVersion === reference.apiVersion;
     return isConfigured || this.#rules.isKindAllowed(parts.apiVersion, parts.kind);
   }
@@ -227,6 +243,16 @@ export class ReferenceTranslation {
     const whole = [...path, ...keysOf(reference.namePath)].slice(0, 5);
     const target = valueAt(object, whole);
     return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
+  }
+}
+
+/** What is wrong with a value is reported when it is translated. */
+function namedKind(reference: CompiledReference, value: JsonValue): ReferencedGvk | undefined {
+  try {
+    return partsOf(reference, value);
+  } catch (error) {
+    if (error instanceof UntranslatableValue) return undefined;
+    throw error;
   }
 }
 

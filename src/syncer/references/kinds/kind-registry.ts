@@ -20,7 +20,7 @@ export interface KindListener {
   retry(kind: KindId): void;
 }
 
-/** So long the Endpoints that name a new kind wait for its caches. */
+/** Decisions on objects that name a new kind wait this long for its caches. */
 const OPENING_MS = 5000;
 const UNAVAILABLE_MS = 60_000;
 
@@ -66,7 +66,7 @@ export class KindRegistry {
     return resources?.caches.isSynced === true ? resources : undefined;
   }
 
-  /** Why a kind is not watched, for people. */
+  /** Why a kind is not watched, for messages. */
   whyUnavailable(id: KindId): string {
     return this.#unavailable.get(id) ?? 'its kind cannot be watched';
   }
@@ -80,20 +80,22 @@ export class KindRegistry {
     await Promise.all(this.#watching);
   }
 
-  /** Waits a little for kinds that are not known yet. True: at least one of them is now. */
-  async open(ids: Iterable<KindId>): Promise<boolean> {
+  /** Opens kinds that are not known yet, and waits a few seconds for their caches. Undefined: nothing has to be waited for. */
+  open(ids: Iterable<KindId>): Promise<void> | undefined {
     const missing = [...new Set(ids)].filter(
       (id) => this.caches(id) === undefined && !this.#unavailable.has(id),
     );
-    if (missing.length === 0) return false;
+    return missing.length === 0 ? undefined : this.#openMissing(missing);
+  }
+
+  async #openMissing(missing: readonly KindId[]): Promise<void> {
     const { clock } = this.#environment;
     const signal = this.#signal ?? AbortSignal.abort();
     await Promise.race([Promise.all(missing.map((id) => this.#open(id))), sleep(clock, OPENING_MS, signal)]);
     for (const id of missing) {
       const lastError = this.#resources.get(id)?.caches.lastError;
-      this.#noteUnavailable(id, lastError ?? 'its kind is not answered for');
+      this.#noteUnavailable(id, lastError ?? 'its caches are not in sync yet');
     }
-    return missing.some((id) => this.caches(id) !== undefined);
   }
 
   #open(id: KindId): Promise<void> {
@@ -119,7 +121,7 @@ export class KindRegistry {
     }
   }
 
-  /** For a while nobody waits for this kind; then those that name it try again. What syncs meanwhile is taken at once. */
+  /** For a while no decision waits for this kind; then its referrers are decided again. A cache that gets in sync earlier is used at once. */
   #noteUnavailable(id: KindId, why: string): void {
     if (this.caches(id) !== undefined || this.#unavailable.has(id)) return;
     this.#unavailable.set(id, why);

@@ -1,0 +1,116 @@
+/** How often patches run for one decision: once on each state of the virtual object, however long a referenced kind takes to open. */
+
+import { expect, test } from 'vitest';
+import { valueAt, type JsonObject } from '../../../src/base/json.ts';
+import type { PatchConfig } from '../../../src/config/types.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
+import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
+import type { PatchPipeline } from '../../../src/syncer/patch/types.ts';
+import { createCopyForge } from '../../../src/syncer/reconcile/copy-forge.ts';
+import { createLabelTranslator } from '../../../src/syncer/translate/metadata/labels.ts';
+import { createNameTranslator } from '../../../src/syncer/translate/names/name-translator.ts';
+import { build, type BuildOptions } from '../patch/build.ts';
+
+const mode = { kind: 'single' } as const;
+const names = createNameTranslator({
+  vcluster: 'vc',
+  hostNamespace: 'ns',
+  mode,
+  referenceNaming: 'short',
+});
+const target = { namespace: 'ns', name: 'web-x-default-x-vc' };
+const ZONE = 'metadata.annotations.zone';
+
+/** A forge that counts the runs of its patches, and the virtual value that each run saw. */
+function counted(patches: readonly PatchConfig[], options: BuildOptions = {}) {
+  const { pipeline, evaluator } = build(patches, options);
+  const runs: string[] = [];
+  const counting: PatchPipeline = {
+    ...pipeline,
+    apply(direction, object, context) {
+      runs.push(`${direction} ${zoneOf(context.virtualObject)}`);
+      return pipeline.apply(direction, object, context);
+    },
+  };
+  const labels = createLabelTranslator('vc', mode);
+  const forge = createCopyForge({ kind: endpointsKind, names, labels, pipeline: counting, owner: undefined });
+  return { forge, runs, evaluator };
+}
+
+function zoneOf(object: JsonObject | null): string {
+  return JSON.stringify(valueAt(object ?? {}, ['metadata', 'annotations', 'zone']));
+}
+
+function virtualEndpoints(annotations: Record<string, string>): KubeObject {
+  const metadata = { name: 'web', namespace: 'default', uid: 'u1', resourceVersion: '7', annotations };
+  return { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets: [] };
+}
+
+const TWO_WAY: PatchConfig = {
+  path: ZONE,
+  expression: '"host-" + value',
+  reverseExpression: 'value.slice(5)',
+};
+
+test('patches run once to create a copy, and once to see that a pair needs nothing', async () => {
+  const { forge, runs } = counted([TWO_WAY]);
+  const virtual = virtualEndpoints({ zone: 'a' });
+  const { host } = await forge.fresh({ virtual, target, host: undefined });
+  expect(runs).toEqual(['toHost "a"']);
+  const merged = await forge.merged({ virtual, target, host });
+  expect(runs).toEqual(['toHost "a"', 'toHost "a"']);
+  expect(merged).toMatchObject({ host: undefined, virtualPatch: undefined });
+});
+
+test('a value that flows back: once on what the virtual object is, once on what it becomes', async () => {
+  const { forge, runs } = counted([TWO_WAY]);
+  const virtual = virtualEndpoints({ zone: 'a' });
+  const { host } = await forge.fresh({ virtual, target, host: undefined });
+  runs.length = 0;
+  const edited = { ...host.metadata.annotations, zone: 'host-b' };
+  const merged = await forge.merged({
+    virtual,
+    target,
+    host: { ...host, metadata: { ...host.metadata, annotations: edited } },
+  });
+  expect(merged.virtual.metadata.annotations?.['zone']).toBe('b');
+  expect(runs).toEqual(['toHost "a"', 'toVirtual "a"', 'toHost "b"']);
+});
+
+test('a kind that data lead to is opened while the patches wait, not before a second run', async () => {
+  const opened: string[] = [];
+  let isOpen = false;
+  const { forge, runs, evaluator } = counted(
+    [
+      { path: ZONE, expression: '"host-" + value' },
+      {
+        path: 'subsets[*].addresses[*].targetRef',
+        reference: { apiVersion: 'v1', kind: 'Secret', kindPath: 'kind', namePath: 'name' },
+      },
+    ],
+    {
+      references: {
+        lookup: () => (isOpen ? { namespace: 'ns', name: 'known' } : undefined),
+        prepare: async (kinds) => {
+          opened.push(...kinds.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+          await Promise.resolve();
+          isOpen = true;
+        },
+      },
+    },
+  );
+  const virtual = {
+    ...virtualEndpoints({ zone: 'a' }),
+    subsets: [{ addresses: [{ ip: '10.0.0.1', targetRef: { kind: 'ConfigMap', name: 'settings' } }] }],
+  };
+  const { host, references } = await forge.fresh({ virtual, target, host: undefined });
+  expect({ opened, runs, evaluations: evaluator.requests.length }).toEqual({
+    opened: ['v1 ConfigMap'],
+    runs: ['toHost "a"'],
+    evaluations: 1,
+  });
+  expect(valueAt(host as unknown as JsonObject, ['subsets', 0, 'addresses', 0, 'targetRef', 'name'])).toBe(
+    'known',
+  );
+  expect(references).toMatchObject([{ kind: 'ConfigMap', written: { name: 'known' } }]);
+});
