@@ -5,7 +5,7 @@ import type { ApiResponse } from '../apiserver/http/api-response.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/reviews/review-types.ts';
-import { DefinitionTable } from '../apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../apiserver/objects/definition-table.ts';
 import { TypeTable } from '../apiserver/schema/notation.ts';
 import type { UserInfo } from '../apiserver/request/user.ts';
 import type { ManagementConfig } from '../config/types.ts';

@@ -1,4 +1,4 @@
-/** What is wrong with one field of an object, in the words of a real server's validation. */
+/** Validation errors of single fields, in the words of a kube-apiserver. */
 
 export interface FieldError {
   readonly reason:
@@ -48,7 +48,7 @@ export function tooLong(field: string, bytesMax: number): FieldError {
   };
 }
 
-/** Characters of a value or a path that a message repeats. */
+/** Characters of a value or a path that a message quotes. */
 const SHOWN_MAX = 1024;
 
 function shown(value: unknown): string {
@@ -57,7 +57,7 @@ function shown(value: unknown): string {
   return JSON.stringify(shortened(value)).replaceAll(/\\u00([0-9a-f]{2})/g, '\\x$1');
 }
 
-/** `text`, or its beginning. */
+/** `text`, cut to the length that a message may quote. */
 export function shortened(text: string): string {
   return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`;
 }

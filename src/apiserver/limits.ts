@@ -1,58 +1,58 @@
-/** What one server takes from its clients before it refuses. Every bound on untrusted input that is not a rule of a kind is here. */
+/** Limits on what clients may send and hold. Every limit on untrusted input that is not a rule of a kind is here. */
 
-/** More than any object has; what a Kubernetes server takes. */
+/** The limit of a kube-apiserver. */
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
-/** Bodies that are read at the same time, over all connections. */
+/** Total of the bodies that are read at the same time, over all connections. */
 export const BODIES_BYTES_MAX = 256 * 1024 * 1024;
-/** Parsing YAML takes some hundred times as long as parsing JSON. */
+/** Parsing YAML takes about a hundred times as long as parsing JSON. */
 export const YAML_BYTES_MAX = 512 * 1024;
-/** A longer YAML text is parsed in a thread. The worst text of this length takes some 20 ms. */
+/** Longer YAML texts are parsed in a worker thread. The worst text of this length takes about 20 ms. */
 export const YAML_INLINE_BYTES_MAX = 4 * 1024;
-/** After this time the thread is ended and the text rejected. A plain text of {@link YAML_BYTES_MAX} takes a fifth of it. */
+/** After this time the thread is terminated and the text rejected. A plain text of {@link YAML_BYTES_MAX} takes a fifth of it. */
 export const YAML_PARSE_MS_MAX = 5000;
 export const YAML_THREAD_MIB_MAX = 256;
-/** YAML texts that wait for the thread. */
+/** YAML texts that may wait for the thread. */
 export const YAML_WAITING_MAX = 32;
 /**
- * Commas, colons and opening brackets of one JSON text: what its processing costs depends on these, not on its bytes. An Endpoints object
- * with 1000 addresses and their target references has 20 000.
+ * Commas, colons and opening brackets of one JSON text: the cost of processing depends on their number, not on the bytes. An Endpoints
+ * object with 1000 addresses and their target references has 20 000.
  */
 export const JSON_TOKENS_MAX = 40_000;
 /**
- * Fields of one object that field managers own one by one: labels, annotations, data entries, items of lists that merge. A write compares
- * each of them several times. What is owned as a whole, such as the addresses of Endpoints, counts as one.
+ * Fields of one object that field managers own individually: labels, annotations, data entries, items of lists that merge. A write compares
+ * each of them several times. An atomic field, such as the addresses of Endpoints, counts as one.
  */
 export const OBJECT_FIELDS_MAX = 4000;
 /** Fields in all entries of `metadata.managedFields`. */
 export const MANAGED_FIELDS_MAX = 40_000;
-/** Header lines and request line together; a token has at most half of it. */
+/** Header lines and request line together; a token takes at most half of it. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 export const HEADERS_MAX = 100;
 export const URL_BYTES_MAX = 8 * 1024;
 
-/** Connections beyond these are closed before a byte is read. */
+/** Further connections are closed before a byte is read. */
 export const CONNECTIONS_MAX = 10_000;
 export const REQUESTS_IN_FLIGHT_MAX = 1000;
-/** Answers to reads that one user has left unread, all together; the first may be larger. */
+/** Total of the responses to reads that one user has not read yet; a single response may be larger. */
 export const UNREAD_RESPONSES_PER_USER_BYTES_MAX = 128 * 1024 * 1024;
-/** Smaller ones are bounded by the requests in flight. */
+/** Smaller responses are limited by the number of requests in flight. */
 export const COUNTED_RESPONSE_BYTES_MIN = 64 * 1024;
 export const WATCHES_MAX = 5000;
 export const WATCHES_PER_USER_MAX = 2500;
-/** Unread bytes after which a client is too slow to be kept. */
+/** Above this many unread bytes, the connection of a watch is closed. */
 export const WATCH_UNREAD_BYTES_MAX = 16 * 1024 * 1024;
 
-/** How long a client may take; a test has no time to wait for these. */
+/** Deadlines for clients. Tests set shorter ones. */
 export interface ClientTimeouts {
-  /** Until the headers are there, a TLS handshake before them likewise. */
+  /** Until the headers have arrived; the TLS handshake before them has the same deadline. */
   readonly headersMs: number;
-  /** Until the whole request is there. */
+  /** Until the complete request has arrived. */
   readonly requestMs: number;
-  /** Until the whole answer has been taken; watches have their own end. */
+  /** Until the client has read the complete response; does not apply to watches. */
   readonly responseMs: number;
   /** Between two requests on one connection. */
   readonly keepAliveMs: number;
-  /** How often the first two are looked at. */
+  /** How often the first two are checked. */
   readonly checkMs: number;
 }
 
@@ -60,31 +60,31 @@ export const CLIENT_TIMEOUTS: ClientTimeouts = {
   headersMs: 10_000,
   requestMs: 60_000,
   responseMs: 60_000,
-  // Longer than the client's idle time, so that it is the client who closes.
+  // Longer than the idle time of clients, so that the client closes first.
   keepAliveMs: 75_000,
   checkMs: 2000,
 };
 
 /** Requirements of a label selector. */
 export const SELECTOR_REQUIREMENTS_MAX = 200;
-/** Bytes of `Warning` headers in one answer, as a Kubernetes server cuts them. */
+/** Bytes of `Warning` headers in one response, as in a kube-apiserver. */
 export const WARNING_BYTES_MAX = 4096;
 /** Invalid, unknown and duplicate fields that one response names. */
 export const FIELD_PROBLEMS_MAX = 100;
-/** Operations of one JSON Patch: more than any client sends; what a Kubernetes server takes. */
+/** Operations of one JSON Patch: the limit of a kube-apiserver. */
 export const PATCH_OPERATIONS_MAX = 10_000;
-/** What the `copy` operations of one JSON Patch may add up to: each could double the object. */
+/** Total of what the `copy` operations of one JSON Patch add: each could double the object. */
 export const PATCH_COPY_BYTES_MAX = 3 * 1024 * 1024;
-/** JSON and YAML nest no deeper: everything after the parser may walk a value by recursion. */
+/** Nesting of JSON and YAML: everything after the parser may walk a value recursively. */
 export const DEPTH_MAX = 200;
 export const YAML_ALIASES_MAX = 100;
-/** Values of a YAML text, those that aliases repeat included. */
+/** Values of a YAML text, including those that aliases repeat. */
 export const YAML_VALUES_MAX = 200_000;
-/** Fields of all the messages in one protobuf body. */
+/** Fields of all messages in one protobuf body. */
 export const PROTOBUF_FIELDS_MAX = 20_000;
 /** JSON in the fields of one protobuf body, such as `fieldsV1`. */
 export const PROTOBUF_JSON_BYTES_MAX = 256 * 1024;
-/** Steps that the operations of one JSON Patch may take together: members compared or copied, list items moved. */
+/** Steps that all operations of one JSON Patch may take together: members compared or copied, list items moved. */
 export const PATCH_STEPS_MAX = 300_000;
-/** Characters of a path in a JSON Patch: a key of the greatest length at every level takes less. */
+/** Characters of a path in a JSON Patch: keys of the maximum length at every level need less. */
 export const PATCH_POINTER_MAX = 16 * 1024;

@@ -1,7 +1,8 @@
-/** The series of an API server, under the names and labels that a kube-apiserver gives them. All exist from the start. */
+/** The metrics of an API server, with the names and labels of a kube-apiserver. All series exist from the start. */
 
 import type { Count, Observe, SeriesRegistry } from '../base/metrics/series.ts';
-import type { DefinitionTable, Verb } from './objects/resource-definition.ts';
+import type { Verb } from './objects/resource-definition.ts';
+import type { DefinitionTable } from './objects/definition-table.ts';
 import type { ResourcePath } from './request/request-info.ts';
 
 export type AuthenticationResult = 'success' | 'failure' | 'error';
@@ -16,7 +17,7 @@ export interface ServedRequest {
   readonly seconds: number;
 }
 
-/** What a server reports. */
+/** Receives what a server measures. */
 export interface ApiServerSeries {
   began(method: string): void;
   ended(method: string): void;
@@ -100,7 +101,7 @@ class RequestSeries {
 
   served(request: ServedRequest): void {
     const { path, verb, code, seconds } = request;
-    // A client chooses what stands in a URL: only what is served becomes a label.
+    // Clients choose the URL: only served resources become labels, or the number of series would be unlimited.
     const isServed = path && this.#table.find(path.group, path.version, path.resource) !== undefined;
     const labels = labelsOf(isServed ? request : { ...request, path: undefined, verb: undefined });
     const { count, observe } = this.#of(labels, code);
@@ -128,7 +129,7 @@ class RequestSeries {
 /** Verbs that are about one object. */
 const SINGLE: ReadonlySet<Verb> = new Set(['get', 'update', 'patch', 'delete']);
 
-/** A kube-apiserver counts HTTP methods where a verb has one of its own. */
+/** A kube-apiserver labels some verbs by their HTTP method. */
 const VERBS: Readonly<Record<Verb, string>> = {
   get: 'GET',
   list: 'LIST',

@@ -1,10 +1,10 @@
-/** The refusals of a Kubernetes API server, in its own words. */
+/** Error responses in the words of a kube-apiserver. */
 
 import { StatusError, type Status, type StatusDetails } from '../kube/status-error.ts';
 import type { FieldError } from './field-error.ts';
 import { FIELD_PROBLEMS_MAX } from './limits.ts';
 
-/** What a Status names: group and plural resource, or group and kind, as the real server does it in each case. */
+/** The group and resource that a Status names; some errors name the kind instead of the plural resource, as in a kube-apiserver. */
 export interface GroupName {
   readonly group: string;
   readonly resource: string;
@@ -39,7 +39,7 @@ export function notFound(of: GroupName, name: string): StatusError {
   return failure(404, 'NotFound', `${qualified(of)} "${name}" not found`, detailsOf(of, name));
 }
 
-/** The URL leads to nothing that this server serves. */
+/** This server serves nothing at the URL. */
 export function noSuchResource(): StatusError {
   return failure(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -124,8 +124,7 @@ export function tooComplex(tokensMax: number): StatusError {
 }
 
 export function tooManyFields(fieldsMax: number): StatusError {
-  const what =
-    'too many labels, annotations, finalizers, data entries and other fields with an owner of their own';
+  const what = 'too many labels, annotations, finalizers, data entries and other individually owned fields';
   return failure(413, 'RequestEntityTooLarge', `Request entity too large: ${what}: limit is ${fieldsMax}`);
 }
 
@@ -157,14 +156,14 @@ export function requestTimeout(): StatusError {
 }
 
 export function expectationFailed(): StatusError {
-  return failure(417, 'ExpectationFailed', 'the server knows no other expectation than 100-continue');
+  return failure(417, 'ExpectationFailed', 'the server supports no expectation except 100-continue');
 }
 
 export function tooManyRequests(message: string, retryAfterSeconds = 1): StatusError {
   return failure(429, 'TooManyRequests', message, { retryAfterSeconds });
 }
 
-/** The history no longer reaches back: list again. */
+/** The history no longer contains the revision: the client must list again. */
 export function expired(message: string): StatusError {
   return failure(410, 'Expired', message);
 }
@@ -176,12 +175,12 @@ export function tooLargeResourceVersion(asked: number, current: number): StatusE
   });
 }
 
-/** The store cannot be asked now: nothing was done, and it is worth another try. */
+/** The store is not available: nothing was done, and a retry may succeed. */
 export function storeUnavailable(message: string): StatusError {
   return failure(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 });
 }
 
-/** Our own failure: the client learns that it happened, the log learns why. */
+/** An error of this server: the cause is in the log, not in the response. */
 export function internalError(): StatusError {
   return failure(500, 'InternalError', 'Internal error occurred: see the server log', {
     causes: [{ message: 'see the server log' }],

@@ -4,7 +4,7 @@ import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { publicDocuments } from '../../src/access-keys/serving/public-documents.ts';
-import { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../src/apiserver/storage/store.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';

@@ -2,7 +2,8 @@
 
 import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
 import { invalidValue } from '../../src/apiserver/field-error.ts';
-import { DefinitionTable, defineResource } from '../../src/apiserver/objects/resource-definition.ts';
+import { defineResource } from '../../src/apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../src/apiserver/schema/notation.ts';
 import { objectField } from '../../src/apiserver/validation/metadata.ts';
 import { subdomainProblem } from '../../src/apiserver/validation/names.ts';

@@ -2,7 +2,7 @@
 
 import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/start-server.ts';
-import type { DefinitionTable } from '../../src/apiserver/objects/resource-definition.ts';
+import type { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger } from '../../src/base/logger.ts';

@@ -197,9 +197,7 @@ describe('the rights of the store', () => {
   test('are named when they are missing', async () => {
     const opening = openAs(['get', 'list', 'watch']);
     await expect(opening).rejects.toThrow(TerminalError);
-    await expect(opening).rejects.toThrow(
-      `may not create, patch, delete secrets in namespace "${namespace}"`,
-    );
+    await expect(opening).rejects.toThrow(`cannot create, patch, delete secrets in namespace "${namespace}"`);
   });
 });
 

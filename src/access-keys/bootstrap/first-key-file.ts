@@ -2,7 +2,8 @@
 
 import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { isRevisionConflict, type ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import { type ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
+import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { decodeObject } from '../../apiserver/schema/decode.ts';
 import { storeKey, type Target } from '../../apiserver/request/target.ts';

@@ -2,7 +2,7 @@
 
 import { textResponse, type ApiResponse } from '../../apiserver/http/api-response.ts';
 import { MetaHandler, type ServerVersion } from '../../apiserver/request/meta-handler.ts';
-import type { DefinitionTable } from '../../apiserver/objects/resource-definition.ts';
+import type { DefinitionTable } from '../../apiserver/objects/definition-table.ts';
 import { noSuchResource } from '../../apiserver/status.ts';
 import type { Store } from '../../apiserver/storage/store.ts';
 

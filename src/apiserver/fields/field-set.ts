@@ -1,4 +1,4 @@
-/** Sets of fields, as `managedFields` records them (`FieldsV1`): a tree whose edges are `f:name`, `k:{"key":…}` and `v:value`. */
+/** Sets of fields as in `managedFields` (`FieldsV1`): a tree whose edges are `f:name`, `k:{"key":…}` and `v:value`. */
 
 import { isJsonObject, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 
@@ -16,7 +16,7 @@ export class FieldSet {
     return !this.isMember && this.children.size === 0;
   }
 
-  /** Fields below this one, members or not. */
+  /** Number of fields below this one, members or not. */
   get size(): number {
     let size = this.children.size;
     for (const child of this.children.values()) size += child.size;
@@ -62,8 +62,8 @@ export class FieldSet {
   }
 
   /**
-   * Every member, as error messages and causes write it: `.spec.ports[port=80,protocol="TCP"].name`. At each level the members come
-   * before what is below them.
+   * Every member, in the notation of error messages: `.spec.ports[port=80,protocol="TCP"].name`. At each level the members come before
+   * the fields below them.
    */
   paths(): string[] {
     const found: string[] = [];
@@ -78,7 +78,7 @@ export function emptySet(): FieldSet {
   return EMPTY;
 }
 
-/** Linear in the size of all the sets, where one union after the other would copy what it has so far each time. */
+/** Linear in the size of all sets; repeated unions would copy the intermediate result each time. */
 export function unionOf(sets: readonly FieldSet[]): FieldSet {
   const all = new FieldSetBuilder();
   for (const set of sets) all.insertAll(set);
@@ -154,7 +154,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return json;
 }
 
-/** Undefined when `json` is no `FieldsV1`. */
+/** Undefined when `json` is not a `FieldsV1`. */
 export function fromFieldsV1(json: JsonValue | undefined): FieldSet | undefined {
   if (!isJsonObject(json)) return undefined;
   const root = parseNode(json);

@@ -1,4 +1,4 @@
-/** The entries of `metadata.managedFields`: read from JSON, told apart, capped, put in order, written to JSON. */
+/** The entries of `metadata.managedFields`: parsing, comparing, limiting and serializing. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { MANAGED_FIELDS_MAX } from '../limits.ts';
@@ -6,7 +6,7 @@ import { tooManyOwnedFields } from '../status.ts';
 import { text } from '../validation/metadata.ts';
 import { fromFieldsV1, toFieldsV1, unionOf, type FieldSet } from './field-set.ts';
 
-/** Who writes, and how. */
+/** The field manager and the kind of a write. */
 export interface FieldWriter {
   readonly manager: string;
   readonly operation: 'Update' | 'Apply';
@@ -17,7 +17,7 @@ export interface FieldWriter {
   readonly time: string;
 }
 
-/** One line of the list. */
+/** One element of `managedFields`. */
 export interface Entry {
   readonly manager: string;
   readonly operation: string;
@@ -27,7 +27,7 @@ export interface Entry {
   readonly fields: FieldSet;
 }
 
-/** Update entries kept apart; older ones become one, so that the list cannot grow for ever. */
+/** Update entries beyond this number are merged into one, oldest first, so that the list stays bounded. */
 const UPDATE_ENTRIES_MAX = 10;
 
 export function isSameWriter(entry: Entry, writer: FieldWriter): boolean {
@@ -39,7 +39,7 @@ export function isSameWriter(entry: Entry, writer: FieldWriter): boolean {
   );
 }
 
-/** Undefined when one of them is not as a server writes them, or when they hold too many fields: then all are ignored. */
+/** Undefined when an entry is invalid or all entries together hold too many fields: then all are ignored. */
 export function readEntries(list: readonly JsonObject[]): Entry[] | undefined {
   const entries: Entry[] = [];
   let size = 0;
@@ -62,7 +62,7 @@ export function readEntries(list: readonly JsonObject[]): Entry[] | undefined {
   return entries;
 }
 
-/** In the order of a real server: applies first, then by time, then by name. Throws a 413 `StatusError` above `MANAGED_FIELDS_MAX`. */
+/** In the order of a kube-apiserver: applies first, then by time, then by name. Throws a 413 `StatusError` above `MANAGED_FIELDS_MAX`. */
 export function writeEntries(entries: readonly Entry[]): JsonObject[] {
   const size = entries.reduce((sum, { fields }) => sum + 1 + fields.size, 0);
   if (size > MANAGED_FIELDS_MAX) throw tooManyOwnedFields(MANAGED_FIELDS_MAX);
@@ -91,7 +91,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The entries with the oldest updates made one. */
+/** Merges the oldest updates into one entry. */
 export function capped(entries: readonly Entry[]): Entry[] {
   const updates = entries.filter(({ operation }) => operation === 'Update');
   const surplus = updates.length - UPDATE_ENTRIES_MAX;

@@ -1,4 +1,4 @@
-/** Who owns which field: `metadata.managedFields` kept for updates, conflicts and removals decided for server-side apply. */
+/** Field ownership: maintains `metadata.managedFields` for updates, and merges and detects conflicts for server-side apply. */
 
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
@@ -18,11 +18,11 @@ import { compare, fieldsOf, mergeApplied, removeFields } from './typed-fields.ts
 
 export interface ManagedSchema {
   readonly schema: ObjectSchema;
-  /** Status is written through its own subresource. */
+  /** The status is written through its own subresource. */
   readonly hasStatus: boolean;
 }
 
-/** Metadata that the server keeps: nobody owns it. */
+/** Metadata that the server maintains and that has no field manager. */
 const UNOWNED_METADATA = [
   'name',
   'namespace',
@@ -40,11 +40,11 @@ export interface UpdateOfFields {
   readonly before: JsonObject;
   readonly after: JsonObject;
   readonly isCreate: boolean;
-  /** What the client sent; absent: it left the field alone. */
+  /** `managedFields` of the request; absent: not sent. */
   readonly sent: JsonValue | undefined;
 }
 
-/** The `managedFields` after a create, update or patch; an empty list where nothing is tracked. */
+/** The `managedFields` after a create, update or patch; empty when ownership is not tracked. */
 export function trackUpdate(
   { schema }: ManagedSchema,
   { before, after, isCreate, sent }: UpdateOfFields,
@@ -84,7 +84,7 @@ export interface Applied {
   readonly managedFields: JsonObject[];
 }
 
-/** Server-side apply. Throws a 409 `StatusError` that names every field that somebody else owns with another value. */
+/** Server-side apply. Throws a 409 `StatusError` that names every field that another manager owns with another value. */
 export function applyFields(
   kind: ManagedSchema,
   { live, config, isForced }: ApplyOfFields,
@@ -120,7 +120,7 @@ export function applyFields(
   return { object, managedFields: writeEntries(next) };
 }
 
-/** The part of the object that a write to this subresource may own. */
+/** The fields that a write to this subresource may own. */
 function inScope(kind: ManagedSchema, fields: FieldSet, subresource: string): FieldSet {
   if (!kind.hasStatus) return fields;
   if (subresource !== 'status') return fields.without('f:status');
@@ -173,14 +173,14 @@ function managerText({ manager, operation, apiVersion, subresource }: Entry): st
   return `${name}${via} using ${apiVersion}`;
 }
 
-/** `managedFields: [{}]`, or an empty list, is how a client forgets all managers. */
+/** A client resets ownership by `managedFields: [{}]` or an empty list. */
 function isReset(sent: JsonValue | undefined): boolean {
   if (!Array.isArray(sent) || sent.length > 1) return false;
   if (sent.length === 0) return true;
   return isJsonObject(sent[0]) && Object.values(sent[0]).every((value) => value === '' || value === null);
 }
 
-/** What of a field set a manager may own. */
+/** The fields that a manager may own. */
 function ownable(fields: FieldSet): FieldSet {
   const children = new Map(fields.children);
   for (const edge of ['f:apiVersion', 'f:kind', 'f:metadata']) children.delete(edge);

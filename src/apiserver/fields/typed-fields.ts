@@ -1,4 +1,4 @@
-/** Fields of typed objects: which there are, how two objects differ, what an apply makes of them. */
+/** Fields of typed objects: enumerating, comparing, merging and removing them. */
 
 import {
   canonicalJson,
@@ -23,12 +23,12 @@ export interface Comparison {
 
 type Path = readonly string[];
 
-/** Whether a list or map merges member by member; an object whose schema is unknown does not. */
+/** Whether members merge individually; false for an unknown schema. */
 function isStructured(schema: Schema | undefined): schema is Schema {
   return schema !== undefined && !isLeaf(schema);
 }
 
-/** Every field that `value` sets, as the manager who applies it owns them. */
+/** Every field that `value` sets, as owned by the manager that applies it. */
 export function fieldsOf(schema: Schema, value: JsonValue): FieldSet {
   const set = new FieldSetBuilder();
   walk(schema, value, [], set);
@@ -44,7 +44,7 @@ function walk(schema: Schema | undefined, value: JsonValue, path: Path, set: Fie
     const at = [...path, edge];
     walk(member.schema, member.value, at, set);
     const isEmptyMap = isJsonObject(member.value) && Object.keys(member.value).length === 0;
-    // Items and map entries are owned as such; the fields of an object only through what is in them.
+    // Items and map entries are owned themselves; a field of an object only through its members.
     if (isEmptyMap || schema.type !== 'object') set.insert(at);
   }
 }
@@ -122,7 +122,7 @@ function hasNoMembers(value: JsonValue | undefined): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }
 
-/** `live` with everything that `config` sets; shares nothing with either. */
+/** A copy of `live` with everything that `config` sets. */
 export function mergeApplied(schema: Schema, live: JsonValue | undefined, config: JsonValue): JsonValue {
   if (!isStructured(schema)) return cloneJson(config);
   if (schema.type === 'list') return mergeItems(schema, Array.isArray(live) ? live : [], config);
@@ -152,14 +152,14 @@ function mergeItems(schema: ListSchema, live: JsonArray, config: JsonValue): Jso
 }
 
 /**
- * `value` without the fields of `gone`, unless they, or fields below them, are in `kept`. A container that was owned and holds nothing
- * any more goes too.
+ * `value` without the fields of `removed`, unless they, or fields below them, are in `kept`. A container that was owned and is empty now is
+ * removed too.
  */
-export function removeFields(schema: Schema, value: JsonValue, gone: FieldSet, kept: FieldSet): JsonValue {
+export function removeFields(schema: Schema, value: JsonValue, removed: FieldSet, kept: FieldSet): JsonValue {
   if (schema.type === 'list' && Array.isArray(value)) {
     return value.flatMap((item) => {
       const edge = itemEdge(schema, item);
-      const left = removeMember({ schema: schema.items, value: item }, edge, gone, kept);
+      const left = removeMember({ schema: schema.items, value: item }, edge, removed, kept);
       return left === undefined ? [] : [left];
     });
   }
@@ -167,14 +167,19 @@ export function removeFields(schema: Schema, value: JsonValue, gone: FieldSet, k
   const result: JsonObject = {};
   for (const key of Object.keys(value)) {
     const member = { schema: memberSchema(schema, key), value: value[key] ?? null };
-    const left = removeMember(member, `f:${key}`, gone, kept);
+    const left = removeMember(member, `f:${key}`, removed, kept);
     if (left !== undefined) setOwn(result, key, left);
   }
   return result;
 }
 
-function removeMember(member: Member, edge: string, gone: FieldSet, kept: FieldSet): JsonValue | undefined {
-  const minus = gone.children.get(edge);
+function removeMember(
+  member: Member,
+  edge: string,
+  removed: FieldSet,
+  kept: FieldSet,
+): JsonValue | undefined {
+  const minus = removed.children.get(edge);
   if (!minus) return member.value;
   const keep = kept.children.get(edge);
   const isKept = keep !== undefined && !keep.isEmpty;

@@ -1,4 +1,4 @@
-/** What a handler answers, before it becomes HTTP. */
+/** The response of a handler, before it becomes HTTP. */
 
 import { stringify } from 'yaml';
 import type { StatusError } from '../../kube/status-error.ts';
@@ -29,15 +29,15 @@ export function textResponse(code: number, body: string): ApiResponse {
 }
 
 export function statusResponse(error: StatusError): ApiResponse {
-  const answer = jsonResponse(error.code, JSON.stringify(error.status));
-  if (error.retryAfterMs === undefined) return answer;
+  const response = jsonResponse(error.code, JSON.stringify(error.status));
+  if (error.retryAfterMs === undefined) return response;
   const retryAfter = String(Math.ceil(error.retryAfterMs / 1000));
-  return { ...answer, headers: { ...answer.headers, 'retry-after': retryAfter } };
+  return { ...response, headers: { ...response.headers, 'retry-after': retryAfter } };
 }
 
 /** `Warning` headers, which kubectl prints. */
-export function withWarnings(answer: ApiResponse, warnings: readonly string[]): ApiResponse {
-  if (warnings.length === 0) return answer;
+export function withWarnings(response: ApiResponse, warnings: readonly string[]): ApiResponse {
+  if (warnings.length === 0) return response;
   const lines: string[] = [];
   let bytes = 0;
   for (const text of warnings) {
@@ -46,10 +46,10 @@ export function withWarnings(answer: ApiResponse, warnings: readonly string[]): 
     if (bytes > WARNING_BYTES_MAX) break;
     lines.push(line);
   }
-  return { ...answer, headers: { ...answer.headers, warning: lines } };
+  return { ...response, headers: { ...response.headers, warning: lines } };
 }
 
-/** A header holds no line breaks and no other characters than ASCII. */
+/** Headers hold printable ASCII only. */
 function printable(text: string): string {
   return text.slice(0, 1000).replaceAll(/[^\x20-\x7e]/g, '?');
 }

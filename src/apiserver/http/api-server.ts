@@ -1,19 +1,27 @@
-/** One HTTP request → one answer, every answer a document of Kubernetes. */
+/** Serves the Kubernetes API: one HTTP request in, one response out, errors as `Status` documents. */
 
-import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError } from '../../kube/status-error.ts';
+import { CLIENT_TIMEOUTS } from '../limits.ts';
+import type { ApiServerSeries } from '../metrics.ts';
+import { auditEvent, masked, recordDecision, type AuditEvent } from '../request/audit-event.ts';
+import { denialText, type AccessRequest, type Authorizer } from '../request/authorizer.ts';
+import type { MetaHandler } from '../request/meta-handler.ts';
+import type { ServerPath } from '../request/request-info.ts';
+import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
+import type { Credentials, UserInfo } from '../request/user.ts';
+import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
+import { StoreError } from '../storage/store.ts';
+import type { WatchStreams } from '../watch/watch-streams.ts';
 import { statusResponse, type ApiResponse } from './api-response.ts';
 import {
-  auditEvent,
-  masked,
-  recordDecision,
-  type AuditEvent,
-  type RequestRecord,
-} from '../request/audit-event.ts';
-import { denialText, type AccessRequest, type Authorizer } from '../request/authorizer.ts';
+  closesConnection,
+  createExchange,
+  mediaType,
+  requestsImpersonation,
+  type Exchange,
+} from './exchange.ts';
 import {
   openHttpServer,
   plainHeaders,
@@ -21,25 +29,15 @@ import {
   type ListenOptions,
   type RequestListener,
 } from './http-server.ts';
-import { CLIENT_TIMEOUTS } from '../limits.ts';
-import type { Verb } from '../objects/resource-definition.ts';
-import type { ApiServerSeries } from '../metrics.ts';
-import type { MetaHandler } from '../request/meta-handler.ts';
 import { OpenRequests } from './open-requests.ts';
-import { StoreError } from '../storage/store.ts';
 import { BodyReader } from './read-bytes.ts';
-import { parseResourcePath, verbOf, type ResourcePath, type ServerPath } from '../request/request-info.ts';
-import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
-import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
 import { UnreadResponses } from './unread-responses.ts';
-import type { Credentials, UserInfo } from '../request/user.ts';
-import type { WatchStreams } from '../watch/watch-streams.ts';
 
 export interface ApiServerOptions {
   readonly meta: MetaHandler;
   readonly resources: ResourceHandler;
   readonly watches: WatchStreams;
-  /** Who sent a request; undefined: 401. */
+  /** Undefined: 401. */
   authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
   readonly authorizer: Authorizer;
   splitPath(path: string): ServerPath | undefined;
@@ -54,17 +52,23 @@ export interface ApiServerOptions {
   readonly logger: Logger;
 }
 
-/** How much one client may ask. Both throw a 429 `StatusError` when it is too much. */
+/** Rate limits. Both methods throw a 429 `StatusError` above the limit. */
 export interface Throttle {
-  /** A request of somebody who is known is about to be served. */
+  /** Before a request of an authenticated user is served. */
   admit(user: UserInfo, verb: string): void;
-  /** Nobody knows who sends from this address. */
+  /** After a request from this address failed to authenticate. */
   refused(address: string): void;
 }
 
 export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<HttpServer> {
   const server = new ApiServer(options, where.timeouts?.responseMs ?? CLIENT_TIMEOUTS.responseMs);
-  const serve: RequestListener = (request, response) => void server.serve(request, response);
+  const exchangeOptions = {
+    clock: options.clock,
+    isAudited: options.audit !== undefined,
+    splitPath: (path: string) => options.splitPath(path),
+  };
+  const serve: RequestListener = (request, response) =>
+    void server.serve(createExchange(request, response, exchangeOptions));
   const http = await openHttpServer(options.wrapListener?.(serve) ?? serve, where);
   return {
     address: http.address,
@@ -81,22 +85,6 @@ export async function listen(options: ApiServerOptions, where: ListenOptions = {
   };
 }
 
-/** A request on its way through the server. */
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly method: string;
-  /** The path of the URL as it was sent. */
-  readonly fullPath: string;
-  readonly query: URLSearchParams;
-  readonly split: ServerPath | undefined;
-  readonly path: ResourcePath | undefined;
-  readonly verb: Verb | undefined;
-  readonly record: RequestRecord;
-  /** Monotonic. */
-  readonly startedMs: number;
-}
-
 class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #open: OpenRequests;
@@ -110,19 +98,18 @@ class ApiServer {
   }
 
   /** Never rejects. */
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const exchange = this.#exchange(request, response);
+  async serve(exchange: Exchange): Promise<void> {
     const { method } = exchange;
     const { metrics } = this.#options;
     metrics?.began(method);
     try {
-      if (!this.#open.begin(response))
-        throw tooManyRequests('too many requests are under way, try again later');
-      const answer = await this.#answer(exchange);
-      const bytes = 'body' in answer ? Buffer.byteLength(answer.body) : 0;
+      if (!this.#open.begin(exchange.response))
+        throw tooManyRequests('too many requests are in flight, try again later');
+      const result = await this.#handle(exchange);
+      const bytes = 'body' in result ? Buffer.byteLength(result.body) : 0;
       this.#rejectUnread(exchange, bytes);
-      if ('definition' in answer) await this.#stream(exchange, answer);
-      else this.#send(exchange, answer, bytes);
+      if ('definition' in result) await this.#stream(exchange, result);
+      else this.#send(exchange, result, bytes);
     } catch (error) {
       this.#fail(exchange, error);
     } finally {
@@ -134,43 +121,17 @@ class ApiServer {
     this.#open.close();
   }
 
-  #exchange(request: IncomingMessage, response: ServerResponse): Exchange {
-    const { method = '', url = '/', headers, socket } = request;
-    const at = url.indexOf('?');
-    const fullPath = at < 0 ? url : url.slice(0, at);
-    const query = new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
-    const { clock, audit } = this.#options;
-    const split = this.#options.splitPath(fullPath);
-    const path = split && parseResourcePath(split.path);
-    const verb = path && verbOf(method, path, query);
-    const record: RequestRecord = {
-      id: audit ? randomUUID() : '',
-      url,
-      address: socket.remoteAddress ?? '',
-      userAgent: headers['user-agent'] ?? '',
-      receivedMs: clock.now(),
-      verb: verb ?? method.toLowerCase(),
-      path,
-      user: undefined,
-      decision: '',
-      reason: '',
-      writtenName: '',
-    };
-    const startedMs = clock.monotonicMs();
-    return { request, response, method, fullPath, query, split, path, verb, record, startedMs };
-  }
-
-  async #answer(exchange: Exchange): Promise<ApiResponse | WatchResponse> {
+  async #handle(exchange: Exchange): Promise<ApiResponse | WatchResponse> {
     const { request, method, split, path, record } = exchange;
     const { resources, publicDocuments, throttle } = this.#options;
     const document =
       publicDocuments.get(exchange.fullPath) ??
       (split?.prefix === '' ? publicDocuments.get(split.path) : undefined);
     if (document && (method === 'GET' || method === 'HEAD')) return document();
-    const user = await this.#user(exchange);
+    const user = await this.#authenticate(exchange);
     throttle?.admit(user, record.verb);
     if (!split) throw noSuchResource();
-    if (!path) return this.#metaAnswer(exchange, split, user);
+    if (!path) return this.#handleNonResource(exchange, split, user);
     const { headers } = request;
     if (requestsImpersonation(headers)) throw failure(403, 'Forbidden', NO_IMPERSONATION, {});
     const contentType = mediaType(headers['content-type']);
@@ -183,11 +144,11 @@ class ApiServer {
       user,
       prefix: split.prefix,
       record,
-      body: { contentType, bytes: await this.#bytes(exchange) },
+      body: { contentType, bytes: await this.#readBody(exchange) },
     });
   }
 
-  async #user({ request, record }: Exchange): Promise<UserInfo> {
+  async #authenticate({ request, record }: Exchange): Promise<UserInfo> {
     const { address } = record;
     try {
       const { authorization } = request.headers;
@@ -197,21 +158,25 @@ class ApiServer {
       record.user = user;
       return user;
     } catch (error) {
-      // Somebody who failed too often is told that, and nothing about the credential.
-      const isRefused = error instanceof StatusError && error.code === 401;
-      this.#options.metrics?.authenticated(isRefused ? 'failure' : 'error');
-      if (isRefused) this.#options.throttle?.refused(address);
+      const isUnauthorized = error instanceof StatusError && error.code === 401;
+      this.#options.metrics?.authenticated(isUnauthorized ? 'failure' : 'error');
+      // After too many failures the client gets 429, which says nothing about the credential.
+      if (isUnauthorized) this.#options.throttle?.refused(address);
       throw error;
     }
   }
 
-  /** Read only for somebody who is known. */
-  async #bytes({ method, request }: Exchange): Promise<Buffer> {
+  /** Called after authentication: a body without a valid credential is never read. */
+  async #readBody({ method, request }: Exchange): Promise<Buffer> {
     return method === 'GET' || method === 'HEAD' ? EMPTY : this.#bodies.read(request);
   }
 
-  /** What is no request for objects. */
-  async #metaAnswer(exchange: Exchange, { prefix, path }: ServerPath, user: UserInfo): Promise<ApiResponse> {
+  /** Non-resource requests. */
+  async #handleNonResource(
+    exchange: Exchange,
+    { prefix, path }: ServerPath,
+    user: UserInfo,
+  ): Promise<ApiResponse> {
     const { request, method, query, record } = exchange;
     const { authorizer, meta } = this.#options;
     const access: AccessRequest = { ...NO_RESOURCE, verb: record.verb, path, prefix };
@@ -220,43 +185,41 @@ class ApiServer {
     if (!decision.isAllowed) {
       throw failure(403, 'Forbidden', `forbidden: ${denialText(user, access, decision)}`, {});
     }
-    const { headers } = request;
-    const asked = { method, path, query, accept: headers.accept };
-    const answer = prefix === '' && meta.handle({ ...asked, ifNoneMatch: headers['if-none-match'] });
-    if (!answer) throw noSuchResource();
-    return answer;
+    if (prefix !== '') throw noSuchResource();
+    const { accept, 'if-none-match': ifNoneMatch } = request.headers;
+    const response = meta.handle({ method, path, query, accept, ifNoneMatch });
+    if (!response) throw noSuchResource();
+    return response;
   }
 
-  async #stream(exchange: Exchange, answer: WatchResponse): Promise<void> {
+  async #stream(exchange: Exchange, watched: WatchResponse): Promise<void> {
     const { response, query } = exchange;
-    const watch = this.#options.watches.open(response, query, answer, () => this.#finished(exchange, 200));
+    const watch = this.#options.watches.open(response, query, watched, () => this.#finished(exchange, 200));
     this.#open.leave(response);
     await watch.start();
   }
 
   #fail(exchange: Exchange, error: unknown): void {
     const { request, response } = exchange;
-    const refusal = refusalOf(error);
     if (!(error instanceof StatusError)) {
       const { method, url } = request;
       this.#options.logger.error({ err: error, method, url: masked(url ?? '') }, 'request failed');
     }
-    if (response.headersSent || response.destroyed) response.destroy();
-    else this.#refuse(exchange, refusal ?? internalError());
-  }
-
-  #refuse(exchange: Exchange, error: StatusError): void {
-    const answer = statusResponse(error);
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    const answer = statusResponse(publicError(error) ?? internalError());
     this.#send(exchange, answer, Buffer.byteLength(answer.body));
   }
 
-  /** Only of a read: what a write did must be said. */
+  /** Reads only: the client must learn the outcome of a write. */
   #rejectUnread({ response, method, record }: Exchange, bytes: number): void {
     if (method !== 'GET' || this.#unread.take(record.user?.name ?? '', bytes, response)) return;
-    throw tooManyRequests('too much of earlier answers is unread: read it first');
+    throw tooManyRequests('too many bytes of earlier responses are unread: read them first');
   }
 
-  /** `bytes`: the length of the body, which for a long list takes its time to count. */
+  /** `bytes`: the length of the body, passed because counting it takes time for a long list. */
   #send(exchange: Exchange, { code, headers, body }: ApiResponse, bytes: number): void {
     const { request, response, method, record } = exchange;
     const all: Record<string, string | number> = {
@@ -265,10 +228,10 @@ class ApiServer {
       'content-length': bytes,
     };
     if (record.id !== '') all['audit-id'] = record.id;
-    if (isLast(request)) all['connection'] = 'close';
+    if (closesConnection(request)) all['connection'] = 'close';
     response.writeHead(code, all);
     response.end(method === 'HEAD' ? undefined : body);
-    this.#open.answered(response);
+    this.#open.written(response);
     this.#finished(exchange, code);
   }
 
@@ -283,37 +246,13 @@ class ApiServer {
 
 const EMPTY = Buffer.alloc(0);
 const NO_IMPERSONATION =
-  'impersonation is not supported: requests are answered for the user of the credential itself (kubectl: leave out --as, --as-group and --as-uid)';
-/** A refused body is read and forgotten up to this size, so that its sender gets to see the answer. */
-const UNREAD_BODY_BYTES_MAX = 64 * 1024 * 1024;
+  'impersonation is not supported: every request is served as the user of its credential (kubectl: omit --as, --as-group and --as-uid)';
 const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
 
-/**
- * Nothing may follow on this connection: who asked to change the protocol may go on in another one, and nobody waits for the rest of a
- * large body that is not wanted.
- */
-function isLast({ headers, complete }: IncomingMessage): boolean {
-  if (headers.upgrade !== undefined) return true;
-  return !complete && Number(headers['content-length'] ?? 0) > UNREAD_BODY_BYTES_MAX;
-}
-
-/**
- * To ignore these headers would answer somebody who gave up rights, such as a proxy with an administrator's credential, with all of them.
- * Discovery is answered: it is the same for everybody, and kubectl hides why it failed.
- */
-function requestsImpersonation(headers: IncomingHttpHeaders): boolean {
-  for (const name in headers) if (name.startsWith('impersonate-')) return true;
-  return false;
-}
-
-function mediaType(contentType: string | undefined): string {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-}
-
-/** What the client may know of an error; undefined: only that it happened. */
-function refusalOf(error: unknown): StatusError | undefined {
+/** The error that the client may see; undefined: only that an error occurred. */
+function publicError(error: unknown): StatusError | undefined {
   if (error instanceof StatusError) return error;
   if (!(error instanceof StoreError)) return undefined;
   if (error.code === 'unavailable') return storeUnavailable(`the store cannot be used: ${error.message}`);
-  return error.code === 'closed' ? storeUnavailable('the server is about to end') : undefined;
+  return error.code === 'closed' ? storeUnavailable('the server is shutting down') : undefined;
 }

@@ -1,4 +1,4 @@
-/** What is answered, on the bare socket, where there is no request that could be answered. */
+/** Responses on the bare socket to bytes that Node cannot parse as a request. */
 
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -7,22 +7,21 @@ import { statusResponse } from './api-response.ts';
 import { HEADER_BYTES_MAX, URL_BYTES_MAX } from '../limits.ts';
 import { badRequest, headersTooLarge, methodNotAllowed, requestTimeout, urlTooLong } from '../status.ts';
 
-/** The client has ended before its request did; named as Node's parser does. */
+/** The client ended the connection inside a request; the code is that of Node's parser. */
 export class EndOfRequest extends Error {
   readonly code = 'HPE_INVALID_EOF_STATE';
 }
 
-/** A request that is not HTTP, or not all there in time. Without a socket to write to there is nothing to say. */
+/** Responds to a request that is not HTTP, or incomplete at its deadline. Without a writable socket the connection is only closed. */
 export function respondToBrokenRequest(error: Error, socket: Duplex): void {
   const code = 'code' in error ? String(error.code) : '';
-  // After the first bytes of an answer, a second one would be read as part of it.
-  const isAnswering = hasUnfinishedAnswer(socket);
-  if (code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy(error);
+  // After the first bytes of a response, the client would read a second one as part of it.
+  if (code === 'ECONNRESET' || !socket.writable || hasUnfinishedResponse(socket)) socket.destroy(error);
   else endWith(socket, brokenRequest(code, error), packetOf(error).startsWith('HEAD '));
 }
 
-/** Node hangs the answer that is being written on its socket. */
-function hasUnfinishedAnswer(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
+/** Node stores the response that is being written in this member of its socket. */
+function hasUnfinishedResponse(socket: Duplex & { _httpMessage?: ServerResponse | null }): boolean {
   return socket._httpMessage?.headersSent === true;
 }
 
@@ -33,7 +32,7 @@ function brokenRequest(code: string, error: Error): StatusError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout();
     case 'HPE_INVALID_EOF_STATE':
-      return badRequest('the request ended before it was whole');
+      return badRequest('the request ended before it was complete');
     case 'HPE_INVALID_METHOD':
       return isOtherMethod(error) ? methodNotAllowed() : badRequest('the request is not HTTP/1.1');
     default:
@@ -41,7 +40,7 @@ function brokenRequest(code: string, error: Error): StatusError {
   }
 }
 
-/** The text of the packet in which the parser gave up. */
+/** The text of the packet in which the parser failed. */
 function packetOf(error: Error): string {
   const packet = 'rawPacket' in error ? error.rawPacket : undefined;
   return Buffer.isBuffer(packet) ? packet.toString('latin1', 0, 2 * HEADER_BYTES_MAX) : '';
@@ -57,10 +56,10 @@ function isOtherMethod(error: Error): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} \/[^\n]* HTTP\/1\.[01]\r?\n/.test(packetOf(error));
 }
 
-/** Time for a client to read why it is sent away: closed at once, with bytes unread, it would only see a reset. */
+/** Time for a client to read the error: an immediate close with unread bytes would reset the connection. */
 const LINGER_MS = 1000;
 
-/** Writes a whole answer past Node's, which has no request to answer. */
+/** Writes a complete response on the socket: Node has no request to respond to. */
 export function endWith(socket: Duplex, error: StatusError, isHead = false): void {
   const { code, body } = statusResponse(error);
   socket.end(

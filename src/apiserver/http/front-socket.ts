@@ -1,4 +1,4 @@
-/** What Node's HTTP server takes for a connection, so that the connection can leave it. */
+/** A stream that Node's HTTP server uses as its connection, so that the socket can be taken away from it. */
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,27 +8,27 @@ import { respondToBrokenRequest, EndOfRequest } from './broken-request.ts';
 type Done = (error?: Error | null) => void;
 
 /**
- * As long as a connection is open, Node's HTTP server keeps its parser, the request and the answer: 15 KiB, a quarter of what an open watch
- * takes, and nothing that a stream of events needs. It takes any stream for a connection, and forgets it when it closes. So it gets this
- * one, and a watch takes the socket from behind it.
+ * While a connection is open, Node's HTTP server keeps its parser, the request and the response: 15 KiB, a quarter of the memory of an open
+ * watch, which needs none of them. The server accepts any stream as a connection and releases it when it closes. It gets this stream, and
+ * a watch takes the socket behind it.
  *
- * It also ends a connection as soon as the client has nothing more to ask, though it waits for answers: here that end waits for them, too.
- * The socket must allow half of it to be open.
+ * Node also closes a connection as soon as the client ends its side, although responses are pending. This stream passes the end on only
+ * after these responses. The socket must allow half-open connections.
  */
 export class FrontSocket extends Duplex {
   readonly #socket: Socket;
-  /** Of the write that is with the socket; one at a time, the later ones wait here. */
+  /** Length of the write that the socket has; there is one at a time, later ones wait here. */
   #handedLength = 0;
   #isReleased = false;
-  /** The client has ended, and Node does not know yet. */
+  /** The client has ended its side, and Node has not been told yet. */
   #isEndHeld = false;
-  readonly #answers = new Set<ServerResponse>();
+  readonly #responses = new Set<ServerResponse>();
   readonly #onData = (bytes: Buffer): void => {
     if (!this.push(bytes)) this.#socket.pause();
   };
   readonly #onEnd = (): void => {
     this.#isEndHeld = true;
-    // What has not been looked at yet may hold requests: this listener comes after Node's.
+    // Unparsed bytes may hold requests: this listener runs after Node's.
     if (this.readableLength > 0) this.on('data', () => this.#passEnd());
     this.#passEnd();
   };
@@ -46,28 +46,28 @@ export class FrontSocket extends Duplex {
     socket.on('close', this.#onClose);
   }
 
-  /** To be told of each request's answer when it is due. */
-  static expect(answer: ServerResponse): void {
-    const front: unknown = answer.req.socket;
-    if (front instanceof FrontSocket) front.#expect(answer);
+  /** Must be called with the response of each request. */
+  static track(response: ServerResponse): void {
+    const front: unknown = response.req.socket;
+    if (front instanceof FrontSocket) front.#track(response);
   }
 
-  #expect(answer: ServerResponse): void {
-    this.#answers.add(answer);
-    answer.once('close', () => {
-      this.#answers.delete(answer);
+  #track(response: ServerResponse): void {
+    this.#responses.add(response);
+    response.once('close', () => {
+      this.#responses.delete(response);
       this.#passEnd();
     });
   }
 
   #passEnd(): void {
     if (!this.#isEndHeld || this.destroyed) return;
-    // To what is not whole by now there may be an answer already; else there will be none.
-    const isAwaited = [...this.#answers].some(({ req, headersSent }) => req.complete || headersSent);
+    // A request that is incomplete now gets no response, unless one has begun already.
+    const isAwaited = [...this.#responses].some(({ req, headersSent }) => req.complete || headersSent);
     if (isAwaited || this.readableLength > 0) return;
     this.#isEndHeld = false;
-    // Node says so itself, but not where the client asked for another protocol.
-    if (this.#answers.size > 0) respondToBrokenRequest(new EndOfRequest(), this);
+    // Node reports this itself, except where the client asked for another protocol.
+    if (this.#responses.size > 0) respondToBrokenRequest(new EndOfRequest(), this);
     else this.push(null);
   }
 
@@ -75,25 +75,25 @@ export class FrontSocket extends Duplex {
     return this.#socket.remoteAddress;
   }
 
-  /** As of a socket: milliseconds without a byte, then `timeout`. */
+  /** As on a socket: `timeout` after this long without a byte. */
   setTimeout(delayMs: number): this {
     this.#socket.setTimeout(delayMs);
     return this;
   }
 
-  /** As of a socket: closes when everything is written, without waiting for the client to close. */
+  /** As on a socket: closes when everything is written, without waiting for the client to close. */
   destroySoon(): void {
     if (this.writable) this.end();
     if (this.writableFinished) this.destroy();
     else this.once('finish', () => this.destroy());
   }
 
-  /** As of a socket: no client takes it for an orderly end. */
+  /** As on a socket: no client mistakes it for an orderly end. */
   resetAndDestroy(): void {
     this.#socket.resetAndDestroy();
   }
 
-  /** The socket, which is the caller's from now on; this end closes. Undefined as long as something is written that the socket has not got. */
+  /** Hands the socket over to the caller and closes this stream. Undefined while this stream holds bytes that the socket does not have. */
   release(): Socket | undefined {
     const length = this.writableLength;
     if (this.destroyed || (length > 0 && length !== this.#handedLength)) return undefined;
@@ -130,7 +130,7 @@ export class FrontSocket extends Duplex {
   }
 
   override _final(done: Done): void {
-    // It may have ended by itself, after the client; that is no error.
+    // The socket may have ended already, after the client; that is not an error.
     this.#socket.end(() => done());
   }
 

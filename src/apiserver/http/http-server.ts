@@ -1,4 +1,4 @@
-/** The sockets: HTTP/1.1 with or without TLS, with bounds on all that a client can send or leave unread. */
+/** HTTP/1.1 with or without TLS, with limits on everything that a client can send or leave unread. */
 
 import {
   createServer,
@@ -30,14 +30,14 @@ export interface TlsPair {
 }
 
 export interface ListenOptions {
-  /** Default 127.0.0.1; `''` is every address. */
+  /** Default 127.0.0.1; `''`: all addresses. */
   readonly host?: string;
   /** Default 0: any free one. */
   readonly port?: number;
   /** Absent: plain HTTP. */
   readonly tls?: TlsPair;
   readonly timeouts?: Partial<ClientTimeouts>;
-  /** How long `close` waits for requests under way; default 0: it ends them. */
+  /** How long `close` waits for requests in flight. Default 0: it aborts them. */
   readonly drainMs?: number;
   /** Default {@link CONNECTIONS_MAX}. */
   readonly connectionsMax?: number;
@@ -46,20 +46,20 @@ export interface ListenOptions {
 export interface HttpServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
-  /** Open ones, now. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** New connections get this certificate; the open ones stay as they are. */
+  /** New connections use this certificate; open connections keep theirs. */
   renewTls(pair: TlsPair): void;
-  /** Resets every open connection, as a crash or a network would; the server goes on. */
+  /** Resets every open connection, as a crash or a network failure would; the server keeps running. */
   disconnect(): void;
-  /** Ends every connection: those that are idle at once, the others within `drainMs`. */
+  /** Closes every connection: idle ones immediately, the others within `drainMs`. */
   close(): Promise<void>;
 }
 
-/** Gets every request whose head can be read and is within bounds. Must not throw. */
+/** Receives every request whose head can be parsed and is within the limits. Must not throw. */
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Rejects when the address cannot be had, or when certificate and key do not belong together. */
+/** Rejects when the address is not available, or when certificate and key do not match. */
 export async function openHttpServer(
   onRequest: RequestListener,
   options: ListenOptions = {},
@@ -89,35 +89,35 @@ export async function openHttpServer(
   };
 }
 
-/** Node's HTTP server without a socket of its own: it is given connections, as {@link FrontSocket}. */
+/** Node's HTTP server without a listening socket: it receives connections as {@link FrontSocket}. */
 function createNodeServer(onRequest: RequestListener, timeouts: ClientTimeouts): NodeHttpServer {
   const listener: RequestListener = (request, response) => {
-    FrontSocket.expect(response);
-    const refusal = refusalOf(request);
-    if (refusal) refuse(response, refusal);
+    FrontSocket.track(response);
+    const problem = headProblem(request);
+    if (problem) rejectAndClose(response, problem);
     else onRequest(request, response);
   };
   const settings = {
-    // Above the bound that is checked here, so that the answer can say what is too long.
+    // Above the limit that is checked here, so that the response can name what is too long.
     maxHeaderSize: HEADER_BYTES_MAX + URL_BYTES_MAX,
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     connectionsCheckingInterval: timeouts.checkMs,
     keepAliveTimeout: timeouts.keepAliveMs,
-    // Checked here: Node answers without a document.
+    // Checked here: Node's response has no Status document.
     requireHostHeader: false,
   };
   const http = createServer(settings, listener);
-  // All of them are read: a bound that drops headers silently could drop one that matters. Their size is bounded.
+  // No limit by number: Node would drop headers silently, perhaps one that matters. Their size is limited.
   http.maxHeadersCount = 0;
   http.on('clientError', respondToBrokenRequest);
   http.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    FrontSocket.expect(response);
-    refuse(response, expectationFailed());
+    FrontSocket.track(response);
+    rejectAndClose(response, expectationFailed());
   });
-  // There is nothing to tunnel to.
+  // This server is not a proxy.
   http.on('connect', (_request, socket: Duplex) => endWith(socket, methodNotAllowed()));
-  // It looks after the time that clients take from this event on.
+  // From this event on, Node enforces the timeouts.
   http.emit('listening');
   return http;
 }
@@ -167,8 +167,8 @@ function addressOf(server: Server): string {
   return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** How often a server that is closing looks for connections whose last answer has gone out. */
-const DRAIN_LOOK_MS = 10;
+/** How often a server that is closing checks for connections whose last response is sent. */
+const DRAIN_CHECK_MS = 10;
 
 interface Running {
   readonly server: Server;
@@ -176,16 +176,16 @@ interface Running {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/** No new connections; those that have a request under way may finish it, until `drainMs` have passed. */
+/** Accepts no new connections. Requests in flight may finish until `drainMs` have passed. */
 function closed({ server, http, sockets }: Running, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
     const endAll = (): void => {
       for (const socket of sockets) socket.destroy();
     };
-    const looking = setInterval(() => http.closeIdleConnections(), DRAIN_LOOK_MS);
+    const check = setInterval(() => http.closeIdleConnections(), DRAIN_CHECK_MS);
     const ending = setTimeout(endAll, drainMs);
     server.close(() => {
-      clearInterval(looking);
+      clearInterval(check);
       clearTimeout(ending);
       http.close();
       resolve();
@@ -195,8 +195,8 @@ function closed({ server, http, sockets }: Running, drainMs: number): Promise<vo
   });
 }
 
-/** What is wrong with a head that could be read. */
-function refusalOf({
+/** Why a head that Node could parse is rejected. */
+function headProblem({
   url = '',
   rawHeaders,
   headers,
@@ -212,17 +212,17 @@ function refusalOf({
   return repeated === undefined ? undefined : badRequest(`the request has more than one ${repeated} header`);
 }
 
-/** A proxy in front may have read the other one of two. */
+/** A proxy in front of this server may have used the other one of two. */
 const SINGLE_HEADERS = ['Host', 'Authorization'];
 
-/** `rawHeaders`: names and values in turn. */
+/** `rawHeaders` alternates names and values. */
 function countOf(rawHeaders: readonly string[], name: string): number {
   const wanted = name.toLowerCase();
   return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === wanted).length;
 }
 
-/** Answers, and closes the connection: what else stands on it may not be what it seems. */
-export function refuse(response: ServerResponse, error: StatusError): void {
+/** Responds and closes the connection: the bytes that follow cannot be trusted to be requests. */
+export function rejectAndClose(response: ServerResponse, error: StatusError): void {
   const { code, headers, body } = statusResponse(error);
   response.writeHead(code, { ...plainHeaders(headers), ...FINAL, 'content-length': Buffer.byteLength(body) });
   response.end(body);
@@ -230,7 +230,7 @@ export function refuse(response: ServerResponse, error: StatusError): void {
 
 const FINAL = { 'cache-control': 'no-cache, private', connection: 'close' };
 
-/** Headers of an answer as Node takes them. */
+/** The headers of a response in Node's type. */
 export function plainHeaders(headers: ApiResponse['headers']): Record<string, string> {
-  return headers as Record<string, string>; // Node takes lists too
+  return headers as Record<string, string>; // Node accepts lists too
 }

@@ -1,4 +1,4 @@
-/** What form of answer a client asks for with `Accept`. */
+/** The form of the response that a client requests with `Accept`. */
 
 import { notAcceptable } from '../status.ts';
 
@@ -21,7 +21,7 @@ const PLAIN: ResponseForm = { format: 'json', as: '', version: '', group: '' };
 
 const ACCEPTED = ['application/json', 'application/yaml'];
 
-/** A watch is lines of JSON. Throws 406 where the client takes something else only. */
+/** A watch is lines of JSON. Throws 406 when the client does not accept JSON. */
 export function negotiateWatch(accept: string | undefined, offered: readonly OfferedForm[]): ResponseForm {
   const form = negotiate(accept, offered);
   if (form.format !== 'json') throw notAcceptable(['application/json;stream=watch']);
@@ -33,14 +33,14 @@ export function metaVersion({ group, version }: ResponseForm): string {
   return `${group}/${version}`;
 }
 
-/** The best liked form in the header that is offered; throws 406 when there is none. No header: JSON. */
+/** The most preferred form of the header that is offered; throws 406 when there is none. Without a header: JSON. */
 export function negotiate(accept: string | undefined, offered: readonly OfferedForm[] = []): ResponseForm {
   if (accept === undefined || accept.trim() === '') return PLAIN;
-  for (const { type, wanted } of clausesOf(accept)) {
+  for (const { type, parameters } of clausesOf(accept)) {
     const format = formatOf(type);
     if (!format) continue;
-    const as = wanted['as'] ?? '';
-    const form = { format, as, version: wanted['v'] ?? '', group: wanted['g'] ?? '' };
+    const as = parameters['as'] ?? '';
+    const form = { format, as, version: parameters['v'] ?? '', group: parameters['g'] ?? '' };
     if (as === '') return form;
     const isOffered = offered.some(
       (offer) => offer.as === as && offer.group === form.group && offer.versions.includes(form.version),
@@ -52,23 +52,23 @@ export function negotiate(accept: string | undefined, offered: readonly OfferedF
 
 interface Clause {
   readonly type: string;
-  readonly wanted: Readonly<Record<string, string>>;
+  readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** The clauses of a header, those with a greater `q` first. */
+/** The clauses of a header, in descending order of `q`. */
 function clausesOf(accept: string): Clause[] {
   const clauses = accept.split(',').map((clause): Clause => {
-    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    const [type = '', ...pairs] = clause.split(';').map((part) => part.trim());
     return {
       type,
-      wanted: Object.fromEntries(parameters.map((part) => part.split('=', 2) as [string, string])),
+      parameters: Object.fromEntries(pairs.map((part) => part.split('=', 2) as [string, string])),
     }; // two parts
   });
   return clauses.sort((a, b) => weightOf(b) - weightOf(a));
 }
 
-function weightOf({ wanted }: Clause): number {
-  const weight = Number(wanted['q'] ?? 1);
+function weightOf({ parameters }: Clause): number {
+  const weight = Number(parameters['q'] ?? 1);
   return Number.isNaN(weight) ? 1 : weight;
 }
 

@@ -1,4 +1,4 @@
-/** The requests under way: not too many at once, and none whose client never takes the answer. */
+/** Requests in flight: limits their number, and closes connections whose client does not read the response. */
 
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -8,7 +8,7 @@ export class OpenRequests {
   readonly #clock: Clock;
   readonly #responseMs: number;
   readonly #requestsMax: number;
-  /** The response → when it was all written, monotonic; undefined: not yet. */
+  /** Response → monotonic time at which all of it was written; undefined: not yet. */
   readonly #open = new Map<ServerResponse, number | undefined>();
   #timer: Timer | undefined;
 
@@ -22,7 +22,7 @@ export class OpenRequests {
     return this.#open.size;
   }
 
-  /** False when there are too many already. */
+  /** False when too many requests are in flight. */
   begin(response: ServerResponse): boolean {
     if (this.#open.size >= this.#requestsMax) return false;
     this.#open.set(response, undefined);
@@ -30,14 +30,14 @@ export class OpenRequests {
     return true;
   }
 
-  /** The answer is written; from now on it is the client's turn. */
-  answered(response: ServerResponse): void {
+  /** The response is written. The client must read it within the timeout from now on. */
+  written(response: ServerResponse): void {
     if (response.writableFinished || !this.#open.has(response)) return;
     this.#open.set(response, this.#clock.monotonicMs());
     this.#timer ??= this.#clock.schedule(this.#responseMs, () => this.#endSlow());
   }
 
-  /** It has become a watch, which is counted elsewhere. */
+  /** The request has become a watch, which has limits of its own. */
   leave(response: ServerResponse): void {
     this.#open.delete(response);
   }

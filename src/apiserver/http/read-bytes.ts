@@ -1,4 +1,4 @@
-/** Reads the body of a request: not more than one may have, and not more at a time than the process can hold. */
+/** Reads the bodies of requests, with one limit for each body and one for all bodies that are read at the same time. */
 
 import type { IncomingMessage } from 'node:http';
 import { BODIES_BYTES_MAX, BODY_BYTES_MAX } from '../limits.ts';
@@ -10,7 +10,7 @@ export class BodyReader {
   /** Bytes of the bodies that are being read now. */
   #bytes = 0;
 
-  /** Throws a `StatusError`: 413, 429, or 400 when the client went away. */
+  /** Throws a `StatusError`: 413, 429, or 400 when the client closed the connection. */
   async read(request: IncomingMessage): Promise<Buffer> {
     const length = request.headers['content-length'];
     if (length === undefined && request.headers['transfer-encoding'] === undefined) return EMPTY;
@@ -24,12 +24,12 @@ export class BodyReader {
         this.#bytes += bytes.length;
         if (taken > BODY_BYTES_MAX) throw tooLarge(BODY_BYTES_MAX);
         if (this.#bytes > BODIES_BYTES_MAX) {
-          throw tooManyRequests('too many large requests are under way, try again later');
+          throw tooManyRequests('too many large requests are in flight, try again later');
         }
         chunks.push(bytes);
       }
     } catch (error) {
-      // The rest is read and forgotten, or no other request could come behind it.
+      // The rest is discarded, or no other request could follow on this connection.
       request.resume();
       if (request.destroyed) throw badRequest('the request ended before its body was complete');
       throw error;

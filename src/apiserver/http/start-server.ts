@@ -1,4 +1,4 @@
-/** Puts the parts of an API server together: any kinds over any store. */
+/** Assembles an API server: any kinds over any store. */
 
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
@@ -15,7 +15,7 @@ import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import { ObjectDeleter } from '../objects/object-deletion.ts';
 import { ObjectRegistry } from '../objects/object-registry.ts';
 import { ObjectViews } from '../objects/object-view.ts';
-import type { DefinitionTable } from '../objects/resource-definition.ts';
+import type { DefinitionTable } from '../objects/definition-table.ts';
 import { ResourceHandler } from '../request/resource-handler.ts';
 import type { ServerPath } from '../request/request-info.ts';
 import type { Credentials, UserInfo } from '../request/user.ts';
@@ -24,33 +24,33 @@ import { WatchStreams } from '../watch/watch-streams.ts';
 
 export interface StartOptions {
   readonly table: DefinitionTable;
-  /** Stays the caller's: closing the server does not close it. */
+  /** Owned by the caller: closing the server does not close it. */
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly authorizer: Authorizer;
-  /** Who sent a request; undefined: 401. Throws a `StatusError` to refuse in other words. */
+  /** The user who sent a request; undefined: 401. Throws a `StatusError` for any other response. */
   authenticate(credentials: Credentials): UserInfo | undefined | Promise<UserInfo | undefined>;
-  /** Splits the path of a URL for a server that answers below prefixes; default: there are none. Undefined: 404. */
+  /** Splits the path of a URL into prefix and API path. Default: no prefixes. Undefined: 404. */
   splitPath?(path: string): ServerPath | undefined;
-  /** Documents that anybody may read, by path. */
+  /** Documents that need no authentication, by path. */
   readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly version: ServerVersion;
-  /** Made around the deleter, through which it removes what belongs together. */
+  /** `deleter` removes dependent objects. */
   admission(deleter: () => ObjectDeleter): Admission;
-  /** Writes what a new store holds, before anybody can ask. */
+  /** Writes the initial objects before the server listens. */
   bootstrap?(registry: ObjectRegistry): Promise<void>;
-  /** Default: nobody is held back. */
+  /** Default: no rate limits. */
   readonly throttle?: Throttle;
-  /** Gets every request when it is answered; a watch when it ends. Must not throw. */
+  /** Called for every request after its response, and for a watch when it ends. Must not throw. */
   audit?(event: AuditEvent): void;
   readonly metrics?: ApiServerSeries;
-  /** Puts something in front of the server, such as the faults of a test double. */
+  /** Wraps the request listener, such as with the faults of a test double. */
   wrapListener?(serve: RequestListener): RequestListener;
   /** Default 1 minute. */
   readonly bookmarkIntervalMs?: number;
-  /** Default: the ones in `limits.ts`. */
+  /** Defaults are in `limits.ts`. */
   readonly watchesMax?: number;
   readonly watchesPerUserMax?: number;
   readonly unreadResponsesBytesMax?: number;
@@ -60,13 +60,13 @@ export interface StartOptions {
 export interface RunningServer {
   /** `127.0.0.1:40123` */
   readonly address: string;
-  /** Open ones, now. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** From now on new connections get this certificate. */
+  /** New connections use this certificate. */
   renewTls(pair: TlsPair): void;
-  /** Ends the open watches of these users: their rights have changed. */
-  endWatches(isConcerned: (user: UserInfo) => boolean): void;
-  /** Resets every open connection; the server goes on. */
+  /** Ends the open watches of users whose rights have changed. */
+  endWatches(isAffected: (user: UserInfo) => boolean): void;
+  /** Resets every open connection; the server keeps running. */
   disconnect(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -113,7 +113,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       return server.connections;
     },
     renewTls: (pair) => server.renewTls(pair),
-    endWatches: (isConcerned) => watches.closeOf(isConcerned),
+    endWatches: (isAffected) => watches.closeOf(isAffected),
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: async () => {
       deleter.close();

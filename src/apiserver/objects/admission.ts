@@ -1,4 +1,4 @@
-/** Where kinds have a say in each other's writes. */
+/** Admission as a port: rules about writes that depend on the writer or on other objects. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry } from '../storage/store.ts';
@@ -6,26 +6,25 @@ import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from '../request/target.ts';
 import type { UserInfo } from '../request/user.ts';
 
-/** What a kind's neighbours have to say about its writes. */
 export interface Admission {
-  /** Before an object is made; throws a `StatusError` to refuse. */
+  /** Before an object is created; throws a `StatusError` to reject. */
   beforeCreate(definition: ResourceDefinition, namespace: string, name: string): Promise<void>;
   /**
-   * Before an object is validated and stored, for rules that need the writer or other objects: throws a `StatusError` to refuse, may
-   * complete `next` with what follows from the writer. Not asked for the server's own writes.
+   * Before an object is validated and stored: throws a `StatusError` to reject, may set fields of `next` that depend on the writer. Not
+   * called for writes of the server itself.
    */
   review(write: ReviewedWrite): Promise<void>;
-  /** Before an object is deleted; throws a `StatusError` to refuse. */
+  /** Before an object is deleted; throws a `StatusError` to reject. */
   beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
   /** After every committed write; must not throw. */
   afterWrite(definition: ResourceDefinition, change: CommittedWrite): Promise<void>;
 }
 
-/** A write that is about to happen. */
+/** A write before it is validated and stored. */
 export interface ReviewedWrite {
   readonly target: Target;
   readonly user: UserInfo;
-  /** The object as it would be stored, in the shape of its kind; a copy of its own. */
+  /** The object as it would be stored, in the shape of its kind; may be changed. */
   readonly next: JsonObject;
   /** The state before, in the shape of its kind; undefined for a create. */
   readonly previous: JsonObject | undefined;

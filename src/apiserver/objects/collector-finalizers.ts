@@ -1,10 +1,10 @@
-/** The finalizers by which a deletion waits for the garbage collector: what it is to do about dependents. An object has one at the most. */
+/** The finalizers by which a deletion waits for the garbage collector. An object has at most one of them. */
 
 import type { JsonArray, JsonValue } from '../../base/json.ts';
 
-/** Dependents stay, and lose their reference to the object. */
+/** Dependents stay, without their reference to the object. */
 export const ORPHAN = 'orphan';
-/** Dependents go first. */
+/** Dependents are deleted first. */
 export const FOREGROUND = 'foregroundDeletion';
 
 export function hasCollectorFinalizer(finalizers: readonly JsonValue[]): boolean {

@@ -1,12 +1,12 @@
-/** The token with which a paged list goes on: where it stopped, and the revision that its pages show. */
+/** The continue token of a paged list: the last key and the revision of the list. */
 
 import { isJsonObject, type JsonValue } from '../../base/json.ts';
 import { badRequest } from '../status.ts';
 
 export interface ContinuePoint {
-  /** -1: a continuation that shows the present, after the snapshot was lost. */
+  /** -1: continues with current objects, because the revision of the list is compacted. */
   readonly revision: number;
-  /** The last key that was handed out. */
+  /** The last key of the previous page. */
   readonly after: string;
 }
 
@@ -17,8 +17,8 @@ export function encodeContinue({ revision, after }: ContinuePoint): string {
 
 /** Throws 400. */
 export function decodeContinue(token: string): ContinuePoint {
-  const wrong = illegalBase64UrlAt(token);
-  if (wrong !== undefined) throw invalidToken(`illegal base64 data at input byte ${wrong}`);
+  const illegalAt = illegalBase64UrlAt(token);
+  if (illegalAt !== undefined) throw invalidToken(`illegal base64 data at input byte ${illegalAt}`);
   let json: JsonValue;
   try {
     json = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as JsonValue; // JSON.parse yields JSON
@@ -33,8 +33,8 @@ export function decodeContinue(token: string): ContinuePoint {
 }
 
 function illegalBase64UrlAt(text: string): number | undefined {
-  const wrong = text.search(/[^A-Za-z0-9_-]/);
-  if (wrong >= 0) return wrong;
+  const illegalAt = text.search(/[^A-Za-z0-9_-]/);
+  if (illegalAt >= 0) return illegalAt;
   return text.length % 4 === 1 ? text.length - 1 : undefined;
 }
 

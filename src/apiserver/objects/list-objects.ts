@@ -1,4 +1,4 @@
-/** LIST: one page of the objects that match, as they are now or were at a revision. */
+/** LIST: one page of the matching objects, now or at a revision. */
 
 import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/store.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
@@ -9,20 +9,20 @@ import { StatusError } from '../../kube/status-error.ts';
 export interface ObjectPage {
   readonly entries: readonly StoredEntry[];
   readonly revision: number;
-  /** `''`: this was the last page. */
+  /** `''`: this is the last page. */
   readonly continueToken: string;
   /** Unknown (undefined) with a selector, or on the last page. */
   readonly remaining: number | undefined;
 }
 
-/** Throws 400, 410 when the history no longer reaches back, 504 for a revision that has not happened. */
+/** Throws 400, 410 for a compacted revision, 504 for a future one. */
 export async function listObjects(store: Store, query: ListQuery): Promise<ObjectPage> {
   const start = query.continueToken === '' ? undefined : decodeContinue(query.continueToken);
   const atRevision = await revisionOf(store, query, start?.revision);
   const page = {
     ...(atRevision === undefined ? {} : { atRevision }),
     ...(start ? { after: start.after } : {}),
-    // A selector decides only after reading: then the store gives all, and the page is cut here.
+    // With a selector the store returns all objects, and the page is cut after selecting.
     ...(query.hasSelector ? {} : { limit: query.limit }),
   };
   const result = await store.list(query.range, page).catch((error: unknown) => {
@@ -40,22 +40,22 @@ export async function listObjects(store: Store, query: ListQuery): Promise<Objec
   return { entries, revision: result.revision, continueToken, remaining };
 }
 
-/** The revision to show; undefined is the present. */
+/** The revision of the list; undefined: now. */
 async function revisionOf(
   store: Store,
   query: ListQuery,
   continued: number | undefined,
 ): Promise<number | undefined> {
   if (continued !== undefined) return continued < 0 ? undefined : continued;
-  const asked = Number(query.resourceVersion || 0);
-  if (asked === 0) return undefined;
+  const requested = Number(query.resourceVersion || 0);
+  if (requested === 0) return undefined;
   const current = await store.revision();
-  if (asked > current) throw tooLargeResourceVersion(asked, current);
-  return query.isExact ? asked : undefined;
+  if (requested > current) throw tooLargeResourceVersion(requested, current);
+  return query.isExact ? requested : undefined;
 }
 
 function translated(error: unknown, after: string | undefined): unknown {
-  // A token of a store that has been put back from a backup since, or of nobody: that list cannot go on either.
+  // The revision of a token is in the future when the store was restored from a backup since, or when the token is forged.
   const lost = after === undefined ? ['compacted'] : ['compacted', 'future'];
   if (!(error instanceof StoreError) || !lost.includes(error.code)) return error;
   if (after === undefined) return expired('The resourceVersion for the provided list is too old.');

@@ -1,4 +1,4 @@
-/** Server-side apply on top of the registry: who owns what decides what changes. */
+/** Server-side apply on top of the registry. */
 
 import { apiVersionOf, gvkString } from '../../kube/object.ts';
 import {
@@ -24,21 +24,21 @@ import { metadataOf, text } from '../validation/metadata.ts';
 import type { WriteOptions } from '../request/query/write-options.ts';
 import { requestedVersion } from './write-rules.ts';
 
-/** A request that patches, whatever the type of its patch. */
+/** What all types of patches have in common. */
 export interface PatchingRequest {
   readonly options: WriteOptions;
-  /** Who writes: the field manager, or what stands for it. */
+  /** The field manager. */
   readonly manager: string;
   readonly user: UserInfo;
   readonly warn: Warn;
 }
 
 export interface ApplyRequest extends PatchingRequest {
-  /** The configuration as the client sent it. */
+  /** The applied configuration as the client sent it. */
   readonly sent: ParsedBody;
 }
 
-/** Makes the object what the configuration says, as far as the manager owns it; creates it where there is none. */
+/** Applies the configuration to the fields that the manager owns; creates the object if it does not exist. */
 export async function applyObject(
   registry: ObjectRegistry,
   target: Target,
@@ -67,7 +67,7 @@ export async function applyObject(
 }
 
 const APPLY_ATTEMPTS = 5;
-/** Somebody else was faster: looking again helps. */
+/** Another write came first: a retry reads its result. */
 const RACES: ReadonlySet<StoreErrorCode> = new Set(['exists', 'missing', 'conflict']);
 
 function checkApplied(target: Target, body: JsonObject): void {
@@ -82,7 +82,7 @@ function checkApplied(target: Target, body: JsonObject): void {
     throw badRequest('metadata.managedFields must be nil');
   }
   rejectOtherNamespace(target, body);
-  // The URL says it, too.
+  // A missing name defaults to that of the URL.
   checkName(target, name === undefined ? { metadata: { ...metadataOf(body), name: target.name } } : body);
 }
 
@@ -119,8 +119,8 @@ async function applyExisting(
   { manager, user, options }: PatchingRequest,
 ): Promise<Written> {
   const { definition, name } = target;
-  const asked = requestedVersion(applied);
-  if (asked !== '' && asked !== String(entry.revision)) {
+  const version = requestedVersion(applied);
+  if (version !== '' && version !== String(entry.revision)) {
     throw conflict(groupName(definition), name, MODIFIED);
   }
   const live = currentForm(definition, entry);
@@ -135,7 +135,7 @@ async function applyExisting(
   });
 }
 
-/** `decoded` with exactly the members that `sent` has: what decoding adds was applied by nobody, what it leaves out by somebody. */
+/** `decoded` with exactly the members of `sent`: the manager did not apply what decoding adds, and did apply what decoding omits. */
 function asSent(schema: Schema, decoded: JsonValue | undefined, sent: JsonValue): JsonObject {
   const result = sentValue(schema, decoded, sent);
   return isJsonObject(result) ? result : {};

@@ -1,11 +1,12 @@
-/** Deleting objects: preconditions, finalizers, grace, and the end of objects whose grace is over. */
+/** Deletes objects: preconditions, finalizers, grace periods, and the removal of objects at the end of their grace period. */
 
 import type { Timer } from '../../base/clock.ts';
 import { cloneJson, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { StoreError, type StoredEntry } from '../storage/store.ts';
 import type { DeleteOptions, PropagationPolicy } from '../request/query/write-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
-import { isRevisionConflict, type ObjectRegistry } from './object-registry.ts';
+import { type ObjectRegistry } from './object-registry.ts';
+import { isRevisionConflict } from './write-conflicts.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
 import { isDeletionComplete } from './write-rules.ts';
 import { storedForm } from './object-view.ts';
@@ -18,9 +19,9 @@ export interface Deletion {
   readonly object: JsonObject;
   readonly resourceVersion: string;
   readonly uid: string;
-  /** It is gone, or for a dry run would be; else it waits for finalizers or its grace period. */
+  /** The object is removed, or would be without the dry run; otherwise it waits for finalizers or its grace period. */
   readonly isGone: boolean;
-  /** Nothing changed: its deletion was under way already. */
+  /** Nothing changed: the deletion had begun before. */
   readonly wasPending: boolean;
 }
 
@@ -34,7 +35,7 @@ export class ObjectDeleter {
     this.#registry = registry;
   }
 
-  /** Throws 404, 409 on a precondition that does not hold, 403 when the object must stay. */
+  /** Throws 404, 409 when a precondition does not hold, 403 for a protected object. */
   async delete(target: Target, options: DeleteOptions): Promise<Deletion> {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.#registry.get(target);
@@ -99,7 +100,7 @@ export class ObjectDeleter {
     await this.#registry.admission.afterWrite(target.definition, { type: 'deleted', entry: gone });
   }
 
-  /** The object as its deletion makes it, before it is known whether it may go at once. */
+  /** The object with the metadata of a deletion that has begun. */
   #marked(
     { definition }: Target,
     before: JsonObject,
@@ -108,7 +109,6 @@ export class ObjectDeleter {
     const object = cloneJson(before);
     const metadata = metadataOf(object);
     const finalizers = withPolicy(listField(metadata, 'finalizers'), options.propagationPolicy);
-    const isOtherEnd = finalizers !== undefined;
     if (finalizers) metadata['finalizers'] = finalizers;
     const grace = definition.gracePeriodSeconds(object, options.gracePeriodSeconds);
     const started = text(metadata, 'deletionTimestamp');
@@ -119,16 +119,16 @@ export class ObjectDeleter {
       definition.beginDeletion(object);
       return { object, isChanged: true, isPending: false };
     }
-    const had = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
-    if (options.gracePeriodSeconds !== undefined && grace < had) {
-      metadata['deletionTimestamp'] = timeText(Date.parse(started) - (had - grace) * 1000);
+    const previousGrace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
+    if (options.gracePeriodSeconds !== undefined && grace < previousGrace) {
+      metadata['deletionTimestamp'] = timeText(Date.parse(started) - (previousGrace - grace) * 1000);
       metadata['deletionGracePeriodSeconds'] = grace;
       return { object, isChanged: true, isPending: false };
     }
-    return { object, isChanged: isOtherEnd, isPending: had > 0 };
+    return { object, isChanged: finalizers !== undefined, isPending: previousGrace > 0 };
   }
 
-  /** At the end of the grace period the object goes, unless finalizers still hold it. */
+  /** Removes the object at the end of its grace period, unless it has finalizers. */
   #reapLater(target: Target, object: JsonObject): void {
     const metadata = metadataOf(object);
     const grace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
@@ -152,7 +152,7 @@ export class ObjectDeleter {
         propagationPolicy: '',
       });
     } catch {
-      // Gone already, or another object by now: there is nothing left to end.
+      // The object is removed already, or its name belongs to another object.
     }
   }
 
@@ -164,7 +164,7 @@ export class ObjectDeleter {
 
 const POLICY_FINALIZERS = { Orphan: [ORPHAN], Foreground: [FOREGROUND], Background: [] };
 
-/** The finalizers with that of the policy in place of those of other policies; undefined when they are so already. */
+/** The finalizers with that of the policy instead of those of other policies; undefined when nothing changes. */
 function withPolicy(finalizers: JsonArray, policy: PropagationPolicy): JsonArray | undefined {
   if (policy === '') return undefined;
   const next = [...withoutCollectorFinalizers(finalizers), ...POLICY_FINALIZERS[policy]];

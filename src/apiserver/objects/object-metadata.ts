@@ -1,4 +1,4 @@
-/** The metadata that a server keeps itself: identity, times, generation. */
+/** Metadata that the server maintains: identity, times, generation. */
 
 import { randomUUID } from 'node:crypto';
 import { jsonEquals, type JsonObject } from '../../base/json.ts';
@@ -7,7 +7,7 @@ import type { ResourceDefinition } from './resource-definition.ts';
 import type { Target } from '../request/target.ts';
 import { duplicateOwners, metadataOf, objectField, objectList, text } from '../validation/metadata.ts';
 
-/** Letters and digits that spell no words. */
+/** The alphabet of Kubernetes: without vowels, so that no words appear. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
 const PREFIX_LENGTH_MAX = 63 - SUFFIX_LENGTH;
@@ -21,7 +21,7 @@ export function generatedName(prefix: string, random: Random): string {
   return prefix.slice(0, PREFIX_LENGTH_MAX) + suffix;
 }
 
-/** What a client may set on a new object; the rest is the server's. */
+/** Metadata fields that a client may set on a new object. */
 const CLIENT_FIELDS = ['labels', 'annotations', 'ownerReferences', 'finalizers'];
 
 export function createdMetadata(sent: JsonObject, target: Target, now: string): JsonObject {
@@ -37,7 +37,7 @@ export function createdMetadata(sent: JsonObject, target: Target, now: string): 
   return withoutDuplicateOwners(metadata);
 }
 
-/** The client's metadata with what it cannot change put back. */
+/** The client's metadata with the fields restored that a client cannot change. */
 export function keptMetadata(sent: JsonObject, previous: JsonObject): JsonObject {
   const metadata: JsonObject = {};
   for (const field of ['name', 'generateName']) {
@@ -70,16 +70,17 @@ function withoutDuplicateOwners(metadata: JsonObject): JsonObject {
   return { ...metadata, ownerReferences: [...firstOfUid.values()] };
 }
 
-/** Counts a change of anything but metadata and status, and of labels where the kind says so. */
+/** Incremented by any change outside of metadata and status; for some kinds also by a change of labels. */
 export function nextGeneration(
   { countsLabels }: ResourceDefinition,
   next: JsonObject,
   previous: JsonObject,
 ): number {
   const before = Number(metadataOf(previous)['generation'] ?? 0);
-  const { metadata: _next, status: _nextStatus, ...wanted } = next;
-  const { metadata: _previous, status: _status, ...had } = previous;
-  const isSame = jsonEquals(wanted, had) && (!countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
+  const { metadata: _next, status: _nextStatus, ...content } = next;
+  const { metadata: _previous, status: _status, ...previousContent } = previous;
+  const isSame =
+    jsonEquals(content, previousContent) && (!countsLabels || jsonEquals(labelsOf(next), labelsOf(previous)));
   return isSame ? before : before + 1;
 }
 

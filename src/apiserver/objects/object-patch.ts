@@ -1,10 +1,11 @@
-/** PATCH: the four patch types on top of the registry's updates. */
+/** PATCH with JSON Patch, merge patch and strategic merge patch, on top of the registry's updates. */
 
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { ObjectRegistry, Written } from './object-registry.ts';
 import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
-import { applyJsonPatch, unknownInOperations } from '../patch/json-patch.ts';
+import { applyJsonPatch } from '../patch/json-patch.ts';
+import { unknownInOperations } from '../patch/patch-operation.ts';
 import { mergePatch } from '../patch/merge-patch.ts';
 import { strategicMerge } from '../patch/strategic-merge.ts';
 import type { PatchingRequest } from './object-apply.ts';
@@ -16,7 +17,7 @@ import { DecodeError } from '../schema/decode-scalar.ts';
 import { badRequest, failure, unsupportedMediaType } from '../status.ts';
 import { requestedVersion } from './write-rules.ts';
 
-/** The patch type of a Content-Type; throws 415 for one that the kind does not take. */
+/** The patch type of a Content-Type; throws 415 for one that the kind does not support. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {
   const sent = definition.patchKinds.find((kind) => PATCH_MEDIA[kind] === contentType);
   if (sent) return sent;
@@ -54,7 +55,7 @@ async function patchFor(registry: ObjectRegistry, target: Target, request: Patch
   try {
     return parsePatch(request);
   } catch (error) {
-    // What is not there is said first.
+    // A missing object is reported before an invalid patch.
     await registry.get(target);
     throw error;
   }
@@ -77,7 +78,7 @@ function parsePatch({ kind, text: patchText }: PatchRequest): JsonValue {
   return patch;
 }
 
-/** What the text of a patch says twice, or in a place where nothing is known to stand. */
+/** Messages about duplicate fields of a patch and unknown fields of JSON Patch operations. */
 function problemsOf(kind: PatchKind, patch: JsonValue, patchText: string): readonly string[] {
   const duplicates = duplicatesIn(patchText);
   if (kind !== 'json') return duplicates;
@@ -92,12 +93,11 @@ function patchedBody(target: Target, current: JsonObject, kind: PatchKind, patch
   return kind === 'merge' ? mergePatch(copy, patch) : strategicMerge(target.definition.schema, copy, patch);
 }
 
-/** A patch cannot make another object of it. */
+/** A patch must not change the identity of the object. */
 function checkPatched(target: Target, current: JsonObject, patched: JsonObject): void {
   for (const field of ['apiVersion', 'kind']) {
-    // What it does not say is taken from the URL, as everywhere.
-    const said = patched[field] ?? current[field];
-    if (!jsonEquals(said, current[field])) {
+    // Missing fields default to the kind of the URL.
+    if (!jsonEquals(patched[field] ?? current[field], current[field])) {
       throw patchRejected(`${field}: the patch must not change it`);
     }
   }
@@ -105,7 +105,7 @@ function checkPatched(target: Target, current: JsonObject, patched: JsonObject):
   checkName(target, patched);
 }
 
-/** The real server prints the whole object here; an object may hold a secret, so only the reason is told. */
+/** A kube-apiserver quotes the complete object here. An object may hold a secret, so this message has only the reason. */
 function patchRejected(why: string): Error {
   const message = `Invalid value: ${why}`;
   return failure(422, 'Invalid', ` "" is invalid: patch: ${message}`, {
@@ -126,7 +126,7 @@ function decodePatched(
   }
 }
 
-/** The patch itself says which version it is for: then another version is a conflict, not a reason to try again. */
+/** True when the patch names a resourceVersion: then a newer object is a conflict and the patch is not retried. */
 function pinsVersion(patch: JsonValue): boolean {
   if (Array.isArray(patch)) {
     return patch.some(

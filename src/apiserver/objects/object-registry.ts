@@ -1,7 +1,8 @@
-/** Reading and writing objects of any kind with the semantics of a Kubernetes API server, over one store. */
+/** Reads and writes objects of any kind with the semantics of a kube-apiserver, over one store. */
 
+import { apiVersionOf } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
-import { cloneJson, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
 import type { Admission, ReviewedWrite } from './admission.ts';
@@ -10,7 +11,8 @@ import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
 import { invalidValue } from '../field-error.ts';
 import { createdMetadata, generatedName, keptMetadata, nextGeneration } from './object-metadata.ts';
 import { presented, storedForm } from './object-view.ts';
-import type { ResourceDefinition, Subresource, SubresourceAction } from './resource-definition.ts';
+import { asConflict, checkUid, isRevisionConflict } from './write-conflicts.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
 import {
@@ -48,18 +50,18 @@ export interface WriteContext {
   readonly isDryRun: boolean;
 }
 
-/** An object as written, or as it would be for a dry run. */
+/** The result of a write, or of its dry run. */
 export interface Written {
   readonly object: JsonObject;
   readonly resourceVersion: string;
   readonly isCreated: boolean;
-  /** It was being deleted and this write removed what held it back. */
+  /** The object was being deleted, and this write has removed its last finalizer. */
   readonly isDeleted: boolean;
 }
 
-/** Attempts to find a free generated name, as kube-apiserver ≥ 1.32 makes them. */
+/** Attempts to find a free generated name, as in kube-apiserver ≥ 1.32. */
 const GENERATE_ATTEMPTS = 8;
-/** Attempts of a write that names no resourceVersion against other writers. */
+/** Attempts of a write without a resourceVersion when other writes conflict. */
 const WRITE_ATTEMPTS = 20;
 
 export class ObjectRegistry {
@@ -75,7 +77,7 @@ export class ObjectRegistry {
     this.#random = options.random;
   }
 
-  /** The object, if there is one that the target's user may see. */
+  /** The object if it exists and is visible to the target's user. */
   async find(target: Target): Promise<StoredEntry | undefined> {
     const entry = await this.store.get(storeKey(target));
     if (!entry || !target.isVisible) return entry;
@@ -126,19 +128,19 @@ export class ObjectRegistry {
     return this.insertPrepared(target, object, context);
   }
 
-  /** The rest of a create, once it is known who owns what. Throws `StoreError` `exists`. */
+  /** Stores a new object whose `managedFields` are set. Throws `StoreError` `exists`. */
   async insertPrepared(target: Target, object: JsonObject, context: WriteContext): Promise<Written> {
     const { definition } = target;
     definition.prepare(object, undefined, undefined);
     const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
-    await this.#review({ target, next, previous: undefined, entry: undefined }, context);
+    await this.review({ target, next, previous: undefined, entry: undefined }, context);
     rejectInvalid(target, next, undefined);
     const stored = storedForm(definition, next, undefined);
     const key = storeKey(target);
     if (context.isDryRun) {
       const current = await this.store.get(key);
       if (current) throw new StoreError('exists', 'the name is taken', current);
-      // Nothing was kept, so nothing that is shown only once may be shown.
+      // Nothing is stored, so secrets that are shown only once are not shown.
       const object = definition.view ? definition.view.fromStorage(stored) : next;
       return { object, resourceVersion: '', isCreated: true, isDeleted: false };
     }
@@ -148,7 +150,6 @@ export class ObjectRegistry {
     return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
 
-  /** PUT. */
   async update(target: Target, body: JsonObject, context: WriteContext): Promise<Written> {
     const { definition, name } = target;
     for (let attempt = 1; ; attempt++) {
@@ -158,35 +159,28 @@ export class ObjectRegistry {
           throw notFound(groupName(definition), name);
         }
         const { resourceVersion: _ignored, ...metadata } = metadataOf(body);
-        this.#checkUid(target, '', text(metadata, 'uid'));
+        checkUid(target, '', text(metadata, 'uid'));
         return this.create(target, { ...body, metadata }, context);
       }
-      const asked = requestedVersion(body);
-      if (asked === '' && !definition.allowsUnconditionalUpdate) {
+      const version = requestedVersion(body);
+      if (version === '' && !definition.allowsUnconditionalUpdate) {
         const detail = 'must be specified for an update';
         throw invalid(groupName(definition), name, [invalidValue('metadata.resourceVersion', 0, detail)]);
       }
-      this.#checkUid(target, text(metadataOf(entry.value), 'uid'), text(metadataOf(body), 'uid'));
+      checkUid(target, text(metadataOf(entry.value), 'uid'), text(metadataOf(body), 'uid'));
       try {
         return await this.replace(target, entry, body, context);
       } catch (error) {
-        // Nobody asked for a certain version: try again on the newer one.
-        if (!isRevisionConflict(error) || asked !== '' || attempt >= WRITE_ATTEMPTS)
-          throw this.#asConflict(error, target);
+        // Without a requested version the write is retried on the newer state.
+        if (!isRevisionConflict(error) || version !== '' || attempt >= WRITE_ATTEMPTS)
+          throw asConflict(error, target);
       }
     }
   }
 
-  /** `actual` is `''` where there is no object: who names the uid of one that is gone must not bring another one about. */
-  #checkUid(target: Target, actual: string, asked: string): void {
-    if (asked === '' || asked === actual) return;
-    const why = `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${actual}`;
-    throw conflict(groupName(target.definition), target.name, why);
-  }
-
   /**
-   * Writes `body` over the state in `entry`; a resourceVersion in the body must be that of the entry. Throws `StoreError` when the store
-   * has moved on meanwhile.
+   * Replaces the state in `entry` by `body`; a resourceVersion in the body must be that of the entry. Throws `StoreError` when another write
+   * came first.
    */
   async replace(
     target: Target,
@@ -196,8 +190,8 @@ export class ObjectRegistry {
   ): Promise<Written> {
     const { definition } = target;
     const previous = currentForm(definition, entry);
-    const asked = requestedVersion(body);
-    if (asked !== '' && asked !== String(entry.revision)) {
+    const version = requestedVersion(body);
+    if (version !== '' && version !== String(entry.revision)) {
       throw conflict(groupName(definition), target.name, MODIFIED);
     }
     const sent = metadataOf(body)['managedFields'];
@@ -211,7 +205,7 @@ export class ObjectRegistry {
     return this.replacePrepared(target, entry, withManagedFields(object, managed), context);
   }
 
-  /** The rest of an update, once it is known who owns what. */
+  /** Stores a new state whose `managedFields` are set. */
   async replacePrepared(
     target: Target,
     entry: StoredEntry,
@@ -223,9 +217,9 @@ export class ObjectRegistry {
     let next: JsonObject = { ...object, metadata: keptMetadata(metadataOf(object), metadataOf(previous)) };
     definition.prepare(next, previous, entry.value);
     next = canonical(definition, next);
-    // Of what is stored: an empty part that a client writes is no change.
+    // Compares canonical forms: an empty field that a client sends is not a change.
     if (definition.hasGeneration) next = withGeneration(next, nextGeneration(definition, next, previous));
-    await this.#review({ target, next, previous, entry }, context);
+    await this.review({ target, next, previous, entry }, context);
     rejectInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);
     if (definition.view) next = definition.view.fromStorage(stored);
@@ -243,8 +237,8 @@ export class ObjectRegistry {
   }
 
   /**
-   * Reads, lets `change` make the new body, writes; again on the newer state when somebody else was faster, unless the change itself
-   * names a resourceVersion. `change` gets the object as a client sees it.
+   * Reads the object and writes what `change` returns; retried on the newer state after a conflict, unless the change names a
+   * resourceVersion (`isPinned`). `change` receives the object as a client sees it.
    */
   async modify(
     target: Target,
@@ -259,34 +253,13 @@ export class ObjectRegistry {
         return await change(current as JsonObject, entry); // a view is JSON
       } catch (error) {
         if (!isRevisionConflict(error)) throw error;
-        if (isPinned || attempt >= WRITE_ATTEMPTS) throw this.#asConflict(error, target);
+        if (isPinned || attempt >= WRITE_ATTEMPTS) throw asConflict(error, target);
       }
     }
   }
 
-  /** POST to a subresource that is an action. */
-  act(
-    target: Target,
-    action: SubresourceAction,
-    request: JsonObject,
-    context: WriteContext,
-  ): Promise<Written> {
-    const { definition } = target;
-    const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
-      const previous = currentForm(definition, entry);
-      await this.#review({ target, next: cloneJson(previous), previous, entry }, context);
-      const result = action.perform(entry.value, request);
-      const done = { isCreated: true, isDeleted: false };
-      if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
-      const written = await this.store.update(entry.key, result.stored, entry.revision);
-      await this.admission.afterWrite(definition, { type: 'updated', entry: written });
-      const object = result.shown(currentForm(definition, written));
-      return { object, resourceVersion: String(written.revision), ...done };
-    };
-    return this.modify(target, change, false);
-  }
-
-  async #review(
+  /** Admission of a write; writes of the server itself are exempt. */
+  async review(
     write: Pick<ReviewedWrite, 'target' | 'next' | 'previous' | 'entry'>,
     { user, isDryRun }: WriteContext,
   ): Promise<void> {
@@ -300,24 +273,12 @@ export class ObjectRegistry {
     manager: string,
     subresource?: Subresource,
   ): FieldWriter {
-    const { group, version } = definition;
     return {
       manager,
       operation,
-      apiVersion: group === '' ? version : `${group}/${version}`,
+      apiVersion: apiVersionOf(definition),
       subresource: subresource?.name ?? '',
       time: timeText(this.clock.now()),
     };
   }
-
-  #asConflict(error: unknown, target: Target): unknown {
-    if (!(error instanceof StoreError)) return error;
-    if (error.code === 'missing') return notFound(groupName(target.definition), target.name);
-    if (error.code === 'conflict') return conflict(groupName(target.definition), target.name, MODIFIED);
-    return error;
-  }
-}
-
-export function isRevisionConflict(error: unknown): boolean {
-  return error instanceof StoreError && (error.code === 'conflict' || error.code === 'missing');
 }

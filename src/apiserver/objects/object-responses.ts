@@ -1,4 +1,4 @@
-/** Objects and lists in the form that a client asked for. */
+/** Responses with objects and lists, in the form that the client requested. */
 
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -11,7 +11,7 @@ import { overlaid, presented, type ObjectViews } from './object-view.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { includeObject, partialMetadata, tableOf, type TableOptions } from './table.ts';
 
-/** What to show, and how. */
+/** The kind and the form of a response. */
 export interface Presentation {
   readonly definition: ResourceDefinition;
   readonly form: ResponseForm;
@@ -22,7 +22,7 @@ const META = 'meta.k8s.io';
 const VERSIONS = ['v1', 'v1beta1'];
 const TABLE: OfferedForm = { as: 'Table', group: META, versions: VERSIONS };
 
-/** Forms of one object, a watch's events included. */
+/** Forms of one object and of watch events. */
 export const OBJECT_FORMS: readonly OfferedForm[] = [
   TABLE,
   { as: 'PartialObjectMetadata', group: META, versions: VERSIONS },
@@ -42,43 +42,51 @@ export class ObjectResponses {
   }
 
   /** A stored object. */
-  entry(how: Presentation, entry: StoredEntry): ApiResponse {
-    if (how.form.as === '') return jsonResponse(200, this.#views.text(how.definition, entry), how.form);
-    const object = this.#views.object(how.definition, entry);
-    return this.#shown(how, 200, object);
+  entry(presentation: Presentation, entry: StoredEntry): ApiResponse {
+    const { definition, form } = presentation;
+    if (form.as === '') return jsonResponse(200, this.#views.text(definition, entry), form);
+    return this.#respond(presentation, 200, this.#views.object(definition, entry));
   }
 
-  /** An object in the shape of its kind. `resourceVersion` `''`: it was not stored. */
+  /** An object in the shape of its kind. `resourceVersion` `''`: not stored. */
   object(
-    how: Presentation,
+    presentation: Presentation,
     code: number,
     { object, resourceVersion }: { object: JsonObject; resourceVersion: string },
   ): ApiResponse {
-    const value = overlaid(how.definition, object);
-    return this.#shown(how, code, presented(how.definition, value, resourceVersion));
+    const { definition } = presentation;
+    const value = overlaid(definition, object);
+    return this.#respond(presentation, code, presented(definition, value, resourceVersion));
   }
 
-  #shown(how: Presentation, code: number, object: ReturnType<typeof presented>): ApiResponse {
-    switch (how.form.as) {
+  #respond(presentation: Presentation, code: number, object: ReturnType<typeof presented>): ApiResponse {
+    const { definition, form } = presentation;
+    switch (form.as) {
       case 'Table': {
-        const options = this.#tableOptions(how, { resourceVersion: object.metadata.resourceVersion ?? '' });
-        return jsonResponse(code, tableOf(how.definition, [object], options), how.form);
+        const options = this.#tableOptions(presentation, {
+          resourceVersion: object.metadata.resourceVersion ?? '',
+        });
+        return jsonResponse(code, tableOf(definition, [object], options), form);
       }
       case 'PartialObjectMetadata':
-        return jsonResponse(code, partialMetadata(object, metaVersion(how.form)), how.form);
+        return jsonResponse(code, partialMetadata(object, metaVersion(form)), form);
       default:
-        return jsonResponse(code, JSON.stringify(object), how.form);
+        return jsonResponse(code, JSON.stringify(object), form);
     }
   }
 
-  list(how: Presentation, page: ObjectPage): ApiResponse {
-    const { definition, form } = how;
+  list(presentation: Presentation, page: ObjectPage): ApiResponse {
+    const { definition, form } = presentation;
     const metadata: JsonObject = { resourceVersion: String(page.revision) };
     if (page.continueToken !== '') metadata['continue'] = page.continueToken;
     if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
     if (form.as === 'Table') {
       const objects = page.entries.map((entry) => this.#views.object(definition, entry));
-      return jsonResponse(200, tableOf(definition, objects, this.#tableOptions(how, metadata)), form);
+      return jsonResponse(
+        200,
+        tableOf(definition, objects, this.#tableOptions(presentation, metadata)),
+        form,
+      );
     }
     if (form.as === 'PartialObjectMetadataList') {
       const apiVersion = metaVersion(form);

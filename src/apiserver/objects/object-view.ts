@@ -1,4 +1,4 @@
-/** A stored object as a client sees it: with kind and apiVersion, its resourceVersion, and in the shape of the kind it asked for. */
+/** Converts between stored objects and objects as clients see them: with kind, apiVersion and resourceVersion, in the shape of the requested kind. */
 
 import type { KubeObject } from '../../kube/object.ts';
 import { apiVersionOf } from '../../kube/object.ts';
@@ -7,17 +7,17 @@ import type { StoredEntry } from '../storage/store.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { metadataOf } from '../validation/metadata.ts';
 
-/** Metadata fields that stand before the resourceVersion, where a real server writes it. */
+/** Metadata fields before the resourceVersion, in the order of a kube-apiserver. */
 const BEFORE_VERSION = ['name', 'generateName', 'namespace', 'selfLink', 'uid'];
 
-/** The text of an entry, good as long as what lies over it is the same. */
+/** The text of an entry, valid for one version of the overlay. */
 interface Text {
   readonly version: string;
   readonly text: string;
 }
 
 export class ObjectViews {
-  /** The JSON text of entries, which many watchers and lists share. */
+  /** The JSON text of entries, shared by watchers and lists. */
   readonly #texts = new WeakMap<ResourceDefinition, WeakMap<StoredEntry, Text>>();
 
   object(definition: ResourceDefinition, entry: StoredEntry): KubeObject {
@@ -39,7 +39,7 @@ export class ObjectViews {
     return text;
   }
 
-  /** The object as an item of a list; built-in kinds leave kind and apiVersion to the list. */
+  /** The object as an item of a list; items of built-in kinds have neither kind nor apiVersion. */
   itemText(definition: ResourceDefinition, entry: StoredEntry): string {
     const text = this.text(definition, entry);
     if (definition.hasTypedItems) return text;
@@ -53,12 +53,12 @@ function viewOf(definition: ResourceDefinition, stored: JsonObject, resourceVers
   return presented(definition, overlaid(definition, value), resourceVersion);
 }
 
-/** The object with the facts that are kept beside it. */
+/** The object with the facts that are stored separately. */
 export function overlaid(definition: ResourceDefinition, value: JsonObject): JsonObject {
   return definition.view?.overlay?.over(value) ?? value;
 }
 
-/** An object in the shape of its kind, as a client sees it. `resourceVersion` `''`: it was not stored. */
+/** An object in the shape of its kind, as a client sees it. `resourceVersion` `''`: not stored. */
 export function presented(
   definition: ResourceDefinition,
   value: JsonObject,
@@ -78,7 +78,7 @@ export function presented(
   };
 }
 
-/** The object as it is stored: without what the view adds. `stored` is the state that it replaces. */
+/** The object as it is stored. `stored` is the state that it replaces. */
 export function storedForm(
   definition: ResourceDefinition,
   object: JsonObject,

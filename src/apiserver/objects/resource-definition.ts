@@ -1,4 +1,4 @@
-/** Everything that the generic machinery must know of a kind. Adding a kind is adding one of these. */
+/** The definition of a kind: schema, verbs, defaults, validation and behaviour. */
 
 import type { Resource } from '../../kube/object.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
@@ -32,33 +32,31 @@ export interface Column {
   /** Above 0: shown with `-o wide` only. */
   readonly priority: number;
   readonly description: string;
-  /** The cell's text, number or null; `nowMs` for ages. */
+  /** The text, number or null of the cell; `nowMs` for ages. */
   value(object: JsonObject, nowMs: number): JsonValue;
 }
 
-/** A part of the object that is written through a path of its own. */
 export interface Subresource {
   readonly name: string;
   readonly verbs: readonly Verb[];
   /** The object to store: `previous` with what this subresource may change taken from `next`. */
   merge(previous: JsonObject, next: JsonObject): JsonObject;
-  /** What a POST does, for a subresource with the verb `create`. */
+  /** The effect of a POST, for a subresource with the verb `create`. */
   readonly action?: SubresourceAction;
 }
 
-/** A request that changes an object and is not stored itself, as an eviction does. */
+/** A request kind that changes an object and is not stored itself, such as Eviction. */
 export interface SubresourceAction {
-  /** Of the request: its kind and its fields. */
   readonly kind: string;
   readonly schema: ObjectSchema;
-  /** `stored` is the object as it is stored. Throws a `StatusError` to refuse. Called again when another write was faster. */
+  /** `stored` is the object as it is stored. Throws a `StatusError` to reject. Called again after a conflict with another write. */
   perform(stored: JsonObject, request: JsonObject): ActionResult;
 }
 
 export interface ActionResult {
   /** The object to store in its place. */
   readonly stored: JsonObject;
-  /** The object as the response shows it, if it is not as every later response does. Not asked for a dry run. */
+  /** The object in the response, which may show more than later responses. Not called for a dry run. */
   shown(object: JsonObject): JsonObject;
 }
 
@@ -68,55 +66,55 @@ export interface ResourceDefinition extends Resource {
   readonly categories: readonly string[];
   readonly verbs: readonly Verb[];
   readonly patchKinds: readonly PatchKind[];
-  /** Kinds that are two views of the same objects share one storage; else `plural.group`. */
+  /** Kinds that are views of the same objects share one storage. Default `plural.group`. */
   readonly storage: string;
   readonly schema: ObjectSchema;
   readonly subresources: readonly Subresource[];
-  /** `status` is kept from what a write to the object itself says about it. */
+  /** The status changes only through its subresource. */
   readonly hasStatus: boolean;
-  /** `metadata.generation` counts changes outside metadata and status. */
+  /** `metadata.generation` counts changes outside of metadata and status. */
   readonly hasGeneration: boolean;
-  /** It counts changes of labels, too. */
+  /** `metadata.generation` counts changes of labels too. */
   readonly countsLabels: boolean;
-  /** PUT makes the object where there is none. */
+  /** PUT creates the object if it does not exist. */
   readonly allowsCreateOnUpdate: boolean;
   /** PUT without a resourceVersion overwrites. */
   readonly allowsUnconditionalUpdate: boolean;
-  /** Items of a list carry `kind` and `apiVersion`: kinds of custom resources do, built-in ones do not. */
+  /** Items of a list have `kind` and `apiVersion`, as those of custom resources do. */
   readonly hasTypedItems: boolean;
   readonly checkName: NameCheck;
-  /** Finalizers need a prefix, but for those that Kubernetes knows. */
+  /** Finalizers need a prefix, except those of Kubernetes itself. */
   readonly needsQualifiedFinalizers: boolean;
   readonly columns: readonly Column[];
   /** Field selectors besides `metadata.name` and `metadata.namespace`: name → value. */
   readonly selectableFields: Readonly<Record<string, (object: JsonObject) => string>>;
-  /** Says in every answer that clients should use something else. */
+  /** The warning in every response of a deprecated kind; `''`: not deprecated. */
   readonly deprecation: string;
-  /** Fills in what the client left out. Changes the object, which is a decoded copy. */
+  /** Sets defaults of omitted fields. Changes the object, which is a decoded copy. */
   applyDefaults(object: JsonObject): void;
   /**
-   * What the server sets or clears itself before validation. Changes `next`. `stored` is `previous` as it is stored, with what its view
-   * does not show.
+   * Sets and clears the fields that the server maintains, before validation. Changes `next`. `stored` is `previous` as it is stored, with
+   * fields that its view hides.
    */
   prepare(next: JsonObject, previous: JsonObject | undefined, stored: JsonObject | undefined): void;
   validate(next: JsonObject, previous: JsonObject | undefined): FieldError[];
-  /** Hints for the client beyond unknown fields; `isCreated`: by this request. */
+  /** Warnings besides those about unknown fields. `isCreated`: this request has created the object. */
   warnings(object: JsonObject, isCreated: boolean): readonly string[];
-  /** How long a deletion waits before the object goes; `asked` is what the client wants. */
-  gracePeriodSeconds(object: JsonObject, asked: number | undefined): number;
-  /** Something still has to happen before a deleted object may go; by default its finalizers. */
+  /** The grace period of a deletion; `requested` is that of the request. */
+  gracePeriodSeconds(object: JsonObject, requested: number | undefined): number;
+  /** The object may not be removed yet, although its deletion has begun. Default: it has finalizers. */
   holdsDeletion(object: JsonObject): boolean;
-  /** The first effect of a deletion that has to wait. Changes the object. */
+  /** Called when a deletion begins that has to wait. Changes the object. */
   beginDeletion(object: JsonObject): void;
-  /** DELETE answers the object that went, not a Status. */
+  /** DELETE returns the removed object instead of a Status. */
   readonly returnsDeleted: boolean;
-  /** Answers a create without storing anything: reviews and the like. */
+  /** Responds to a create without storing an object, such as for reviews. */
   readonly respond: ((object: JsonObject, caller: Caller) => JsonObject | Promise<JsonObject>) | undefined;
-  /** The answer to a create holds a secret: nobody may keep it. */
+  /** The response to a write may contain a secret and must not be cached. */
   readonly responseContainsSecret: boolean;
-  /** Is it served below this prefix of the URL? `''` is the server itself. */
+  /** Whether the kind is served below this prefix of the URL; `''`: the server itself. */
   isServedUnder(prefix: string): boolean;
-  /** Between the stored object and this kind's view of it, where the two differ. */
+  /** Converts between the stored object and this kind; undefined when they are equal. */
   readonly view: ObjectView | undefined;
 }
 
@@ -125,31 +123,31 @@ export interface Caller {
   /** See `AccessRequest.prefix`. */
   readonly prefix: string;
   readonly isDryRun: boolean;
-  /** Adds a `Warning` header to the answer. */
+  /** Adds a `Warning` header to the response. */
   warn(warning: string): void;
 }
 
-/** How an object is stored that looks different to clients: as another kind, or with what clients must not see. */
+/** Conversion of objects that are stored as another kind, or with fields that clients must not see. */
 export interface ObjectView {
-  /** The group by which validation errors call the kind, if not its own. */
+  /** The group of the kind in validation errors. Default: its own. */
   readonly validationGroup?: string;
   /** `stored` is the state that is replaced, as it is stored; undefined for a new object. */
   toStorage(object: JsonObject, stored: JsonObject | undefined): JsonObject;
   fromStorage(stored: JsonObject): JsonObject;
-  /** What the answer to a create shows of the object that was written; default: all of it. */
+  /** The object in the response to a create. Default: the written object. */
   firstShown?(object: JsonObject): JsonObject;
   readonly overlay?: Overlay;
 }
 
-/** Facts that clients see in an object but that are kept beside it, so that they can change without a new revision. */
+/** Facts that clients see in an object but that are stored separately, so that they change without a new revision. */
 export interface Overlay {
-  /** Differs when what {@link over} adds to the object differs; `''`: nothing. */
+  /** Changes whenever the result of {@link over} changes; `''`: nothing is added. */
   version(object: JsonObject): string;
-  /** The object, as it is stored or as its view shows it, with these facts; not changed in place. */
+  /** A copy of the object, as stored or as its view shows it, with these facts. */
   over(object: JsonObject): JsonObject;
 }
 
-/** The fields without which there is no kind; the others have a usual value. */
+/** The required fields of a definition; the others have defaults. */
 export type DefinitionInput = Pick<
   ResourceDefinition,
   'group' | 'version' | 'kind' | 'plural' | 'singular' | 'isNamespaced' | 'schema' | 'checkName'
@@ -199,7 +197,7 @@ const STATUS_SUBRESOURCE: Subresource = {
   verbs: ['get', 'patch', 'update'],
   merge: (previous, next) => ({
     ...previous,
-    // The client's metadata stays for its resourceVersion, uid and managedFields; labels and annotations are not status.
+    // Only resourceVersion, uid and managedFields of the client's metadata count; labels and annotations are not status.
     metadata: statusMetadata(previous, next),
     status: next['status'] ?? {},
   }),
@@ -215,47 +213,4 @@ function statusMetadata(previous: JsonObject, next: JsonObject): JsonObject {
     else metadata[field] = value;
   }
   return metadata;
-}
-
-export type GroupVersion = Pick<ResourceDefinition, 'group' | 'version'>;
-
-/** Every kind that a server serves, found by path, by kind and by storage. */
-export class DefinitionTable {
-  readonly all: readonly ResourceDefinition[];
-  readonly #byPath = new Map<string, ResourceDefinition>();
-  readonly #groupVersions = new Map<string, ResourceDefinition[]>();
-  readonly #withoutKinds: readonly GroupVersion[];
-
-  /** `withoutKinds` are served too, with nothing in them. */
-  constructor(definitions: readonly ResourceDefinition[], withoutKinds: readonly GroupVersion[] = []) {
-    this.all = definitions;
-    this.#withoutKinds = withoutKinds;
-    for (const definition of definitions) {
-      const { group, version, plural } = definition;
-      this.#byPath.set(`${group}/${version}/${plural}`, definition);
-      const key = `${group}/${version}`;
-      this.#groupVersions.set(key, [...(this.#groupVersions.get(key) ?? []), definition]);
-    }
-  }
-
-  find(group: string, version: string, plural: string): ResourceDefinition | undefined {
-    return this.#byPath.get(`${group}/${version}/${plural}`);
-  }
-
-  /** Kinds of one group version, by plural. */
-  of(group: string, version: string): readonly ResourceDefinition[] {
-    const found = this.#groupVersions.get(`${group}/${version}`) ?? [];
-    return [...found].sort((a, b) => (a.plural < b.plural ? -1 : 1));
-  }
-
-  /** Group → its versions, in the order of their first definition. */
-  get groups(): ReadonlyMap<string, readonly string[]> {
-    const groups = new Map<string, string[]>();
-    for (const { group, version } of [...this.all, ...this.#withoutKinds]) {
-      const versions = groups.get(group) ?? [];
-      if (!versions.includes(version)) versions.push(version);
-      groups.set(group, versions);
-    }
-    return groups;
-  }
 }

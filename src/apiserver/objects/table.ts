@@ -18,12 +18,12 @@ export interface TableOptions {
   readonly apiVersion: string;
 }
 
-/** What a query asks to see of each row's object. Throws 400. */
+/** The requested part of each row's object. Throws 400. */
 export function includeObject(query: URLSearchParams): IncludeObject {
-  const asked = query.get('includeObject') ?? '';
-  if (asked === 'None' || asked === 'Object' || asked === 'Metadata') return asked;
-  if (asked === '') return 'Metadata';
-  const problem = `Invalid value: ${JSON.stringify(asked)}: must be 'Metadata', 'Object', 'None', or empty`;
+  const include = query.get('includeObject') ?? '';
+  if (include === 'None' || include === 'Object' || include === 'Metadata') return include;
+  if (include === '') return 'Metadata';
+  const problem = `Invalid value: ${JSON.stringify(include)}: must be 'Metadata', 'Object', 'None', or empty`;
   throw badRequest(`Unable to convert to Table as requested: includeObject: ${problem}`);
 }
 
@@ -81,7 +81,7 @@ const CREATED_COLUMN: Column = {
   name: 'Created At',
   type: 'date',
   priority: 0,
-  description: 'When the object was made.',
+  description: 'When the object was created.',
   value: (object) => text(metadataOf(object), 'creationTimestamp'),
 };
 
@@ -89,7 +89,7 @@ export const AGE_COLUMN: Column = {
   name: 'Age',
   type: 'string',
   priority: 0,
-  description: 'How long ago the object was made.',
+  description: 'Time since the object was created.',
   value: (object, nowMs) => ageText(text(metadataOf(object), 'creationTimestamp'), nowMs),
 };
 
@@ -107,7 +107,7 @@ export function ageText(timestamp: string, nowMs: number): string {
   return timestamp === '' ? '<unknown>' : durationText(nowMs - Date.parse(timestamp));
 }
 
-/** `119s`, `10m`, `5d8h`: two units where one would hide much. */
+/** `119s`, `10m`, `5d8h`, rounded as kubectl does. */
 function durationText(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < -1) return '<invalid>';

@@ -1,4 +1,4 @@
-/** What becomes of an object on its way into the store: merged, in canonical form, counted, validated. */
+/** The pure steps of a write: merging, canonical form, generation, validation. */
 
 import { cloneJson, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
@@ -13,13 +13,13 @@ import {
   validateMetadataUpdate,
 } from '../validation/metadata.ts';
 
-/** What is to be stored: a subresource changes only its part, and the object itself leaves the status alone. */
+/** The body merged into the previous state: a subresource changes only its part, a write to the object keeps the status. */
 export function mergedFor(
   { definition, subresource }: Target,
   previous: JsonObject,
   body: JsonObject,
 ): JsonObject {
-  // Cloned where it comes from the store: what follows may change it.
+  // Parts of the stored object are cloned, because the next steps change the result.
   if (subresource) return cloneJson(subresource.merge(previous, body));
   if (!definition.hasStatus) return { ...body };
   const { status: _ignored, ...rest } = body;
@@ -27,14 +27,14 @@ export function mergedFor(
   return status === undefined ? rest : { ...rest, status: cloneJson(status) };
 }
 
-/** In the form in which the kind is stored, whatever defaults have added. */
+/** The canonical form of the object, after defaults were set. */
 export function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
   return decodeObject(definition.schema, object).value;
 }
 
 /**
- * Nothing differs but when somebody wrote it: no write at all. Who counts fields does not see what the kind fills in by itself, nor that a secret
- * which is sent again is the one that is stored.
+ * Nothing differs except the times of `managedFields`, so nothing is written. Both arguments are in stored form: only there a secret that is
+ * sent again equals the stored one.
  */
 export function isNoOpUpdate(next: JsonObject, stored: JsonObject): boolean {
   return jsonEquals(next, stored) || jsonEquals(timeless(next), timeless(stored));
@@ -50,7 +50,7 @@ export function withGeneration(object: JsonObject, generation: number): JsonObje
   return { ...object, metadata: { ...metadataOf(object), generation } };
 }
 
-/** Nothing holds back the deletion any more. */
+/** The deletion has begun, and neither a grace period nor finalizers prevent the removal. */
 export function isDeletionComplete(definition: ResourceDefinition, object: JsonObject): boolean {
   const metadata = metadataOf(object);
   if (text(metadata, 'deletionTimestamp') === '') return false;
@@ -69,7 +69,7 @@ export function rejectInvalid(target: Target, next: JsonObject, previous: JsonOb
   throw invalid(kindName(definition), text(metadataOf(next), 'name'), errors);
 }
 
-/** The resourceVersion that a write is for; `''`: any. `0`, which no object has, says the same. */
+/** The resourceVersion that a write requires; `''`: any. `0` means any too. */
 export function requestedVersion(body: JsonObject): string {
   const version = text(metadataOf(body), 'resourceVersion');
   return version === '0' ? '' : version;

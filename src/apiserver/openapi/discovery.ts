@@ -1,12 +1,13 @@
-/** Discovery: which groups, versions and resources there are, in the plain and in the aggregated form. */
+/** Discovery documents: the groups, versions and resources of a server, in the plain and in the aggregated form. */
 
 import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../../base/json.ts';
-import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import type { DefinitionTable } from '../objects/definition-table.ts';
 
 /**
- * `address` is `host:port`, where clients reach this server. Undefined for a server without core kinds: as of a real one, its `/api` is not
- * there for who asks in the plain form.
+ * `address`: `host:port` of this server. Undefined for a server without core kinds: as in an aggregated API server, the plain form of `/api`
+ * does not exist then.
  */
 export function coreVersions(table: DefinitionTable, address: string): JsonObject | undefined {
   const versions = table.groups.get('')?.filter((version) => table.of('', version).length > 0) ?? [];
@@ -72,7 +73,6 @@ function resourceEntries(definition: ResourceDefinition): JsonObject[] {
   return [entry, ...parts];
 }
 
-/** Changes when objects are stored in another form. */
 function storageVersionHash({ group, version, kind }: ResourceDefinition): string {
   const bytes = createHash('sha256').update(`${group}/${version}/${kind}`).digest();
   return bytes.subarray(0, 8).toString('base64');

@@ -1,4 +1,4 @@
-/** What may be asked for objects of a kind, as an OpenAPI document of a kube-apiserver tells it. */
+/** The operations on a kind, as the OpenAPI document of a kube-apiserver describes them. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { PATCH_MEDIA } from '../patch/patch-media.ts';
@@ -10,7 +10,7 @@ export interface PathSchemas {
   readonly list: string;
   readonly status: string;
   readonly deleteOptions: string;
-  /** Of what a subresource that is an action takes, by the name that its operation ends with: `Rotate`. */
+  /** Request kinds of the subresources that are actions, by the suffix of their operation: `Rotate`. */
   readonly requests: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ const SELECTION = [
 const STREAM = ['allowWatchBookmarks', 'watch'];
 const WRITE = ['dryRun', 'fieldManager', 'fieldValidation'];
 const DELETION = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy'];
-/** All others are strings. */
+/** Types of query parameters; all others are strings. */
 const QUERY_TYPES: Readonly<Record<string, string>> = {
   allowWatchBookmarks: 'boolean',
   force: 'boolean',
@@ -39,64 +39,70 @@ const QUERY_TYPES: Readonly<Record<string, string>> = {
   watch: 'boolean',
 };
 
-const ANSWER_MEDIA = ['application/json', 'application/yaml'];
+const RESPONSE_MEDIA = ['application/json', 'application/yaml'];
 const WATCH_MEDIA = 'application/json;stream=watch';
 
 interface Operation {
   readonly verb: Verb;
   readonly method: string;
-  /** Begins the operation's id. */
-  readonly word: string;
+  readonly idPrefix: string;
   readonly query: readonly string[];
   readonly codes: readonly string[];
-  readonly answer: 'object' | 'list' | 'status';
+  readonly response: 'object' | 'list' | 'status';
 }
 
 const COLLECTION: readonly Operation[] = [
   {
     verb: 'list',
     method: 'get',
-    word: 'list',
+    idPrefix: 'list',
     query: [...SELECTION, ...STREAM].toSorted(),
     codes: ['200'],
-    answer: 'list',
+    response: 'list',
   },
   {
     verb: 'create',
     method: 'post',
-    word: 'create',
+    idPrefix: 'create',
     query: WRITE,
     codes: ['200', '201', '202'],
-    answer: 'object',
+    response: 'object',
   },
   {
     verb: 'deletecollection',
     method: 'delete',
-    word: 'delete',
+    idPrefix: 'delete',
     query: [...SELECTION, ...DELETION].toSorted(),
     codes: ['200'],
-    answer: 'status',
+    response: 'status',
   },
 ];
 const PATCH: Operation = {
   verb: 'patch',
   method: 'patch',
-  word: 'patch',
+  idPrefix: 'patch',
   query: [...WRITE, 'force'],
   codes: ['200', '201'],
-  answer: 'object',
+  response: 'object',
 };
 const ITEM: readonly Operation[] = [
-  { verb: 'get', method: 'get', word: 'read', query: [], codes: ['200'], answer: 'object' },
-  { verb: 'update', method: 'put', word: 'replace', query: WRITE, codes: ['200', '201'], answer: 'object' },
+  { verb: 'get', method: 'get', idPrefix: 'read', query: [], codes: ['200'], response: 'object' },
+  {
+    verb: 'update',
+    method: 'put',
+    idPrefix: 'replace',
+    query: WRITE,
+    codes: ['200', '201'],
+    response: 'object',
+  },
   PATCH,
   {
     verb: 'delete',
     method: 'delete',
-    word: 'delete',
+    idPrefix: 'delete',
     query: DELETION,
     codes: ['200', '202'],
-    answer: 'status',
+    response: 'status',
   },
 ];
 
@@ -104,10 +110,10 @@ const ITEM: readonly Operation[] = [
 const ACTION: Operation = {
   verb: 'create',
   method: 'post',
-  word: 'create',
+  idPrefix: 'create',
   query: WRITE,
   codes: ['201'],
-  answer: 'object',
+  response: 'object',
 };
 
 /** `root`: `/api/v1`, `/apis/coordination.k8s.io/v1`. */
@@ -129,7 +135,7 @@ export function pathsOf(definition: ResourceDefinition, root: string, schemas: P
     paths[path] = item;
   };
   add(base, served(COLLECTION, verbs), scope);
-  // kubectl looks at PATCH to learn whether a server validates fields itself: a kind that is only answered would not be created at all.
+  // kubectl reads from PATCH whether the server validates fields. Without it, kubectl would not create kinds that are never stored.
   add(`${base}/{name}`, definition.respond ? [PATCH] : served(ITEM, verbs), ['name', ...scope]);
   for (const { name, verbs: own, action } of definition.subresources) {
     const operations = action ? [ACTION] : served(ITEM, own);
@@ -153,32 +159,37 @@ function describe(
   suffix: string,
 ): JsonObject {
   const { group, version, kind } = definition;
-  const { verb, method, query, codes, answer } = operation;
-  const content = contentOf([...ANSWER_MEDIA, ...(verb === 'list' ? [WATCH_MEDIA] : [])], schemas[answer]);
+  const { verb, method, query, codes, response } = operation;
+  const content = contentOf(
+    [...RESPONSE_MEDIA, ...(verb === 'list' ? [WATCH_MEDIA] : [])],
+    schemas[response],
+  );
   const action = { create: 'post', update: 'put' }[verb as string] ?? verb;
   return {
     operationId: idOf(definition, operation, suffix),
     ...(query.length === 0 ? {} : { parameters: query.map(queryParameter) }),
     ...(method === 'get' ? {} : { requestBody: requestBody(definition, operation, schemas, suffix) }),
-    responses: Object.fromEntries(codes.map((code) => [code, { description: ANSWERS[code] ?? '', content }])),
+    responses: Object.fromEntries(
+      codes.map((code) => [code, { description: RESPONSES[code] ?? '', content }]),
+    ),
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': { group, kind, version },
   };
 }
 
-const ANSWERS: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
+const RESPONSES: Readonly<Record<string, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
 
 /** `readCoreV1NamespacedConfigMap`. */
 function idOf(
   { group, version, kind, isNamespaced }: ResourceDefinition,
-  { verb, word }: Operation,
+  { verb, idPrefix }: Operation,
   suffix: string,
 ): string {
   const groupWords = group === '' ? ['core'] : group.replace(/\.k8s\.io$/, '').split('.');
   const words = [...groupWords, version].map(capitalized);
-  const many = verb === 'deletecollection' ? 'Collection' : '';
+  const collection = verb === 'deletecollection' ? 'Collection' : '';
   const where = isNamespaced && suffix !== 'ForAllNamespaces' ? 'Namespaced' : '';
-  return `${word}${words.join('')}${many}${where}${kind}${suffix}`;
+  return `${idPrefix}${words.join('')}${collection}${where}${kind}${suffix}`;
 }
 
 export function capitalized(word: string): string {

@@ -1,13 +1,13 @@
 /**
- * `/openapi/v2` without a definition in it. Kinds are described in `/openapi/v3`; but what kubectl cannot find there, a `List` or an
- * apiVersion that is not served, it checks against this document, and gives up in words that help nobody where there is none. What is
- * not defined passes, and the server itself says what is wrong with it.
+ * `/openapi/v2` without definitions. Kinds are described in `/openapi/v3`, but kubectl validates a kind that is not there, such as `List` or
+ * an unknown apiVersion, against this document, and fails with a misleading message without it. A kind without a definition passes, and the
+ * server reports the error.
  */
 
 import { jsonResponse, type ApiResponse } from '../http/api-response.ts';
 import { negotiate } from '../http/negotiate.ts';
 
-/** Clients also ask with `v2@v1.0`, which is no media type that a Go program could read in the answer. */
+/** Clients also accept `v2@v1.0`, which Go's parser of media types rejects in a response. */
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 /** Throws a 406 `StatusError` for any other form than protobuf, JSON and YAML. */
@@ -21,7 +21,7 @@ export function openApiV2(version: string, accept: string | undefined): ApiRespo
   return { code: 200, headers: { 'content-type': PROTOBUF, vary: 'Accept' }, body };
 }
 
-/** A protobuf field of ASCII characters, fewer than 128: each byte is a character then. */
+/** A protobuf field of fewer than 128 ASCII characters, so that each byte is a character. */
 function stringField(number: number, text: string): string {
   return String.fromCharCode((number << 3) | 2, text.length) + text;
 }

@@ -1,9 +1,10 @@
-/** OpenAPI v3 of one group version: what `kubectl explain` prints and what client-side validation reads. */
+/** OpenAPI v3 of one group version, for `kubectl explain` and client-side validation. */
 
 import { createHash } from 'node:crypto';
 import type { JsonArray, JsonObject } from '../../base/json.ts';
 import { capitalized, pathsOf } from './openapi-paths.ts';
-import type { DefinitionTable, ResourceDefinition } from '../objects/resource-definition.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import type { DefinitionTable } from '../objects/definition-table.ts';
 import type { Field, ObjectSchema, Schema } from '../schema/object-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
@@ -12,7 +13,7 @@ const DELETE_OPTIONS = `${META}.DeleteOptions`;
 const TEXT: JsonObject = { type: 'string' };
 const STATUS_SCHEMA: JsonObject = {
   type: 'object',
-  description: 'What became of a request that has no object to answer.',
+  description: 'Status is the result of a request that returns no object.',
   properties: {
     apiVersion: TEXT,
     code: { type: 'integer', format: 'int32' },
@@ -26,7 +27,7 @@ const STATUS_SCHEMA: JsonObject = {
 };
 const DELETE_OPTIONS_SCHEMA: JsonObject = {
   type: 'object',
-  description: 'How to delete.',
+  description: 'DeleteOptions may be provided when deleting an object.',
   properties: {
     apiVersion: TEXT,
     dryRun: { type: 'array', items: TEXT },
@@ -38,7 +39,7 @@ const DELETE_OPTIONS_SCHEMA: JsonObject = {
   },
 };
 
-/** A document with the hash that names its content in URLs and ETags. */
+/** A document with the hash of its content, for URLs and ETags. */
 export interface OpenApiDocument {
   /** `api/v1`, `apis/coordination.k8s.io/v1`. */
   readonly path: string;
@@ -114,19 +115,19 @@ function addKind(components: Map<string, JsonObject>, definition: ResourceDefini
   components.set(`${componentName(schema)}List`, list);
 }
 
-/** The schema with the fields that say what an object is. */
+/** The schema with `apiVersion` and `kind`. */
 function addTypedObject(components: Map<string, JsonObject>, schema: ObjectSchema): JsonObject {
   const object = addType(components, schema);
-  const properties = object['properties'] as JsonObject; // addType makes it
+  const properties = object['properties'] as JsonObject; // addType sets it
   object['properties'] = {
-    apiVersion: { type: 'string', description: 'The version of the schema that this object follows.' },
-    kind: { type: 'string', description: 'What this object is.' },
+    apiVersion: { type: 'string', description: 'The versioned schema of this representation of an object.' },
+    kind: { type: 'string', description: 'The REST resource that this object represents.' },
     ...properties,
   };
   return object;
 }
 
-/** What the subresources that are actions take, by the suffix of their operation. */
+/** Adds the request kinds of actions; returns their names by the suffix of the operation. */
 function addRequests(
   components: Map<string, JsonObject>,
   { group, version, subresources }: ResourceDefinition,
@@ -146,7 +147,7 @@ function addType(components: Map<string, JsonObject>, schema: ObjectSchema): Jso
   const known = components.get(name);
   if (known) return known;
   const component: JsonObject = { type: 'object', description: schema.description };
-  components.set(name, component); // before its fields, which may lead back to it
+  components.set(name, component); // before its fields, which may refer to it
   const properties: JsonObject = {};
   const required: JsonArray = [];
   for (const field of schema.fields.values()) {
@@ -169,7 +170,7 @@ function property(components: Map<string, JsonObject>, field: Field): JsonObject
   }
   if (patchStrategies.length > 0) extras['x-kubernetes-patch-strategy'] = patchStrategies.join(',');
   if (mergeKey !== '') extras['x-kubernetes-patch-merge-key'] = mergeKey;
-  // A $ref may have no neighbours: the description goes beside an allOf.
+  // A $ref may have no siblings, so the description is a sibling of allOf.
   if (schema.type === 'object') return { description, allOf: [value], ...extras };
   return { description, ...value, ...extras };
 }

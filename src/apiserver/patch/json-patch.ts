@@ -1,6 +1,6 @@
 /**
- * JSON Patch (RFC 6902) as a Kubernetes server applies it. Not a library: a server cannot let a client set the length of a list, reach
- * what a prototype holds, compare lists in quadratic time or double the object with every `copy`.
+ * JSON Patch (RFC 6902) as a kube-apiserver applies it. Libraries let a client set the length of a list, reach prototypes, compare lists in
+ * quadratic time or double the object with every `copy`.
  */
 
 import {
@@ -12,29 +12,22 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json.ts';
-import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX, PATCH_POINTER_MAX, PATCH_STEPS_MAX } from '../limits.ts';
-import { shortened } from '../field-error.ts';
+import { PATCH_COPY_BYTES_MAX, PATCH_OPERATIONS_MAX, PATCH_STEPS_MAX } from '../limits.ts';
 import { badRequest, failure } from '../status.ts';
+import {
+  OperationError,
+  operationName,
+  parseOperation,
+  type Operation,
+  type Pointer,
+} from './patch-operation.ts';
 
-/** Moving list items is that much faster than comparing or copying members. */
+/** Moving list items is faster than comparing or copying members by this factor. */
 const ITEMS_MOVED_PER_STEP = 32;
 
-type Operation =
-  | { readonly op: 'add' | 'replace' | 'test'; readonly path: Pointer; readonly value: JsonValue }
-  | { readonly op: 'remove'; readonly path: Pointer }
-  | { readonly op: 'move' | 'copy'; readonly path: Pointer; readonly from: Pointer };
-
-/** The unescaped tokens of a JSON pointer; none is the whole document. */
-type Pointer = readonly string[];
-
-/** An operation that cannot be applied; the message says why, without a value of the object. */
-class OperationError extends Error {
-  override readonly name = 'OperationError';
-}
-
 /**
- * Applies `patch` to `target`, which it changes. Throws a `StatusError`: 400 for what is not a patch, 413 for one that takes too long, 422
- * for one that cannot be applied.
+ * Applies `patch` to `target`, which it changes. Throws a `StatusError`: 400 for anything but a patch, 413 for one that exceeds the limits,
+ * 422 for one that cannot be applied.
  */
 export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject {
   if (!Array.isArray(patch)) {
@@ -63,61 +56,7 @@ export function applyJsonPatch(target: JsonObject, patch: JsonValue): JsonObject
   return document.root;
 }
 
-/** `operation 2 (replace /spec/user)`, counted from 0 as the elements of the patch are. */
-function operationName(item: JsonValue, index: number): string {
-  const [op, path] = isJsonObject(item) ? [ownValue(item, 'op'), ownValue(item, 'path')] : [];
-  if (typeof op !== 'string' || typeof path !== 'string') return `operation ${index}`;
-  return `operation ${index} (${shortened(op)} ${shortened(path)})`;
-}
-
-/** `[0].extra`: members of operations that mean nothing. */
-export function unknownInOperations(patch: JsonValue): string[] {
-  if (!Array.isArray(patch)) return [];
-  return patch.flatMap((operation, index) =>
-    isJsonObject(operation)
-      ? Object.keys(operation)
-          .filter((key) => !OPERATION_FIELDS.includes(key))
-          .map((key) => `[${index}].${shortened(key)}`)
-      : [],
-  );
-}
-
-const OPERATION_FIELDS = ['op', 'path', 'from', 'value'];
-
-function parseOperation(value: JsonValue): Operation {
-  if (!isJsonObject(value)) throw new OperationError('it is not an object');
-  const path = parsePointer(ownValue(value, 'path'), 'path');
-  const op = ownValue(value, 'op');
-  switch (op) {
-    case 'add':
-    case 'replace':
-    case 'test': {
-      const operand = ownValue(value, 'value');
-      if (operand === undefined) throw new OperationError('it has no value');
-      return { op, path, value: operand };
-    }
-    case 'remove':
-      return { op, path };
-    case 'move':
-    case 'copy':
-      return { op, path, from: parsePointer(ownValue(value, 'from'), 'from') };
-    default:
-      throw new OperationError('op must be add, copy, move, remove, replace or test');
-  }
-}
-
-function parsePointer(text: JsonValue | undefined, member: string): Pointer {
-  if (typeof text !== 'string' || (text !== '' && !text.startsWith('/'))) {
-    throw new OperationError(`${member} must be a JSON pointer, such as /metadata/labels/a`);
-  }
-  if (text.length > PATCH_POINTER_MAX) throw new OperationError(`${member} is too long`);
-  return text
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-/** An annotation or label can be added to an object without any: the map is created, as every user expects. */
+/** Creates the map for the first annotation or label of an object, which RFC 6902 does not. */
 function createMetadataMap(target: JsonValue, { op, path }: Operation): void {
   const [first, map] = path;
   if (op !== 'add' || first !== 'metadata' || path.length !== 3) return;
@@ -128,7 +67,7 @@ function createMetadataMap(target: JsonValue, { op, path }: Operation): void {
 
 class Document {
   #root: JsonValue;
-  /** What `copy` has added so far, in characters of JSON. */
+  /** Characters of JSON that `copy` has added so far. */
   #copied = 0;
   /** See {@link PATCH_STEPS_MAX}. */
   #steps = 0;
@@ -184,7 +123,7 @@ class Document {
     }
   }
 
-  /** As `cloneJson`, counted. */
+  /** As `cloneJson`, counting steps. */
   #clone(value: JsonValue): JsonValue {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) {
@@ -198,7 +137,7 @@ class Document {
     return copy;
   }
 
-  /** As `jsonEquals`, counted. */
+  /** As `jsonEquals`, counting steps. */
   #equals(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
     if (a === b) return true;
     if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -225,7 +164,7 @@ class Document {
     return value;
   }
 
-  /** `parent` holds, or will hold, the last token of the path. */
+  /** The value that holds, or will hold, the last token of the path. */
   #parent(path: Pointer): { readonly parent: JsonValue; readonly token: string } {
     return { parent: this.#get(path.slice(0, -1)), token: path.at(-1) ?? '' };
   }
@@ -242,7 +181,7 @@ class Document {
     else throw missing();
   }
 
-  /** Returns the removed value. The whole document stays: it is about to be replaced. */
+  /** Returns the removed value. Does not remove the root: a replacement follows. */
   #remove(path: Pointer): JsonValue {
     if (path.length === 0) return this.#root;
     const { parent, token } = this.#parent(path);
@@ -275,7 +214,7 @@ function missing(): OperationError {
   return new OperationError('there is no such field or list item');
 }
 
-/** The cause is ours: a kube-apiserver names no operation. */
+/** Unlike a kube-apiserver, the cause names the operation. */
 function rejected(index: number, why: string): Error {
   return failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {
     causes: [{ reason: 'FieldValueInvalid', message: why, field: `[${index}]` }],

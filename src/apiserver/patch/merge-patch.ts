@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from '../../base/json.ts';
 
-/** The merged value; shares nothing with `patch`. Null removes a member, an object merges, all else replaces. */
+/** The merged value, which shares nothing with `patch`. Null removes a member, an object merges, any other value replaces. */
 export function mergePatch(target: JsonValue | undefined, patch: JsonObject): JsonObject {
   const result: JsonObject = {};
   if (isJsonObject(target)) {

@@ -1,4 +1,4 @@
-/** Under which media type each kind of patch is sent. */
+/** Media types of patches. */
 
 import type { PatchKind } from '../objects/resource-definition.ts';
 

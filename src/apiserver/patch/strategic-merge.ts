@@ -1,6 +1,6 @@
 /**
- * Strategic merge patch: a merge patch that knows the schema. Lists with a merge key merge item by item, lists of scalars that merge are
- * sets, and directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`) say the rest.
+ * Strategic merge patch: a merge patch that uses the schema. Lists with a merge key merge item by item, merging lists of scalars are sets;
+ * directives (`$patch`, `$retainKeys`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`) change this.
  */
 
 import {
@@ -19,7 +19,7 @@ import { badRequest } from '../status.ts';
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 const ORDER = '$setElementOrder/';
 
-/** The merged object; shares nothing with `patch`. Throws a 400 `StatusError` on a directive that cannot be followed. */
+/** The merged object, which shares nothing with `patch`. Throws a 400 `StatusError` for an invalid directive. */
 export function strategicMerge(schema: ObjectSchema, target: JsonObject, patch: JsonObject): JsonObject {
   return mergeObject(schema, target, patch);
 }
@@ -58,7 +58,7 @@ interface Member {
   readonly key: string;
 }
 
-/** The member after the patch, or undefined when it goes. */
+/** The member after the patch; undefined when it is removed. */
 function mergeMember(
   { schema, key }: Member,
   before: JsonValue | undefined,
@@ -96,7 +96,7 @@ function listChange(patch: JsonObject, key: string): ListChange {
   };
 }
 
-/** Equal items have equal identities: their value, or that of their merge key. */
+/** The identity of an item: its value, or that of its merge key. */
 type Identity = (item: JsonValue) => string;
 
 function mergeList(field: Field, items: Schema, before: JsonArray, change: ListChange): JsonArray {
@@ -126,7 +126,7 @@ function mergeList(field: Field, items: Schema, before: JsonArray, change: ListC
   return ordered(result.items(), { before, order }, identityOf);
 }
 
-/** List items that are found by their identity; several may have the same one. */
+/** List items by identity; several may have the same one. */
 class KeyedItems {
   readonly #identityOf: Identity;
   /** Undefined: deleted. */
@@ -168,7 +168,7 @@ class KeyedItems {
   }
 }
 
-/** The rank of an item: the index of the first that has its identity; -1 for an item that is not in the list. */
+/** The rank of an item: the index of the first item with the same identity; -1 without one. */
 function rankIn(list: JsonArray, identityOf: Identity): (item: JsonValue) => number {
   const ranks = new Map<string, number>();
   for (const [index, item] of list.entries()) {
@@ -179,7 +179,7 @@ function rankIn(list: JsonArray, identityOf: Identity): (item: JsonValue) => num
 }
 
 /**
- * The items that the patch names in its order, the others in theirs, each of these before the first of those that it preceded until now.
+ * Items that the patch names are in its order, the others in theirs, each before the first named item that it preceded until now.
  */
 function ordered(
   items: JsonArray,
@@ -205,7 +205,7 @@ function ordered(
   return result;
 }
 
-/** `{"$patch": "replace"}` alone in a list: the list is replaced by the other items. */
+/** `{"$patch": "replace"}` as an item: the other items replace the list. */
 function isReplaceMark(item: JsonObject): boolean {
   return directive(item) === 'replace' && Object.keys(item).length === 1;
 }
@@ -215,7 +215,7 @@ function directive(patch: JsonObject): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The members that a patch speaks of, those of list directives included. */
+/** The members that a patch names, including those of list directives. */
 function memberKeys(patch: JsonObject): Set<string> {
   const keys = new Set<string>();
   for (const key of Object.keys(patch)) {
@@ -226,7 +226,7 @@ function memberKeys(patch: JsonObject): Set<string> {
   return keys;
 }
 
-/** A copy of what a patch adds: nulls delete nothing that is not there, directives are no data. */
+/** A copy of a value that a patch adds, without nulls and directives. */
 function withoutDirectives(patch: JsonObject): JsonObject {
   const copy: JsonObject = {};
   for (const key of Object.keys(patch)) {

@@ -1,24 +1,25 @@
-/** What a request is about, if its user may ask for it. */
+/** Resolves the object that a request is about, and authorizes the request. */
 
 import { recordDecision, type RequestRecord } from './audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
-import type { DefinitionTable, ResourceDefinition, Verb } from '../objects/resource-definition.ts';
+import type { ResourceDefinition, Verb } from '../objects/resource-definition.ts';
+import type { DefinitionTable } from '../objects/definition-table.ts';
 import { exactValue } from './query/field-selector.ts';
 import { forbidden, methodNotAllowed, noSuchResource } from '../status.ts';
 import type { Target } from './target.ts';
 import type { UserInfo } from './user.ts';
 
-/** The part of a request that rights are about. */
+/** The part of a request that authorization depends on. */
 export interface TargetRequest {
-  /** Undefined for a method without a meaning here. */
+  /** Undefined for an HTTP method without a verb. */
   readonly verb: Verb | undefined;
   readonly path: ResourcePath;
   readonly query: URLSearchParams;
   readonly user: UserInfo;
   /** See `AccessRequest.prefix`. */
   readonly prefix: string;
-  /** Learns who was allowed what. */
+  /** Receives the decision, for the audit log. */
   readonly record: RequestRecord;
 }
 
@@ -27,7 +28,7 @@ export interface TargetRules {
   readonly authorizer: Authorizer;
 }
 
-/** Throws `StatusError`: 403 before 404, for who may not ask does not learn what there is. */
+/** Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. */
 export async function allowedTarget(
   request: TargetRequest,
   { table, authorizer }: TargetRules,
@@ -35,7 +36,7 @@ export async function allowedTarget(
   const { user, path, prefix } = request;
   const definition = table.find(path.group, path.version, path.resource);
   if (prefix === '') {
-    // Of this server's own kinds everybody may know that they are there.
+    // The kinds of this server itself are no secret.
     const target = targetOf(request, definition);
     const verb = servedVerb(request, target);
     await authorize(request, verb, authorizer);
@@ -58,22 +59,22 @@ function servedVerb(request: TargetRequest, { definition, subresource }: Target)
   const { verb } = request;
   const verbs: readonly Verb[] = subresource?.verbs ?? definition.verbs;
   const isCollection = request.path.name === '';
-  // Namespaced objects are made, and deleted many at once, in their namespace, not over all of them.
-  const isWithin = (verb === 'create' && !subresource) || verb === 'deletecollection';
-  const isNowhere = isWithin && definition.isNamespaced && request.path.namespace === '';
+  // Namespaced objects are created, and deleted as a collection, in one namespace, not over all namespaces.
+  const needsNamespace = (verb === 'create' && !subresource) || verb === 'deletecollection';
+  const isOverAllNamespaces = needsNamespace && definition.isNamespaced && request.path.namespace === '';
   const isMisplaced =
     verb === 'create'
       ? !isCollection && !subresource
       : verb === 'update' || verb === 'patch'
         ? isCollection
         : false;
-  if (!verb || !verbs.includes(verb) || isNowhere || isMisplaced) throw methodNotAllowed();
+  if (!verb || !verbs.includes(verb) || isOverAllNamespaces || isMisplaced) throw methodNotAllowed();
   return verb;
 }
 
 async function authorize(request: TargetRequest, verb: string, authorizer: Authorizer): Promise<void> {
   const { user, path, prefix, record } = request;
-  const name = askedName(request, verb);
+  const name = requestedName(request, verb);
   const access: AccessRequest = { ...path, name, verb, path: '', prefix };
   const decision = await authorizer.authorize(user, access);
   recordDecision(record, decision);
@@ -81,8 +82,8 @@ async function authorize(request: TargetRequest, verb: string, authorizer: Autho
   throw forbidden(path, name, denialText(user, access, decision));
 }
 
-/** Of a list or a watch that is about one object, as `kubectl get NAME --watch` sends them, the name of that object. */
-function askedName({ path, query }: TargetRequest, verb: string): string {
+/** The name of the object; for a list or a watch, the name that the field selector requires, as in `kubectl get NAME --watch`. */
+function requestedName({ path, query }: TargetRequest, verb: string): string {
   if (verb !== 'list' && verb !== 'watch') return path.name;
   return exactValue(query.get('fieldSelector') ?? '', 'metadata.name') ?? '';
 }

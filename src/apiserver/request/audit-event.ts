@@ -1,10 +1,10 @@
-/** What an audit log keeps of a request: who did what, when, and what became of it. Never a header or a body. */
+/** Entries of the audit log: user, verb, object, time and outcome of a request. Never a header or a body. */
 
 import type { AccessDecision } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
 import type { UserInfo } from './user.ts';
 
-/** Gathered on the way of one request. */
+/** Facts about one request, collected while it is served. */
 export interface RequestRecord {
   readonly id: string;
   /** Path and query, as the client sent them. */
@@ -14,16 +14,16 @@ export interface RequestRecord {
   readonly userAgent: string;
   /** Epoch milliseconds. */
   readonly receivedMs: number;
-  /** As rights call it; for what is no request for objects the method in lower case. */
+  /** The verb of authorization; for non-resource requests the method in lower case. */
   readonly verb: string;
   readonly path: ResourcePath | undefined;
-  /** Undefined: nobody knows who it was. */
+  /** Undefined: not authenticated. */
   user: UserInfo | undefined;
-  /** `''`: nobody was asked, as the request failed before. */
+  /** `''`: the request failed before authorization. */
   decision: 'allow' | 'forbid' | '';
-  /** Why it was allowed or forbidden. */
+  /** The reason of the decision. */
   reason: string;
-  /** The name of the object that was written, for creates, whose URL does not say it. */
+  /** The name of the object that was written: the URL of a create does not contain it. */
   writtenName: string;
 }
 
@@ -67,7 +67,6 @@ export interface AuditObject {
   readonly subresource?: string;
 }
 
-/** Longer texts of a client say nothing more. */
 const USER_AGENT_CHARACTERS_MAX = 1024;
 
 export function auditEvent(record: RequestRecord, code: number, nowMs: number): AuditEvent {
@@ -116,7 +115,7 @@ function auditObject(path: ResourcePath, writtenName: string): AuditObject {
   };
 }
 
-/** Milliseconds are all that is known; the format has six digits. */
+/** The clock has milliseconds; the format has six digits. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }
@@ -125,13 +124,13 @@ const LOOKS_SECRET = /(?:pak|local)_[\w-]+|ey[JI][\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/
 const SECRET_PARAMETER = /([?&](?:access_|refresh_|id_)?(?:token|key|password|secret)=)[^&]*/gi;
 const MASK = '[masked]';
 
-/** A text of a client without what looks like a credential: people paste them where they do not belong. */
+/** A text of a client, with everything masked that looks like a credential: users paste credentials into the wrong place. */
 export function masked(text: string): string {
   const shown = text.includes('%') && mayHide(text) ? unescaped(text) : text;
   return shown.replace(LOOKS_SECRET, MASK).replace(SECRET_PARAMETER, `$1${MASK}`);
 }
 
-/** Escapes of letters and digits, which nobody needs to escape. */
+/** True for escaped letters and digits, which no client has to escape. */
 function mayHide(text: string): boolean {
   return /%(?:3\d|[46][1-9a-f]|[57][0-9a]|5f|2d|2e)/i.test(text);
 }

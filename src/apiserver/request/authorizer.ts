@@ -1,4 +1,4 @@
-/** Who may do what. The embedded clusters allow everything; a test denies what it wants to see refused. */
+/** Authorization as a port. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
@@ -15,23 +15,23 @@ export interface AccessRequest {
   readonly name: string;
   /** Set instead of the resource for `/healthz` and the like. */
   readonly path: string;
-  /** The part of the URL before the path of an API server, such as `/kubernetes/cluster/a`; `''`: this server itself. */
+  /** The part of the URL before the API path, such as `/kubernetes/cluster/a`; `''`: this server itself. */
   readonly prefix: string;
 }
 
 export interface AccessDecision {
   readonly isAllowed: boolean;
-  /** Not even another authorizer may allow it. Says nothing when it is allowed. */
+  /** No other authorizer may allow it either. Meaningless when `isAllowed`. */
   readonly isDenied?: boolean;
-  /** Why, for people; may be empty. */
+  /** Explanation for users; may be empty. */
   readonly reason: string;
 }
 
 export interface Authorizer {
   authorize(user: UserInfo, request: AccessRequest): AccessDecision | Promise<AccessDecision>;
   /**
-   * Which objects of the kind there are for this user; undefined: all. To everybody else an object that is not visible does not exist.
-   * The function gets the object as a client sees it.
+   * Which objects of the kind this user can see; undefined: all. For this user, other objects do not exist. The function receives the
+   * object as a client sees it.
    */
   visibleTo?(user: UserInfo, definition: ResourceDefinition): ((object: JsonObject) => boolean) | undefined;
 }
@@ -40,7 +40,7 @@ export const allowEverything: Authorizer = {
   authorize: () => ({ isAllowed: true, reason: '' }),
 };
 
-/** The sentence in which a real server refuses. */
+/** The message of a kube-apiserver for a denied request. */
 export function denialText(user: UserInfo, request: AccessRequest, decision: AccessDecision): string {
   const { verb, group, resource, subresource, namespace, path, prefix } = request;
   const why = decision.reason === '' ? '' : `: ${decision.reason}`;

@@ -1,11 +1,11 @@
-/** Everything that is not objects: health, version, discovery, OpenAPI. */
+/** Non-resource requests: health, version, discovery, OpenAPI. */
 
 import { jsonResponse, textResponse, type ApiResponse } from '../http/api-response.ts';
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from '../openapi/discovery.ts';
 import { negotiate, type OfferedForm } from '../http/negotiate.ts';
 import { openApiDocument, openApiIndex, type OpenApiDocument } from '../openapi/openapi.ts';
 import { openApiV2 } from '../openapi/openapi-v2.ts';
-import type { DefinitionTable } from '../objects/resource-definition.ts';
+import type { DefinitionTable } from '../objects/definition-table.ts';
 import { methodNotAllowed } from '../status.ts';
 
 export interface MetaRequest {
@@ -32,9 +32,9 @@ const DISCOVERY: OfferedForm = {
 export class MetaHandler {
   readonly #table: DefinitionTable;
   readonly #version: ServerVersion;
-  /** Made when first asked for: most servers are never asked. */
+  /** Created by the first request: most servers never get one. */
   #documents: readonly OpenApiDocument[] | undefined;
-  /** `host:port`, known once the server listens. */
+  /** `host:port`, set when the server listens. */
   address = '';
 
   constructor(table: DefinitionTable, version: ServerVersion) {
@@ -42,15 +42,15 @@ export class MetaHandler {
     this.#version = version;
   }
 
-  /** Undefined where nothing is. Throws `StatusError`. */
+  /** Undefined for a path that is not served. Throws `StatusError`. */
   handle(request: MetaRequest): ApiResponse | undefined {
     const path = request.path.replace(/(.)\/$/, '$1');
-    const answer = this.#answer(path, request);
-    if (answer && request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
-    return answer;
+    const response = this.#respond(path, request);
+    if (response && request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
+    return response;
   }
 
-  #answer(path: string, request: MetaRequest): ApiResponse | undefined {
+  #respond(path: string, request: MetaRequest): ApiResponse | undefined {
     switch (path) {
       case '/healthz':
       case '/livez':
@@ -67,8 +67,8 @@ export class MetaHandler {
         return openApiV2(this.#version.gitVersion, request.accept);
       default:
         return path.startsWith('/openapi/v3/')
-          ? this.#openApiAnswer(path, request.ifNoneMatch)
-          : this.#groupAnswer(path);
+          ? this.#openApiResponse(path, request.ifNoneMatch)
+          : this.#groupResponse(path);
     }
   }
 
@@ -91,14 +91,14 @@ export class MetaHandler {
     const form = negotiate(accept, [DISCOVERY]);
     if (form.as !== '') {
       const contentType = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
-      const answer = jsonResponse(200, aggregated(this.#table, form.version, isCore));
-      return { ...answer, headers: { 'content-type': contentType, vary: 'Accept' } };
+      const response = jsonResponse(200, aggregated(this.#table, form.version, isCore));
+      return { ...response, headers: { 'content-type': contentType, vary: 'Accept' } };
     }
     const document = isCore ? coreVersions(this.#table, this.address) : groupList(this.#table);
     return document && jsonResponse(200, document, form);
   }
 
-  #groupAnswer(path: string): ApiResponse | undefined {
+  #groupResponse(path: string): ApiResponse | undefined {
     const [, root = '', group = '', version = '', ...more] = path.split('/');
     if (more.length > 0) return undefined;
     if (root === 'api') {
@@ -118,7 +118,7 @@ export class MetaHandler {
     return this.#documents;
   }
 
-  #openApiAnswer(path: string, ifNoneMatch: string | undefined): ApiResponse | undefined {
+  #openApiResponse(path: string, ifNoneMatch: string | undefined): ApiResponse | undefined {
     const found = this.#openApi().find((document) => `/openapi/v3/${document.path}` === path);
     if (!found) return undefined;
     const etag = `"${found.hash}"`;

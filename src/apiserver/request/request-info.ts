@@ -1,4 +1,4 @@
-/** What a URL asks for, by the path rules of a Kubernetes API server. */
+/** Parses URLs by the path rules of a kube-apiserver. */
 
 import type { Verb } from '../objects/resource-definition.ts';
 
@@ -6,14 +6,14 @@ export interface ResourcePath {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
-  /** `''`: cluster scope, or every namespace. */
+  /** `''`: cluster scope, or all namespaces. */
   readonly namespace: string;
   /** `''`: the collection. */
   readonly name: string;
   readonly subresource: string;
 }
 
-/** The parts of a URL's path: whose API it means, and what of it. */
+/** A URL path, split into the prefix of a cluster and the API path. */
 export interface ServerPath {
   /** See `AccessRequest.prefix`. */
   readonly prefix: string;
@@ -21,7 +21,7 @@ export interface ServerPath {
   readonly path: string;
 }
 
-/** The object path of a URL path, or undefined when it is none (discovery, health, nonsense). Segments are decoded. */
+/** The resource that a URL path names, with decoded segments; undefined for non-resource paths such as discovery and health. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const segments = decodeSegments(path);
   if (!segments) return undefined;
@@ -42,18 +42,18 @@ function decodeSegments(path: string): string[] | undefined {
 }
 
 function resourceOf(group: string, version: string, segments: readonly string[]): ResourcePath | undefined {
-  const isNamespacePart = segments[0] === 'namespaces' && segments.length > 2;
-  // `/namespaces/x/status` is a part of the namespace itself, `/namespaces/x/pods` is in it.
-  const isOwnPart =
-    isNamespacePart && segments.length === 3 && ['status', 'finalize'].includes(segments[2] ?? '');
-  const namespace = isNamespacePart && !isOwnPart ? (segments[1] ?? '') : '';
+  const isBelowNamespace = segments[0] === 'namespaces' && segments.length > 2;
+  // `/namespaces/x/status` is a subresource of the namespace, `/namespaces/x/pods` a collection in it.
+  const isSubresource =
+    isBelowNamespace && segments.length === 3 && ['status', 'finalize'].includes(segments[2] ?? '');
+  const namespace = isBelowNamespace && !isSubresource ? (segments[1] ?? '') : '';
   const [resource = '', name = '', subresource = '', ...more] =
     namespace === '' ? segments : segments.slice(2);
   if (more.length > 0) return undefined;
   return { group, version, resource, namespace, name, subresource };
 }
 
-/** The verb of a request, as rights and audit call it; undefined for a method that means nothing here. */
+/** The verb of a request for authorization and audit; undefined for any other HTTP method. */
 export function verbOf(method: string, path: ResourcePath, query: URLSearchParams): Verb | undefined {
   const isCollection = path.name === '';
   switch (method) {
@@ -75,7 +75,7 @@ export function verbOf(method: string, path: ResourcePath, query: URLSearchParam
   }
 }
 
-/** A boolean query parameter as Go reads it: present and empty is true. */
+/** A boolean query parameter as Go parses it: present and empty is true. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== 'false' && value !== '0';
 }

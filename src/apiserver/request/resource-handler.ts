@@ -1,4 +1,4 @@
-/** One request for objects: finds the kind, asks for permission, calls the registry, makes the answer. */
+/** Serves resource requests: resolves the kind, authorizes, calls the registry, builds the response. */
 
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
@@ -11,6 +11,7 @@ import { negotiate, negotiateWatch, type ResponseForm } from '../http/negotiate.
 import { LIST_FORMS, OBJECT_FORMS, ObjectResponses, type Presentation } from '../objects/object-responses.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import { patchKindOf, patchObject } from '../objects/object-patch.ts';
+import { performAction } from '../objects/object-action.ts';
 import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry, WriteContext, Written } from '../objects/object-registry.ts';
 import { checkName, rejectOtherNamespace, type Target } from './target.ts';
@@ -42,7 +43,7 @@ export interface ApiRequest extends TargetRequest {
   readonly body: RawBody;
 }
 
-/** A watch that the server has to stream. */
+/** A watch, which the server streams. */
 export interface WatchResponse {
   readonly user: UserInfo;
   readonly definition: ResourceDefinition;
@@ -60,7 +61,7 @@ export interface ResourceHandlerOptions extends TargetRules {
   yaml: YamlParser;
 }
 
-/** One request under way. */
+/** One request with its target. */
 interface Call {
   readonly request: ApiRequest;
   readonly target: Target;
@@ -70,11 +71,11 @@ interface Call {
 
 export class ResourceHandler {
   readonly #options: ResourceHandlerOptions;
-  readonly #answers: ObjectResponses;
+  readonly #responses: ObjectResponses;
 
   constructor(options: ResourceHandlerOptions) {
     this.#options = options;
-    this.#answers = new ObjectResponses(options.views, options.clock);
+    this.#responses = new ObjectResponses(options.views, options.clock);
   }
 
   /** Throws `StatusError`. */
@@ -83,7 +84,7 @@ export class ResourceHandler {
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
-    // Before any warning: a patch of an unknown type reaches no kind.
+    // Before any warning: a patch of an unsupported type reaches no kind.
     if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
     const { deprecation } = target.definition;
     const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
@@ -93,8 +94,8 @@ export class ResourceHandler {
       return { user, definition, namespace, isVisible, form, warnings: call.warnings };
     }
     try {
-      const answer = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
-      return withWarnings(answer, call.warnings);
+      const response = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
+      return withWarnings(response, call.warnings);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       return withWarnings(statusResponse(error), call.warnings);
@@ -120,24 +121,24 @@ export class ResourceHandler {
 
   async #get(call: Call): Promise<ApiResponse> {
     const { registry } = this.#options;
-    const asked = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
-    const current = asked === 0 ? 0 : await registry.store.revision();
-    if (asked > current) throw tooLargeResourceVersion(asked, current);
-    return this.#answers.entry(presentation(call), await registry.get(call.target));
+    const requested = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
+    const current = requested === 0 ? 0 : await registry.store.revision();
+    if (requested > current) throw tooLargeResourceVersion(requested, current);
+    return this.#responses.entry(presentation(call), await registry.get(call.target));
   }
 
   async #create(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const { definition, subresource } = target;
     const options = parseWriteOptions(request.query, 'CreateOptions');
-    if (subresource?.action) return this.#act(call, subresource.action, options);
+    if (subresource?.action) return this.#performAction(call, subresource.action, options);
     const body = await this.#body(call, options.fieldValidation);
     if (definition.respond) {
       const { user, prefix } = request;
       const warn = (warning: string): void => void call.warnings.push(warning);
       const object = await definition.respond(body, { user, prefix, isDryRun: options.isDryRun, warn });
-      const answer = this.#answers.object(presentation(call), 201, { object, resourceVersion: '' });
-      return withNoStore(definition, answer);
+      const response = this.#responses.object(presentation(call), 201, { object, resourceVersion: '' });
+      return withNoStore(definition, response);
     }
     rejectOtherNamespace(target, body);
     rejectResourceVersion(body);
@@ -145,17 +146,18 @@ export class ResourceHandler {
     return this.#written(call, await this.#options.registry.create(target, body, context));
   }
 
-  async #act(call: Call, action: SubresourceAction, options: WriteOptions): Promise<ApiResponse> {
+  async #performAction(call: Call, action: SubresourceAction, options: WriteOptions): Promise<ApiResponse> {
     const { request, target } = call;
     const { kind, schema } = action;
-    const asked: Call = {
+    const actionCall: Call = {
       ...call,
       target: { ...target, definition: { ...target.definition, kind, schema } },
     };
-    // The fields of an action have defaults.
-    const body = request.body.bytes.length === 0 ? {} : await this.#body(asked, options.fieldValidation);
+    // All fields of an action have defaults.
+    const body = request.body.bytes.length === 0 ? {} : await this.#body(actionCall, options.fieldValidation);
     const context = contextOf(request, options);
-    return this.#written(call, await this.#options.registry.act(target, action, body, context));
+    const { registry } = this.#options;
+    return this.#written(call, await performAction(registry, target, { action, body, context }));
   }
 
   async #update(call: Call): Promise<ApiResponse> {
@@ -194,16 +196,16 @@ export class ResourceHandler {
     const parsed = await parseBody(target.definition, request.body, this.#options.yaml);
     if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);
     const body = decodeBody(target.definition, parsed, validation, (warning) => warnings.push(warning));
-    const twice = duplicateOwners(metadataOf(body));
-    if (twice.length > 0) warnings.push(`${DUPLICATE_OWNERS}${twice.join(', ')}`);
+    const duplicates = duplicateOwners(metadataOf(body));
+    if (duplicates.length > 0) warnings.push(`${DUPLICATE_OWNERS}${duplicates.join(', ')}`);
     return body;
   }
 
   #written(call: Call, written: Written): ApiResponse {
     call.request.record.writtenName = text(metadataOf(written.object), 'name');
     call.warnings.push(...call.target.definition.warnings(written.object, written.isCreated));
-    const answer = this.#answers.object(presentation(call), written.isCreated ? 201 : 200, written);
-    return withNoStore(call.target.definition, answer);
+    const response = this.#responses.object(presentation(call), written.isCreated ? 201 : 200, written);
+    return withNoStore(call.target.definition, response);
   }
 
   async #delete(call: Call): Promise<ApiResponse> {
@@ -211,7 +213,7 @@ export class ResourceHandler {
     const options = await this.#deleteOptions(request);
     const deletion = await this.#options.deleter.delete(target, options);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
-    if (isShown) return this.#answers.object(presentation(call), 200, deletion);
+    if (isShown) return this.#responses.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
     return jsonResponse(200, {
       kind: 'Status',
@@ -239,7 +241,7 @@ export class ResourceHandler {
           .catch((error: unknown) => ignoreNotFound(error));
       }
     }
-    return this.#answers.list(presentation(call), page);
+    return this.#responses.list(presentation(call), page);
   }
 }
 
@@ -251,18 +253,17 @@ const DUPLICATE_OWNERS =
   '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests ' +
   'as early as 1.24; please fix your requests; duplicate UID(s) observed: ';
 
-/** Where an answer may hold a secret, no cache may keep it. */
-function withNoStore({ responseContainsSecret }: ResourceDefinition, answer: ApiResponse): ApiResponse {
-  return responseContainsSecret
-    ? { ...answer, headers: { ...answer.headers, 'cache-control': 'no-store' } }
-    : answer;
+/** Forbids caches to store a response that may contain a secret. */
+function withNoStore({ responseContainsSecret }: ResourceDefinition, response: ApiResponse): ApiResponse {
+  if (!responseContainsSecret) return response;
+  return { ...response, headers: { ...response.headers, 'cache-control': 'no-store' } };
 }
 
 function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions): WriteContext {
   return { user: request.user, manager: managerOf(request, fieldManager), isDryRun };
 }
 
-/** The field manager: what the request says, else the client's name. */
+/** The field manager of the request, or the name of the client. */
 function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
   if (fieldManager !== '') return fieldManager;
   return userAgent.split('/')[0] || 'unknown';

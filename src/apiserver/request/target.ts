@@ -1,4 +1,4 @@
-/** What a request is about: one object of one kind, and the names by which errors and the store call it. */
+/** The object that a request is about, and its names in errors and in the store. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { StoredEntry, StoreKey } from '../storage/store.ts';
@@ -8,7 +8,6 @@ import { badRequest, type GroupName } from '../status.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
 import { labelProblem } from '../validation/names.ts';
 
-/** One object of one kind. */
 export interface Target {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
@@ -23,7 +22,7 @@ export function groupName(definition: ResourceDefinition): GroupName {
   return { group: definition.group, resource: definition.plural };
 }
 
-/** For validation errors, which name the kind. */
+/** Validation errors name the kind instead of the resource. */
 export function kindName(definition: ResourceDefinition): GroupName {
   return { group: definition.view?.validationGroup ?? definition.group, resource: definition.kind };
 }
@@ -37,7 +36,7 @@ export function currentForm(definition: ResourceDefinition, entry: StoredEntry):
   return definition.view ? definition.view.fromStorage(entry.value) : entry.value;
 }
 
-/** The body's name must be that of the URL. */
+/** Throws 400 unless name and namespace of the body are those of the URL. */
 export function checkName(target: Target, body: JsonObject): void {
   const metadata = metadataOf(body);
   const name = text(metadata, 'name');
@@ -57,12 +56,12 @@ export function checkName(target: Target, body: JsonObject): void {
   }
 }
 
-/** The body's namespace, where it says one, must be that of the URL. */
+/** Throws 400 when the body has another namespace than the URL. */
 export function rejectOtherNamespace({ definition, namespace }: Target, body: JsonObject): void {
   const sent = text(metadataOf(body), 'namespace');
   if (sent === '' || sent === namespace) return;
   if (!definition.isNamespaced) {
-    // As on a kube-apiserver, the namespace of a cluster-scoped object is ignored; what is no name at all is a mistake.
+    // As in a kube-apiserver, the namespace of a cluster-scoped object is ignored if it is a valid name.
     const problem = labelProblem(sent);
     if (problem === undefined) return;
     throw badRequest(`metadata.namespace: Invalid value: ${JSON.stringify(shortened(sent))}: ${problem}`);

@@ -1,22 +1,22 @@
-/** Who asks, as `UserInfo` of authentication.k8s.io says it. */
+/** Users, as `UserInfo` of authentication.k8s.io describes them. */
 
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;
   readonly groups: readonly string[];
-  /** What an authenticator wants an authorizer to know, by qualified name. */
+  /** Facts that the authenticator passes to authorizers, by qualified name. */
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A user of whom nothing but the name is known. */
+/** A user with a name and groups only. */
 export function userNamed(name: string, groups: readonly string[] = []): UserInfo {
   return { name, uid: '', groups, extra: {} };
 }
 
-/** The server itself, when it bootstraps, reaps or collects. */
+/** The server itself: bootstrapping, graceful deletion, garbage collection. */
 export const SERVER_USER: UserInfo = userNamed('system:apiserver', ['system:masters']);
 
-/** What a request shows of its sender. */
+/** What identifies the client of a request. */
 export interface Credentials {
   /** The `Authorization` header. */
   readonly authorization: string | undefined;

@@ -1,4 +1,4 @@
-/** SelfSubjectAccessReview: may I? Answered, never stored. */
+/** SelfSubjectAccessReview, which is answered and never stored. */
 
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../request/authorizer.ts';
@@ -42,23 +42,23 @@ export function reviewStatus({ isAllowed, isDenied, reason }: AccessDecision): J
   };
 }
 
-/** What the `spec` of an access review asks about; throws 422. `prefix`: see `AccessRequest.prefix`. */
+/** The request that the `spec` of an access review describes; throws 422. `prefix`: see `AccessRequest.prefix`. */
 export function reviewedRequest(spec: JsonObject, kind: string, prefix: string): AccessRequest {
   const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
   if (isJsonObject(resource) === isJsonObject(path)) {
     const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
     throw invalid({ group: GROUP, resource: kind }, '', [requiredValue('spec.resourceAttributes', detail)]);
   }
-  const asked = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
+  const attributes = isJsonObject(resource) ? resource : isJsonObject(path) ? path : {};
   return {
-    verb: text(asked, 'verb'),
-    group: text(asked, 'group'),
-    version: text(asked, 'version'),
-    resource: text(asked, 'resource'),
-    subresource: text(asked, 'subresource'),
-    namespace: text(asked, 'namespace'),
-    name: text(asked, 'name'),
-    path: text(asked, 'path'),
+    verb: text(attributes, 'verb'),
+    group: text(attributes, 'group'),
+    version: text(attributes, 'version'),
+    resource: text(attributes, 'resource'),
+    subresource: text(attributes, 'subresource'),
+    namespace: text(attributes, 'namespace'),
+    name: text(attributes, 'name'),
+    path: text(attributes, 'path'),
     prefix,
   };
 }

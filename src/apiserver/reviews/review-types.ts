@@ -1,4 +1,4 @@
-/** Types of the reviews: questions about tokens and rights, as kube-apiserver 1.36 answers them. Notation: `schema/notation.ts`. */
+/** Types of token and access reviews, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
 
 import type { Descriptions } from '../schema/notation.ts';
 
@@ -25,85 +25,88 @@ authorization.NonResourceAttributes = path:1 string; verb:2 string
 authorization.SubjectAccessReviewStatus = allowed:1!+ bool; denied:4 bool; reason:2 string; evaluationError:3 string
 `;
 
-const METADATA = 'Comes back as it was sent; nothing of a review is stored.';
-const ASKED = 'The question.';
-const ANSWERED = 'The answer, filled in by the server.';
-const RESOURCE = 'A request for objects. Exactly one of resourceAttributes and nonResourceAttributes is set.';
+const METADATA = 'Returned as it was sent; reviews are not stored.';
+const ASKED = 'Holds information about the request being evaluated.';
+const ANSWERED = 'Filled in by the server; the result of the review.';
+const RESOURCE =
+  'Describes a resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.';
 const PATH =
-  'A request for a path that is no object. Exactly one of resourceAttributes and nonResourceAttributes is set.';
+  'Describes a non-resource request. Exactly one of resourceAttributes and nonResourceAttributes is set.';
 
 /** Texts for `kubectl explain`. */
 export const REVIEW_DESCRIPTIONS: Descriptions = {
   'authentication.TokenReview':
-    'Asks whose a token is. A cluster asks it below the prefix of that cluster: a token that does not reach it is nobody there.',
+    'Authenticates a token to a known user. A cluster sends it below its own prefix; a token without access to the cluster is not authenticated there.',
   'authentication.TokenReview.metadata': METADATA,
   'authentication.TokenReview.spec': ASKED,
   'authentication.TokenReview.status': ANSWERED,
-  'authentication.TokenReviewSpec.token': 'The access key or token. It is a secret, and is in no answer.',
+  'authentication.TokenReviewSpec.token': 'The access key or token. It is never returned.',
   'authentication.TokenReviewSpec.audiences':
-    'Who wants to know, as tokens name their readers. Empty means the server itself.',
-  'authentication.TokenReviewStatus.authenticated': 'The token is somebody.',
-  'authentication.TokenReviewStatus.user': 'Who that is.',
-  'authentication.TokenReviewStatus.audiences': 'For which of the audiences the token is good.',
-  'authentication.TokenReviewStatus.error': 'Why it could not be found out.',
+    'Audiences of the server that received the token. Defaults to the audience of this API.',
+  'authentication.TokenReviewStatus.authenticated': 'The token belongs to a known user.',
+  'authentication.TokenReviewStatus.user': 'The user of the token.',
+  'authentication.TokenReviewStatus.audiences': 'The requested audiences for which the token is valid.',
+  'authentication.TokenReviewStatus.error': 'Why the token could not be checked.',
   'authentication.UserInfo.username': 'The name of the user.',
-  'authentication.UserInfo.uid': 'Tells users of the same name apart.',
+  'authentication.UserInfo.uid':
+    'Unique value that identifies this user among users of the same name over time.',
   'authentication.UserInfo.groups': 'The groups of the user.',
-  'authentication.UserInfo.extra': 'What else is known: the key, its generation and its scope.',
-  'authentication.SelfSubjectReview': 'Asks who the caller is: kubectl auth whoami.',
+  'authentication.UserInfo.extra': 'Additional information: the access key, its generation and its scope.',
+  'authentication.SelfSubjectReview': 'Returns the user of the request, as kubectl auth whoami prints it.',
   'authentication.SelfSubjectReview.metadata': METADATA,
   'authentication.SelfSubjectReview.status': ANSWERED,
-  'authentication.SelfSubjectReviewStatus.userInfo': 'The caller, as the server sees it.',
-  'authorization.SelfSubjectAccessReview': 'Asks whether the caller may send a request: kubectl auth can-i.',
+  'authentication.SelfSubjectReviewStatus.userInfo': 'The user of the request.',
+  'authorization.SelfSubjectAccessReview':
+    'Checks whether the current user may perform an action, as kubectl auth can-i does.',
   'authorization.SelfSubjectAccessReview.metadata': METADATA,
   'authorization.SelfSubjectAccessReview.spec': ASKED,
   'authorization.SelfSubjectAccessReview.status': ANSWERED,
   'authorization.SelfSubjectAccessReviewSpec.resourceAttributes': RESOURCE,
   'authorization.SelfSubjectAccessReviewSpec.nonResourceAttributes': PATH,
   'authorization.SubjectAccessReview':
-    'Asks whether somebody may send a request. A cluster asks it below the prefix of that cluster, and is answered by rights and scope.',
+    'Checks whether a user may perform an action. A cluster sends it below its own prefix; rights and the scope of the key decide.',
   'authorization.SubjectAccessReview.metadata': METADATA,
   'authorization.SubjectAccessReview.spec': ASKED,
   'authorization.SubjectAccessReview.status': ANSWERED,
   'authorization.SubjectAccessReviewSpec.resourceAttributes': RESOURCE,
   'authorization.SubjectAccessReviewSpec.nonResourceAttributes': PATH,
-  'authorization.SubjectAccessReviewSpec.user': 'The name of the user who asks.',
-  'authorization.SubjectAccessReviewSpec.groups': 'The groups of that user.',
+  'authorization.SubjectAccessReviewSpec.user': 'The user to check.',
+  'authorization.SubjectAccessReviewSpec.groups': 'The groups of the user.',
   'authorization.SubjectAccessReviewSpec.extra':
-    'What else its authentication said: the key and its scope are known again by it.',
-  'authorization.SubjectAccessReviewSpec.uid': 'The uid of that user.',
+    'Corresponds to user.extra of the authentication; identifies the access key and its scope.',
+  'authorization.SubjectAccessReviewSpec.uid': 'The uid of the user.',
   'authorization.SelfSubjectRulesReview':
-    'Asks for everything that the caller may do: kubectl auth can-i --list. For people to read, not for decisions.',
+    'Lists the actions that the current user may perform, as kubectl auth can-i --list prints them. For display, not for authorization decisions.',
   'authorization.SelfSubjectRulesReview.metadata': METADATA,
   'authorization.SelfSubjectRulesReview.spec': ASKED,
   'authorization.SelfSubjectRulesReview.status': ANSWERED,
-  'authorization.SelfSubjectRulesReviewSpec.namespace': 'The namespace that is meant.',
-  'authorization.SubjectRulesReviewStatus.resourceRules': 'Requests for objects that are let through.',
-  'authorization.SubjectRulesReviewStatus.nonResourceRules': 'Paths that are let through.',
-  'authorization.SubjectRulesReviewStatus.incomplete': 'There may be more than is listed.',
-  'authorization.SubjectRulesReviewStatus.evaluationError': 'Why the list is not complete.',
-  'authorization.ResourceRule.verbs': 'Verbs; * is every one.',
-  'authorization.ResourceRule.apiGroups': 'API groups; * is every one.',
-  'authorization.ResourceRule.resources': 'Plural names, or a subresource such as pods/log; * is every one.',
-  'authorization.ResourceRule.resourceNames': 'Names of objects; empty is every one.',
-  'authorization.NonResourceRule.verbs': 'HTTP methods in lower case; * is every one.',
-  'authorization.NonResourceRule.nonResourceURLs': 'Paths; * stands for the rest of one.',
+  'authorization.SelfSubjectRulesReviewSpec.namespace': 'Namespace to evaluate rules for.',
+  'authorization.SubjectRulesReviewStatus.resourceRules': 'Actions that the user may perform on resources.',
+  'authorization.SubjectRulesReviewStatus.nonResourceRules': 'Actions that the user may perform on paths.',
+  'authorization.SubjectRulesReviewStatus.incomplete': 'True when the rules returned may be incomplete.',
+  'authorization.SubjectRulesReviewStatus.evaluationError': 'Why the list may be incomplete.',
+  'authorization.ResourceRule.verbs': 'Verbs; * means all.',
+  'authorization.ResourceRule.apiGroups': 'API groups; * means all.',
+  'authorization.ResourceRule.resources': 'Plural names, or a subresource such as pods/log; * means all.',
+  'authorization.ResourceRule.resourceNames': 'Names of objects; empty means all.',
+  'authorization.NonResourceRule.verbs': 'HTTP methods in lower case; * means all.',
+  'authorization.NonResourceRule.nonResourceURLs': 'URL paths; * is allowed as the final step of a path.',
   'authorization.ResourceAttributes.namespace':
-    'The namespace; empty where there is none, and for all namespaces.',
-  'authorization.ResourceAttributes.verb': 'The verb, such as get or create; * asks for every one.',
-  'authorization.ResourceAttributes.group': 'The API group; * asks for every one.',
-  'authorization.ResourceAttributes.version': 'The API version; * asks for every one.',
-  'authorization.ResourceAttributes.resource': 'The plural name of the kind; * asks for every one.',
+    'The namespace; empty for cluster-scoped resources and for all namespaces.',
+  'authorization.ResourceAttributes.verb': 'The verb, such as get or create; * means all.',
+  'authorization.ResourceAttributes.group': 'The API group; * means all.',
+  'authorization.ResourceAttributes.version': 'The API version; * means all.',
+  'authorization.ResourceAttributes.resource': 'The plural name of the resource; * means all.',
   'authorization.ResourceAttributes.subresource': 'The subresource, such as status.',
-  'authorization.ResourceAttributes.name': 'The name of the object; empty asks for every one.',
+  'authorization.ResourceAttributes.name': 'The name of the object; empty means all.',
   'authorization.ResourceAttributes.fieldSelector': 'The field selector of the request.',
   'authorization.ResourceAttributes.labelSelector': 'The label selector of the request.',
   'authorization.NonResourceAttributes.path': 'The path of the URL.',
   'authorization.NonResourceAttributes.verb': 'The HTTP method in lower case.',
-  'authorization.SubjectAccessReviewStatus.allowed': 'The request is let through.',
+  'authorization.SubjectAccessReviewStatus.allowed': 'True if the action is allowed.',
   'authorization.SubjectAccessReviewStatus.denied':
-    'The request is refused, whatever another authorizer says. With neither allowed nor denied, the next authorizer is asked.',
-  'authorization.SubjectAccessReviewStatus.reason': 'Why, for people.',
+    'True if the action is denied and no other authorizer may allow it. If neither allowed nor denied is true, the next authorizer decides.',
+  'authorization.SubjectAccessReviewStatus.reason': 'Why the request was allowed or denied.',
   'authorization.SubjectAccessReviewStatus.evaluationError':
-    'What went wrong on the way; the answer holds nevertheless.',
+    'An error that occurred during authorization. The result is valid nevertheless.',
 };

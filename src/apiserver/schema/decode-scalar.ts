@@ -1,15 +1,15 @@
-/** JSON values → scalars of a kind, with the error messages of a real server for those that do not fit. */
+/** Decodes JSON values as scalars, with the error messages of a kube-apiserver. */
 
 import type { JsonValue } from '../../base/json.ts';
 import { canonicalTime, checkQuantity, illegalBase64At, withoutLineBreaks } from './scalars.ts';
 import type { ScalarSchema } from './object-schema.ts';
 
-/** A value of the wrong type; the message is the one of a real server. */
+/** A value has the wrong type; the message is that of a kube-apiserver. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
-/** Where in the body a value is. A chain to the root, made into text only for a message. */
+/** The position of a value in the body: a chain to the root, converted to text only for messages. */
 export interface Place {
   readonly parent: Place | undefined;
   /** A field or key, or the index of a list item. */
@@ -38,7 +38,7 @@ function goFieldText(at: Place): string {
   return `${struct.replace(/^.*\./, '')}.${fields.join('.')}`;
 }
 
-/** What stands for nothing in a field that is always written. */
+/** The zero value, for fields that are always written. */
 export function zeroOf(schema: ScalarSchema): JsonValue {
   switch (schema.scalar) {
     case 'string':

@@ -1,6 +1,6 @@
 /**
- * Raw JSON → the object as the server keeps it: fields in the order of the schema, empty optional ones left out, unknown ones dropped and
- * named. Equal objects decode to equal JSON, so that "nothing changed" is a comparison.
+ * Decodes raw JSON into the canonical form of an object: fields in the order of the schema, empty optional fields omitted, unknown fields
+ * dropped and reported. Equal objects decode to equal JSON, so that a comparison tells whether something changed.
  */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -22,14 +22,14 @@ export interface Decoded {
   readonly unknownFields: readonly string[];
 }
 
-/** Throws {@link DecodeError}. `apiVersion` and `kind` are the caller's business: they are dropped silently here. */
+/** Throws {@link DecodeError}. `apiVersion` and `kind` are dropped silently: the caller has checked them. */
 export function decodeObject(schema: ObjectSchema, input: JsonObject): Decoded {
   const decoder = new Decoder();
   const value = decoder.object(schema, input, ROOT);
   return { value, unknownFields: decoder.unknownFields };
 }
 
-/** The object of a kind with nothing set: only what is always written. */
+/** An empty object of a kind: only the fields that are always written. */
 export function emptyObject(schema: ObjectSchema): JsonObject {
   return new Decoder().object(schema, {}, ROOT);
 }

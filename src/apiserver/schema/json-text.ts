@@ -1,13 +1,13 @@
 /**
- * What the server must know of a JSON text besides its value: that it is not too complex to parse, and which fields it names twice.
- * `JSON.parse` keeps the last of them silently; a Kubernetes server reports them.
+ * Checks of JSON text that `JSON.parse` does not make: limits on complexity, and fields that are named twice. `JSON.parse` silently keeps
+ * the last of them; a kube-apiserver reports them.
  */
 
 import { DEPTH_MAX, FIELD_PROBLEMS_MAX, JSON_TOKENS_MAX } from '../limits.ts';
 import { tooComplex } from '../status.ts';
 import { DecodeError } from './decode-scalar.ts';
 
-// In this file, and not imported: the loops below read them for every character.
+// Not imported from another file: the loops below read them for every character, and local constants are faster.
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -19,7 +19,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * One pass over the text, before the parser allocates anything: 3 ns a character, where a member of an object costs a microsecond. Throws a
+ * One pass over the text, before the parser allocates memory: 3 ns per character, while a member of an object costs a microsecond. Throws a
  * 413 `StatusError` above {@link JSON_TOKENS_MAX}, {@link DecodeError} below {@link DEPTH_MAX}.
  */
 export function checkComplexity(text: string): void {
@@ -103,7 +103,7 @@ class Scanner {
     }
   }
 
-  /** True, and past it, at the closing bracket; true at the end of the text too, so that no text loops. */
+  /** Consumes the closing bracket. True also at the end of the text, so that every loop ends. */
   #ends(bracket: number): boolean {
     if (this.#at >= this.#text.length) return true;
     if (this.#text.charCodeAt(this.#at) !== bracket) return false;

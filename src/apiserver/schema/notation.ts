@@ -1,12 +1,12 @@
 /**
- * A short notation for types, so that a kind is a few lines that can be read and checked:
+ * A short notation for types, so that a kind takes a few lines:
  *
  *     EndpointAddress atomic = ip:1!+ string; nodeName:4 *string; targetRef:2 *ObjectReference
  *     ServiceSpec = ports:1 []ServicePort map(port,protocol=TCP) ~merge(port); selector:2 {}string atomic
  *
- * `[]T` is a list (`atomic` unless it says `set` or `map(keys)`, a key perhaps with what it is where an item leaves it out), `{}T` a map, `*T` a field whose empty value is kept. After the name:
- * the protobuf number (`2/1` through an unnamed message), `!` always written, `+` required. `~` is the strategic-merge rule,
- * `string:v1.Protocol` a named type as error messages call it.
+ * `[]T` is a list (`atomic` unless marked `set` or `map(keys)`; a key may have a default), `{}T` a map, `*T` a pointer: its empty value is
+ * kept. After the name: the protobuf number (`2/1` in an unnamed message), `!` always written, `+` required. `~` is the strategic-merge
+ * rule, `string:v1.Protocol` a named type for error messages.
  */
 
 import { InvariantError, invariant } from '../../base/errors.ts';
@@ -27,7 +27,7 @@ export class TypeTable {
       const text = line.trim();
       if (text === '') continue;
       const name = text.slice(0, text.search(/[ =]/));
-      invariant(!this.#lines.has(name), `the type ${name} is written twice`);
+      invariant(!this.#lines.has(name), `the type ${name} is defined twice`);
       this.#lines.set(name, text);
     }
   }
@@ -46,7 +46,7 @@ export class TypeTable {
       description: this.#descriptions[name] ?? '',
       fields,
     };
-    this.#types.set(name, type); // before its fields, which may lead back to it
+    this.#types.set(name, type); // before its fields, which may refer to it
     for (const text of body.split(';')) {
       const field = this.#field(name, text.trim());
       if (field) fields.set(field.name, field);
@@ -107,7 +107,7 @@ function isScalar(text: string): text is Scalar {
   return SCALARS.includes(text);
 }
 
-/** What stands in parentheses, or nothing. */
+/** The text in parentheses, or ''. */
 function argument(text: string): string {
   return /\((.*)\)/.exec(text)?.[1] ?? '';
 }

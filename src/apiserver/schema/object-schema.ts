@@ -1,4 +1,4 @@
-/** What the fields of a kind are: one description from which decoding, OpenAPI, strategic merge and server-side apply all follow. */
+/** The schema of a kind's fields, used by decoding, OpenAPI, strategic merge and server-side apply. */
 
 export type Scalar =
   | 'string'
@@ -14,13 +14,13 @@ export type Scalar =
   | 'microtime'
   | 'quantity'
   | 'intOrString'
-  /** Any JSON, kept as it is. */
+  /** Any JSON, unchanged. */
   | 'any';
 
 export interface ScalarSchema {
   readonly type: 'scalar';
   readonly scalar: Scalar;
-  /** The name that a real server's error messages use, `v1.Protocol`. */
+  /** The Go type in error messages, `v1.Protocol`. */
   readonly goType: string;
 }
 
@@ -33,7 +33,7 @@ export interface ListSchema {
   readonly listType: ListType;
   /** The fields that identify an item, for `map`. */
   readonly keys: readonly string[];
-  /** What stands for a key that an item leaves out. */
+  /** Defaults of keys that an item omits. */
   readonly keyDefaults: Readonly<Record<string, string>>;
 }
 
@@ -58,13 +58,13 @@ export type Schema = ScalarSchema | ListSchema | MapSchema | ObjectSchema;
 export interface Field {
   readonly name: string;
   readonly schema: Schema;
-  /** Null and absent differ from an empty value, which is kept. */
+  /** An empty value is kept, and differs from null and absent. */
   readonly isPointer: boolean;
   /** Written even when it is empty. */
   readonly isAlwaysWritten: boolean;
-  /** Said so by the OpenAPI document; what a missing value means is the kind's validation. */
+  /** In the OpenAPI document only; the kind's validation decides about missing values. */
   readonly isRequired: boolean;
-  /** The protobuf field number; more than one leads through messages that JSON does not show. Empty: no protobuf. */
+  /** Protobuf field numbers: several when the field is in messages that JSON does not have. Empty: no protobuf. */
   readonly protobufPath: readonly number[];
   readonly description: string;
   /** Strategic merge: `merge` for lists that merge by `mergeKey`, `retainKeys` for unions. */

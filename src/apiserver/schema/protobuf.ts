@@ -1,6 +1,6 @@
 /**
- * Protobuf bodies → the same raw JSON that a JSON body is: kubectl sends them for some commands (`create namespace`, `auth can-i`), and
- * a server answers in JSON. The fields' numbers stand in the schema.
+ * Decodes protobuf bodies into raw JSON. kubectl sends protobuf for some commands (`create namespace`, `auth can-i`) and accepts JSON
+ * responses. The field numbers are in the schema.
  */
 
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -9,7 +9,7 @@ import { parseJsonText } from '../request/body/parse-json.ts';
 import { DecodeError } from './decode-scalar.ts';
 import type { Field, ObjectSchema, Scalar, Schema } from './object-schema.ts';
 
-/** The bytes are no message of the expected type. */
+/** The bytes are not a message of the expected type. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
 }
@@ -37,7 +37,7 @@ export function openEnvelope(body: Buffer): Envelope {
   };
 }
 
-/** Throws {@link ProtobufError}. Fields without a number in the schema do not exist here. */
+/** Throws {@link ProtobufError}. Ignores fields without a number in the schema. */
 export function decodeProtobuf(schema: ObjectSchema, body: Buffer): JsonObject {
   return new Reader().object(schema, body);
 }
@@ -47,11 +47,10 @@ interface WireField {
   readonly value: bigint | Buffer;
 }
 
-/** Reads one body. */
 class Reader {
-  /** Fields so far, of all messages: an empty one takes two bytes, and a hundred times as long to read. */
+  /** Fields of all messages so far: an empty field takes two bytes, and far longer to decode. */
   #count = 0;
-  /** Of JSON inside of fields. */
+  /** Bytes of JSON in fields. */
   #jsonBytes = 0;
 
   object(schema: ObjectSchema, body: Buffer): JsonObject {
@@ -60,7 +59,7 @@ class Reader {
     return output;
   }
 
-  /** `depth`: how many unnamed messages were entered on the way to these parts. */
+  /** `depth`: number of unnamed messages around these parts. */
   #fields(fields: readonly Field[], depth: number, parts: readonly WireField[], output: JsonObject): void {
     const entered = new Set<number>();
     for (const field of fields) {
@@ -98,7 +97,7 @@ class Reader {
     }
   }
 
-  /** A list in a map is the first field of a message of its own, as `ExtraValue` of a UserInfo. */
+  /** A list in a map is the first field of a message, such as `ExtraValue` of a UserInfo. */
   #mapped(schema: Schema, value: bigint | Buffer): JsonValue {
     if (schema.type !== 'list') return this.#value(schema, value);
     const items = this.message(asBytes(value)).filter(({ number }) => number === 1);
@@ -182,7 +181,6 @@ function readDouble(bytes: Buffer): number {
   return bytes.readDoubleLE();
 }
 
-/** JSON inside. */
 function readAny(text: string): JsonValue {
   try {
     return text === '' ? null : parseJsonText(text);

@@ -1,4 +1,4 @@
-/** Whether a write may happen, and the event that it is. Pure: the caller knows the present and the counter. */
+/** Decides whether a write is possible, and its event. Pure: the caller passes the current entry and the revision. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { orderedKey, StoreError, type StoredEntry, type StoreEvent, type StoreKey } from './store.ts';
@@ -13,7 +13,7 @@ export type WriteRequest =
     }
   | { readonly kind: 'delete'; readonly key: StoreKey; readonly expectedRevision: number };
 
-/** The event at `revision`, or why it does not happen. */
+/** The event at `revision`, or the reason why the write fails. */
 export function decideWrite(
   write: WriteRequest,
   current: StoredEntry | undefined,

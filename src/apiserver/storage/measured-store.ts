@@ -1,4 +1,4 @@
-/** A store that reports how long each request took, under the name that a kube-apiserver has for its own store. */
+/** A store that measures the latency of each request to another store. */
 
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';

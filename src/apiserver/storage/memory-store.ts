@@ -1,4 +1,4 @@
-/** The in-memory driver. Everything happens in one turn, so it needs no locks. */
+/** The in-memory driver. Every operation completes in one turn of the event loop, so it needs no locks. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { decideWrite, type WriteRequest } from './decide-write.ts';

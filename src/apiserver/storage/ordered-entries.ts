@@ -7,7 +7,7 @@ interface Row {
   readonly entry: StoredEntry;
 }
 
-/** A part of the order: from `start` up to, but not including, `end`. */
+/** A range of the order: from `start` up to, but not including, `end`. */
 interface Span {
   readonly start: number;
   readonly end: number;
@@ -15,7 +15,7 @@ interface Span {
 
 export class OrderedEntries {
   readonly #byId = new Map<string, StoredEntry>();
-  /** Made by the first list and kept in order from then on: whoever only fills a store does not pay for an order. */
+  /** Sorted by the first list and kept in order from then on: filling a store is cheaper without it. */
   #order: Row[] | undefined;
 
   get size(): number {
@@ -40,7 +40,7 @@ export class OrderedEntries {
     if (this.#byId.delete(id)) this.#order?.splice(firstFrom(this.#order, id), 1);
   }
 
-  /** One page, and how many entries come after it. */
+  /** One page, and the number of entries after it. */
   page(range: StoreRange, after: string | undefined, limit: number): [StoredEntry[], number] {
     const { start, end } = this.#span(range, after);
     const stop = Math.min(end, start + limit);
@@ -48,7 +48,7 @@ export class OrderedEntries {
   }
 
   /**
-   * The same page of another time: `others` are the entries that were different then, undefined for those that did not exist.
+   * The same page at another revision: `others` are the entries that were different then, undefined for those that did not exist.
    */
   pageWith(
     others: ReadonlyMap<string, StoredEntry | undefined>,

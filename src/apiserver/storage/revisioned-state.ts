@@ -1,4 +1,4 @@
-/** What a store shows: the present, a window of the past, and who watches. Drivers that keep all of it in memory share this. */
+/** Current entries, a window of history, and watches, in memory. Shared by the memory and the SQLite driver. */
 
 import { OrderedEntries } from './ordered-entries.ts';
 import {
@@ -27,8 +27,8 @@ export interface HistoryLimits {
 interface Watcher {
   readonly range: StoreRange;
   readonly observer: WatchObserver;
-  /** Events up to this revision have been handed to it. */
-  handedOut: number;
+  /** Events up to this revision have been sent to it. */
+  sentRevision: number;
 }
 
 /** An empty store is at revision 1, as etcd is: 0 means "any" to clients. */
@@ -55,7 +55,7 @@ export class RevisionedState {
     return this.#revision;
   }
 
-  /** Events up to this revision are forgotten. */
+  /** Events up to this revision are compacted. */
   get compacted(): number {
     return this.#compacted;
   }
@@ -81,7 +81,7 @@ export class RevisionedState {
     return { entries, revision, remaining };
   }
 
-  /** Advances by one event and hands it out; `bytes` is what it counts for in the history. */
+  /** Applies one event and sends it to the watchers; `bytes` is its size in the history. */
   apply(event: StoreEvent, bytes = 0): void {
     const { entry, revision } = event;
     const table = this.#table(entry.key.resource);
@@ -92,15 +92,15 @@ export class RevisionedState {
     this.#sizes.push(bytes);
     this.#logBytes += bytes;
     this.#trim();
-    this.#handOut(event);
+    this.#notify(event);
   }
 
-  /** Takes up an entry that was there before the history begins. */
+  /** Adds an entry that is older than the history. */
   restore(entry: StoredEntry): void {
     this.#table(entry.key.resource).set(orderedKey(entry.key), entry);
   }
 
-  /** Takes up a counter that is ahead of what is there, and a history that begins later. */
+  /** Sets a counter that is ahead of the entries, and the revision up to which history is compacted. */
   restoreCounters(revision: number, compacted: number): void {
     this.#revision = Math.max(this.#revision, revision);
     this.#compacted = Math.max(this.#compacted, compacted);
@@ -109,16 +109,16 @@ export class RevisionedState {
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): StoreWatch {
     if (this.#isClosed) throw closed();
     this.#checkRevision(afterRevision);
-    const watcher: Watcher = { range, observer, handedOut: afterRevision };
+    const watcher: Watcher = { range, observer, sentRevision: afterRevision };
     for (let i = this.#firstAfter(afterRevision); i < this.#log.length; i++) {
       const event = this.#log[i];
-      if (event) handTo(watcher, event);
+      if (event) notify(watcher, event);
     }
     const watchers = this.#watchersOf(range.resource);
     watchers.add(watcher);
     const current = (): number => this.#revision;
     return {
-      // Events are handed out inside `apply`, so what has happened has been handed out.
+      // `apply` sends events to the watchers, so every event up to the revision has been sent.
       get revision() {
         return current();
       },
@@ -132,7 +132,7 @@ export class RevisionedState {
     this.#compacted = Math.max(this.#compacted, revision);
   }
 
-  /** Ends every watch; later ones are refused. */
+  /** Ends every watch; new watches fail. */
   close(): void {
     this.#isClosed = true;
     const ended = [...this.#watchers.values()].flatMap((watchers) => [...watchers]);
@@ -158,8 +158,8 @@ export class RevisionedState {
     return watchers;
   }
 
-  #handOut(event: StoreEvent): void {
-    for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) handTo(watcher, event);
+  #notify(event: StoreEvent): void {
+    for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) notify(watcher, event);
   }
 
   #trim(): void {
@@ -194,7 +194,7 @@ export class RevisionedState {
     return low;
   }
 
-  /** What was different at a revision: for each key the state before its first event since. */
+  /** The entries that were different at a revision: for each key the state before its first event since. */
   #differencesAt(resource: string, revision: number): Map<string, StoredEntry | undefined> {
     const others = new Map<string, StoredEntry | undefined>();
     for (let i = this.#firstAfter(revision); i < this.#log.length; i++) {
@@ -212,9 +212,9 @@ export class RevisionedState {
   }
 }
 
-/** A watcher that came while an event was being handed out has seen it in the history already. */
-function handTo(watcher: Watcher, event: StoreEvent): void {
-  if (event.revision <= watcher.handedOut) return;
-  watcher.handedOut = event.revision;
+/** A watcher that subscribed while an event was being sent has received it from the history already. */
+function notify(watcher: Watcher, event: StoreEvent): void {
+  if (event.revision <= watcher.sentRevision) return;
+  watcher.sentRevision = event.revision;
   if (isInRange(event.entry.key, watcher.range)) watcher.observer.event(event);
 }

@@ -1,8 +1,8 @@
-/** The contract of a revisioned store: what the API machinery needs from a database, whatever the engine. */
+/** The contract of a revisioned store, which all storage drivers implement. */
 
 import type { JsonObject } from '../../base/json.ts';
 
-/** Where an object lives. A cluster-scoped object has the namespace `''`. */
+/** The key of an object. A cluster-scoped object has the namespace `''`. */
 export interface StoreKey {
   /** One storage per resource, `endpoints` or `leases.coordination.k8s.io`. */
   readonly resource: string;
@@ -13,9 +13,9 @@ export interface StoreKey {
 /** An object at a revision. Shared and immutable. */
 export interface StoredEntry {
   readonly key: StoreKey;
-  /** The whole object but its resourceVersion, which is {@link revision}. */
+  /** The complete object without its resourceVersion, which is {@link revision}. */
   readonly value: JsonObject;
-  /** The store's counter when this state was written: positive, strictly rising over the whole store. */
+  /** The store's counter when this state was written: positive and strictly increasing over the whole store. */
   readonly revision: number;
 }
 
@@ -28,18 +28,18 @@ export interface StoreEvent {
   readonly previous?: StoredEntry;
 }
 
-/** One resource, in one namespace or (absent) in all of them. */
+/** One resource, in one namespace or (absent) in all namespaces. */
 export interface StoreRange {
   readonly resource: string;
   readonly namespace?: string;
 }
 
 export interface ListPage {
-  /** Default: now. A revision below the history window is `compacted`. */
+  /** Default: the current revision. A revision below the history window is `compacted`. */
   readonly atRevision?: number;
-  /** Exclusive start: the key after which the page begins, see {@link orderedKey}. */
+  /** The page begins after this key, see {@link orderedKey}. */
   readonly after?: string;
-  /** Entries at most; absent or 0: all. */
+  /** Maximum number of entries; absent or 0: all. */
   readonly limit?: number;
 }
 
@@ -48,35 +48,35 @@ export interface ListResult {
   readonly entries: readonly StoredEntry[];
   /** The revision that this list shows. */
   readonly revision: number;
-  /** How many entries of the range come after this page. */
+  /** Number of entries of the range after this page. */
   readonly remaining: number;
 }
 
 /** Receives events in the order of their revisions; its methods must not throw. */
 export interface WatchObserver {
   event(event: StoreEvent): void;
-  /** The watch ended by itself, e.g. because the store closed. Not called after `close()`. */
+  /** The store has ended the watch, such as when it closes. Not called after `close()`. */
   end(): void;
 }
 
 export interface StoreWatch {
-  /** Every event up to this revision has been handed out. */
+  /** Every event up to this revision has been sent. */
   readonly revision: number;
   close(): void;
 }
 
 export type StoreErrorCode =
-  /** create: the key is taken; `current` holds it. */
+  /** create: the key exists; `current` is its entry. */
   | 'exists'
-  /** update, delete: there is no such key. */
+  /** update, delete: the key does not exist. */
   | 'missing'
-  /** update, delete: the entry is at another revision; `current` holds it. */
+  /** update, delete: the entry is at another revision; `current` is the entry. */
   | 'conflict'
   /** list, watch: the revision is older than the history. */
   | 'compacted'
-  /** list, watch: the revision has not happened yet. */
+  /** list, watch: the revision is in the future. */
   | 'future'
-  /** The write could not be made durable, or the engine is not to be reached: nothing happened, and it may work later. */
+  /** The write could not be made durable, or the engine is not reachable: nothing happened, and a retry may succeed. */
   | 'unavailable'
   | 'closed';
 
@@ -92,9 +92,9 @@ export class StoreError extends Error {
   }
 }
 
-// Every driver says these in the same words.
+// Shared by all drivers, so that their messages are equal.
 
-/** `floor`: what is known begins after it. */
+/** `floor`: the history begins after this revision. */
 export function compacted(revision: number, floor: number): StoreError {
   const message = `revision ${revision} is older than the history, which starts after ${floor}`;
   return new StoreError('compacted', message);
@@ -109,43 +109,43 @@ export function closed(): StoreError {
 }
 
 /**
- * Objects by key with one rising revision, optimistic concurrency and a window of history. A write is either wholly there, with
- * exactly one event, or not at all. Every method rejects with {@link StoreError}.
+ * Objects by key with one increasing revision, optimistic concurrency and a window of history. A write is atomic and has exactly one event.
+ * Every method rejects with {@link StoreError}.
  */
 export interface Store {
-  /** The revision of the newest write; a later one where others raise the same counter. */
+  /** The revision of the newest write; a later one when other programs share the counter. */
   revision(): Promise<number>;
   get(key: StoreKey): Promise<StoredEntry | undefined>;
   list(range: StoreRange, page?: ListPage): Promise<ListResult>;
   create(key: StoreKey, value: JsonObject): Promise<StoredEntry>;
   update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry>;
-  /** Answers the last state, at the revision of the deletion. */
+  /** Resolves with the last state, at the revision of the deletion. */
   delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry>;
-  /** Hands out every event after `afterRevision`, first from history, then live, without a gap or a duplicate. */
+  /** Sends every event after `afterRevision`, first from history, then live, without gaps or duplicates. */
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch>;
-  /** Forgets history up to and including `revision`. */
+  /** Compacts history up to and including `revision`. */
   compact(revision: number): Promise<void>;
-  /** Resolves when a write now could be made durable; rejects with `unavailable` otherwise, such as on a full disk. */
+  /** Resolves when a write could be made durable now; rejects with `unavailable` otherwise, such as on a full disk. */
   checkWritable(): Promise<void>;
-  /** The notes called `table`, beside the objects. */
+  /** The notes in `table`, which are stored separately from the objects. */
   notes(table: string): Notes;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Small facts that change often and matter little, such as when something was last used: no revisions, no events, no preconditions. The last
- * write of a key wins; a crash may lose what was written in the last second.
+ * Small values that change often and may be lost, such as the time of the last use: no revisions, no events, no preconditions. The last
+ * write of a key wins; a crash may lose the writes of the last second.
  */
 export interface Notes {
-  /** Every note, as it is now. */
+  /** All current notes. */
   read(): Promise<ReadonlyMap<string, string>>;
-  /** Sets these notes; undefined removes one. Notes that are not named stay. */
+  /** Sets these notes; undefined removes one. Other notes stay. */
   write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
-/** What a check of everything that a store keeps has found. */
+/** The result of a check of all data in a store. */
 export interface StoreVerdict {
-  /** One sentence each; nothing when the store is sound. */
+  /** One sentence each; empty when the data is intact. */
   readonly problems: readonly string[];
   readonly objects: number;
   readonly revision: number;

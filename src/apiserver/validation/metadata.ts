@@ -1,4 +1,4 @@
-/** What every kind's metadata must be, on create and on update. */
+/** Reads and validates object metadata. */
 
 import { jsonEquals, isJsonObject, type JsonArray, type JsonObject } from '../../base/json.ts';
 import { FOREGROUND, ORPHAN } from '../objects/collector-finalizers.ts';
@@ -53,7 +53,7 @@ function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
   const name = text(metadata, 'name');
   const errors: FieldError[] = [];
   const prefix = text(metadata, 'generateName');
-  // What will follow the prefix is a letter or a digit.
+  // The generated suffix begins with a letter or a digit.
   const wrongPrefix = prefix === '' ? undefined : rules.checkName(`${prefix.replace(/[-.]$/, '')}a`);
   if (wrongPrefix) errors.push(invalidValue('metadata.generateName', prefix, wrongPrefix));
   if (name === '') {
@@ -68,7 +68,7 @@ function nameErrors(metadata: JsonObject, rules: MetadataRules): FieldError[] {
   return errors;
 }
 
-/** Labels in any place of an object, e.g. a selector. */
+/** Validates labels anywhere in an object, such as in a selector. */
 export function labelErrors(labels: JsonObject, field = 'metadata.labels'): FieldError[] {
   const errors: FieldError[] = [];
   for (const key of Object.keys(labels)) {
@@ -86,7 +86,7 @@ function annotationErrors(annotations: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const key of Object.keys(annotations)) {
-    // Keys of annotations may have capital letters in the prefix.
+    // Annotation keys may have upper-case letters in the prefix.
     const wrong = labelKeyProblem(key.toLowerCase());
     if (wrong) errors.push(invalidValue(field, key, wrong));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(text(annotations, key));
@@ -121,7 +121,7 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
   return errors;
 }
 
-/** Events come and go by the thousand: nothing may hang on one. */
+/** Events are too short-lived to own objects. */
 function isEvent(owner: JsonObject): boolean {
   return text(owner, 'kind') === 'Event' && text(owner, 'apiVersion') === 'v1';
 }
@@ -153,7 +153,7 @@ function unqualifiedErrors(finalizers: JsonArray): FieldError[] {
   });
 }
 
-/** Fields of the metadata that a client may not change. Server-kept ones have been put back before. */
+/** Validates immutable metadata. Fields that the server maintains have been restored before. */
 export function validateMetadataUpdate(next: JsonObject, previous: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ['name', 'namespace', 'uid', 'creationTimestamp']) {
@@ -184,14 +184,14 @@ function goStrings(values: JsonArray): string {
   return `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
 }
 
-/** uids that more than one owner reference carries: the later ones are dropped, with a warning. */
+/** uids in more than one owner reference; only the first reference of each is stored, with a warning. */
 export function duplicateOwners(metadata: JsonObject): string[] {
   const seen = new Set<string>();
-  const twice = new Set<string>();
+  const duplicates = new Set<string>();
   for (const owner of objectList(metadata, 'ownerReferences')) {
     const uid = text(owner, 'uid');
-    if (seen.has(uid)) twice.add(uid);
+    if (seen.has(uid)) duplicates.add(uid);
     seen.add(uid);
   }
-  return [...twice];
+  return [...duplicates];
 }

@@ -1,4 +1,4 @@
-/** Which names, labels and annotations Kubernetes accepts. Each check answers what is wrong, or nothing. */
+/** Syntax of names, labels and annotations in Kubernetes. Each check returns the problem, or undefined. */
 
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const DNS_SUBDOMAIN = `${DNS_LABEL}(\\.${DNS_LABEL})*`;
@@ -34,14 +34,14 @@ export function labelProblem(name: string): string | undefined {
   );
 }
 
-/** A name may be a path segment: all that a server asks where a kind has no rule of its own. */
+/** Names must be usable as path segments, even for kinds without rules of their own. */
 export function pathSegmentProblem(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`;
   const illegal = ['/', '%'].find((character) => name.includes(character));
   return illegal === undefined ? undefined : `may not contain '${illegal}'`;
 }
 
-/** `prefix/name`, the key of a label, an annotation or a finalizer. */
+/** Checks `prefix/name`: the key of a label or an annotation, or a finalizer. */
 export function labelKeyProblem(key: string): string | undefined {
   const parts = key.split('/');
   const name = parts.at(-1) ?? '';

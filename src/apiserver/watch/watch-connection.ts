@@ -1,4 +1,4 @@
-/** The connection of one watch: first an answer of Node's HTTP server, and as soon as its head is out only a socket. */
+/** The connection of one watch: a response of Node's HTTP server until its head is sent, then only the socket. */
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,13 +10,13 @@ import type { WatchFrame } from './watch-frames.ts';
 const END = '0\r\n\r\n';
 
 export class WatchConnection {
-  /** One of the two. Nothing here may hold on to the answer when it has the socket: that is what makes a watch small. */
+  /** One of the two is set. With the socket, nothing may reference the response: that saves most of the memory of a watch. */
   #response: ServerResponse | undefined;
   #socket: Socket | undefined;
   readonly #closed: () => void;
   #isClosed = false;
 
-  /** `closed` is called once, when nothing more can be sent. */
+  /** `closed` is called once, when the connection is closed. */
   constructor(response: ServerResponse, closed: () => void) {
     this.#response = response;
     this.#closed = closed;
@@ -25,7 +25,7 @@ export class WatchConnection {
     });
   }
 
-  /** Sends the head, so that the client knows that the watch stands before anything happens. */
+  /** Sends the head before the first event, so that the client knows that the watch has started. */
   start(headers: Record<string, string>): void {
     const response = this.#response;
     if (!response) return;
@@ -33,16 +33,16 @@ export class WatchConnection {
     response.writeHead(200, { ...headers, connection: 'close' });
     response.flushHeaders();
     this.#take();
-    // The client may have gone before anybody listened for that.
+    // The client may have closed the connection before the listener was added.
     if (response.destroyed && !this.#socket) this.#close();
   }
 
-  /** A client that leaves too much unread is cut off. */
+  /** Closes the connection of a client that has too many unread bytes. */
   send({ chunk, line }: WatchFrame): void {
     const socket = this.#socket ?? this.#take();
     const stream = socket ?? this.#response;
     if ((stream?.writableLength ?? 0) > WATCH_UNREAD_BYTES_MAX) stream?.destroy();
-    // Bytes that all watchers share, in one write.
+    // One write of bytes that all watchers share.
     else if (socket) socket.write(chunk);
     else this.#response?.write(line);
   }
@@ -56,11 +56,11 @@ export class WatchConnection {
     }
     if (socket.writable) socket.write(END);
     socket.destroySoon();
-    // Whoever does not take what is left keeps it in memory.
+    // A client that does not read the rest would keep it in memory.
     socket.setTimeout(CLIENT_TIMEOUTS.responseMs, () => socket.destroy());
   }
 
-  /** Takes the socket where the head and whatever was written before are with it: nothing can be overtaken. */
+  /** Takes the socket once it has the head and everything written before, so that the order of bytes is kept. */
   #take(): Socket | undefined {
     const response = this.#response;
     if (!response || !isFlushed(response)) return undefined;
@@ -70,8 +70,8 @@ export class WatchConnection {
     this.#socket = socket;
     this.#response = undefined;
     socket.once('close', () => this.#close());
-    socket.on('error', () => undefined); // it closes
-    socket.resume(); // what a client says during a watch is not heard; that it goes, is
+    socket.on('error', () => undefined); // followed by 'close'
+    socket.resume(); // discards what the client sends, but notices its end
     if (socket.readableEnded) socket.destroySoon();
     else socket.once('end', () => socket.destroySoon());
     return socket;
@@ -84,7 +84,7 @@ export class WatchConnection {
   }
 }
 
-/** An answer without chunks, to an old client, stays where it is. */
+/** False also for a response without chunks, to an HTTP/1.0 client: it keeps its response. */
 function isFlushed(response: ServerResponse): boolean {
   const { headersSent, chunkedEncoding, socket, writableLength, writableEnded, destroyed } = response;
   const isOpen = headersSent && !writableEnded && !destroyed;

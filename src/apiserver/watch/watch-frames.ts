@@ -1,4 +1,4 @@
-/** The bytes of a watch event, made once for all who watch: with a thousand of them, making the bytes is most of the work. */
+/** The bytes of a watch event, encoded once for all watchers: with a thousand watchers, encoding is most of the work. */
 
 import type { StoredEntry } from '../storage/store.ts';
 import type { ObjectViews } from '../objects/object-view.ts';
@@ -16,7 +16,7 @@ export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 export class WatchFrames {
   readonly #views: ObjectViews;
-  /** An event goes to one watcher after another, so the last one is all that is asked for again. */
+  /** An event goes to one watcher after another, so only the last frame is needed again. */
   #last:
     | { type: WatchEventType; definition: ResourceDefinition; entry: StoredEntry; frame: WatchFrame }
     | undefined;
@@ -25,7 +25,7 @@ export class WatchFrames {
     this.#views = views;
   }
 
-  /** An event with the whole object. */
+  /** An event with the complete object. */
   event(type: WatchEventType, definition: ResourceDefinition, entry: StoredEntry): WatchFrame {
     const last = this.#last;
     if (last?.entry === entry && last.type === type && last.definition === definition) return last.frame;

@@ -1,4 +1,4 @@
-/** WATCH: a stream of lines, one event each, from a revision on and then as things happen. */
+/** WATCH: the events after a revision, first from history, then as they happen. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Status } from '../../kube/status-error.ts';
@@ -12,9 +12,8 @@ import {
 import type { ListQuery } from '../request/query/list-query.ts';
 import { expired } from '../status.ts';
 
-/** Where the lines go. */
+/** Receives the events of a watch. */
 export interface WatchSink {
-  /** The text of one event's object; the sink makes the line. */
   send(type: 'ADDED' | 'MODIFIED' | 'DELETED', entry: StoredEntry): void;
   bookmark(revision: number, isInitialEnd: boolean): void;
   error(status: Status): void;
@@ -26,11 +25,11 @@ export interface WatchOptions {
   readonly timeoutMs: number;
   readonly hasBookmarks: boolean;
   readonly bookmarkIntervalMs: number;
-  /** Stream the present first, then a bookmark that says so; false: nothing of the present. Undefined: as the resourceVersion says. */
+  /** True: send the current objects first, then a bookmark. False: do not send them. Undefined: the resourceVersion decides. */
   readonly sendsInitialEvents: boolean | undefined;
 }
 
-/** Ends by timeout, by `close()`, or by the store; `sink.end()` is called exactly once, then nothing more. */
+/** Ends by timeout, by `close()`, or when the store ends it. `sink.end()` is called exactly once, as the last call. */
 export class ObjectWatch {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -52,10 +51,10 @@ export class ObjectWatch {
     const { query } = this.#options;
     try {
       const after = await this.#initial();
-      const asked = Number(query.resourceVersion || 0);
+      const requested = Number(query.resourceVersion || 0);
       const watch = await this.#store.watch(query.range, after, {
-        // Events up to a revision that has not happened yet are not asked for.
-        event: (event) => (event.revision > asked ? this.#event(event) : undefined),
+        // The requested revision may be in the future: events up to it are not sent.
+        event: (event) => (event.revision > requested ? this.#event(event) : undefined),
         end: () => this.#end(),
       });
       if (this.#isEnded) watch.close();
@@ -71,12 +70,12 @@ export class ObjectWatch {
     this.#bookmarkLater();
   }
 
-  /** Sends the present where it is asked for; the revision after which the watch goes on. */
+  /** Sends the current objects if requested. Returns the revision after which the events begin. */
   async #initial(): Promise<number> {
     const { query, sendsInitialEvents, hasBookmarks } = this.#options;
-    const asked = Number(query.resourceVersion || 0);
-    if (sendsInitialEvents === false && asked === 0) return this.#store.revision();
-    if (asked > 0 && !sendsInitialEvents) return Math.min(asked, await this.#store.revision());
+    const requested = Number(query.resourceVersion || 0);
+    if (sendsInitialEvents === false && requested === 0) return this.#store.revision();
+    if (requested > 0 && !sendsInitialEvents) return Math.min(requested, await this.#store.revision());
     const { entries, revision } = await this.#store.list(query.range);
     for (const entry of entries) if (query.matches(entry)) this.#sink.send('ADDED', entry);
     if (sendsInitialEvents && hasBookmarks) this.#sink.bookmark(revision, true);
@@ -87,11 +86,12 @@ export class ObjectWatch {
     if (this.#isEnded) return;
     const { query } = this.#options;
     const { entry, previous, revision } = event;
-    const did = previous !== undefined && query.matches(previous);
-    const does = event.type !== 'deleted' && query.matches(entry);
-    if (does) this.#sink.send(did ? 'MODIFIED' : 'ADDED', entry);
-    // It left: the client gets what it knew, at the revision of the change.
-    else if (did) this.#sink.send('DELETED', event.type === 'deleted' ? entry : { ...previous, revision });
+    const matched = previous !== undefined && query.matches(previous);
+    const matches = event.type !== 'deleted' && query.matches(entry);
+    if (matches) this.#sink.send(matched ? 'MODIFIED' : 'ADDED', entry);
+    // The object no longer matches: the client gets the state that it knows, at the revision of the change.
+    else if (matched)
+      this.#sink.send('DELETED', event.type === 'deleted' ? entry : { ...previous, revision });
   }
 
   #bookmarkLater(): void {

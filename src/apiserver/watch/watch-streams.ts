@@ -1,4 +1,4 @@
-/** Watches as HTTP streams: bounded in number and in what a slow client may leave unread. */
+/** Watches as HTTP streams, limited in number and in unread bytes. */
 
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
@@ -37,14 +37,14 @@ export interface WatchStreamsOptions {
 }
 
 const BOOKMARK_INTERVAL_MS = 60_000;
-/** Without `timeoutSeconds` a watch lives between this and twice this. */
+/** Without `timeoutSeconds` a watch lasts between this long and twice as long. */
 const TIMEOUT_MIN_MS = 30 * 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export class WatchStreams {
   readonly #options: WatchStreamsOptions;
   readonly #watches = new Map<ObjectWatch, UserInfo>();
-  /** How many watches a user has open, by name. */
+  /** Number of open watches by user name. */
   readonly #byUser = new Map<string, number>();
   readonly #frames: WatchFrames;
 
@@ -54,8 +54,8 @@ export class WatchStreams {
   }
 
   /**
-   * Answers on `response` with the head of a stream; `start()` of the watch makes it flow. `ended` is called when the connection has
-   * closed. Throws the `StatusError` of a refusal before anything is sent.
+   * Sends the head of the stream on `response`; `start()` of the result starts the events. `ended` is called when the connection has
+   * closed. Throws `StatusError` before anything is sent.
    */
   open(
     response: ServerResponse,
@@ -90,9 +90,9 @@ export class WatchStreams {
     for (const watch of this.#watches.keys()) watch.close();
   }
 
-  /** Ends the watches of users who may not see anything any more, or not the same. */
-  closeOf(isConcerned: (user: UserInfo) => boolean): void {
-    for (const [watch, user] of this.#watches) if (isConcerned(user)) watch.close();
+  /** Ends the watches of users whose rights have changed. */
+  closeOf(isAffected: (user: UserInfo) => boolean): void {
+    for (const [watch, user] of this.#watches) if (isAffected(user)) watch.close();
   }
 
   #rejectTooMany(user: string): void {
@@ -124,14 +124,14 @@ export class WatchStreams {
     };
   }
 
-  /** 0 is none of the client's own. */
+  /** 0: the client requests no timeout. */
   #timeoutMs(seconds: number): number {
     if (seconds === 0) return TIMEOUT_MIN_MS * (1 + this.#options.random());
     return Math.max(0, seconds * 1000);
   }
 }
 
-/** What the sinks of a server share, and one choice of the client. */
+/** What a sink needs besides its connection and its watch. */
 interface SinkParts {
   readonly views: ObjectViews;
   readonly clock: Clock;
@@ -181,7 +181,7 @@ class StreamSink implements WatchSink {
     this.#connection.end();
   }
 
-  /** The text of an object that is asked for as a Table or without its fields. */
+  /** The text of an object that is requested as a Table or as PartialObjectMetadata. */
   #otherForm(entry: StoredEntry): string {
     const { views, clock, include } = this.#parts;
     const { definition, form } = this.#answer;

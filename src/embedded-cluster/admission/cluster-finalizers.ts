@@ -9,7 +9,7 @@ import {
   hasCollectorFinalizer,
   withoutCollectorFinalizers,
 } from '../../apiserver/objects/collector-finalizers.ts';
-import { isRevisionConflict } from '../../apiserver/objects/object-registry.ts';
+import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, listField, text } from '../../apiserver/validation/metadata.ts';
 import { isDeletionComplete } from '../../apiserver/objects/write-rules.ts';

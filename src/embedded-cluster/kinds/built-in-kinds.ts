@@ -1,7 +1,8 @@
 /** The table of kinds that an embedded cluster serves. Another kind is another line. */
 
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
-import { DefinitionTable, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../apiserver/objects/definition-table.ts';
 import { selfSubjectAccessReviews } from '../../apiserver/reviews/access-review.ts';
 import { builtInTypes } from './built-in-types.ts';
 import { configMaps, secrets } from './config-data.ts';

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
-import { DefinitionTable, defineResource } from '../../../src/apiserver/objects/resource-definition.ts';
+import { defineResource } from '../../../src/apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer } from '../../../src/apiserver/http/start-server.ts';
 import type { UserInfo } from '../../../src/apiserver/request/user.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
 import type { ReviewedWrite } from '../../../src/apiserver/objects/admission.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
-import { DefinitionTable } from '../../../src/apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';

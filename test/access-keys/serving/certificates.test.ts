@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openHttpServer, refuse, type TlsPair } from '../../../src/apiserver/http/http-server.ts';
+import { openHttpServer, rejectAndClose, type TlsPair } from '../../../src/apiserver/http/http-server.ts';
 import { failure } from '../../../src/apiserver/status.ts';
 import { TerminalError } from '../../../src/base/errors.ts';
 import {
@@ -194,7 +194,7 @@ describe('a TLS server', () => {
   test('serves 1.2 and 1.3, nothing older, and a new pair to new connections', async () => {
     using certificate: ServingCertificate = await openServingCertificate(options());
     const server = await openHttpServer(
-      (_request, response) => refuse(response, failure(404, 'NotFound', 'no')),
+      (_request, response) => rejectAndClose(response, failure(404, 'NotFound', 'no')),
       {
         tls: certificate.pair,
       },

@@ -3,7 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
-import { DefinitionTable, type Caller } from '../../../src/apiserver/objects/resource-definition.ts';
+import { type Caller } from '../../../src/apiserver/objects/resource-definition.ts';
+import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 import type { UserInfo } from '../../../src/apiserver/request/user.ts';
 import type { JsonObject } from '../../../src/base/json.ts';

@@ -176,7 +176,7 @@ describe('a client that has nothing more to ask', () => {
     wire.socket.end(`${get('/version')}${create}20\r\n${more}\r\n{"spec":{}}`);
     const answers = await wire.end();
     expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
-    expect(answers).toContain('"message":"the request ended before it was whole"');
+    expect(answers).toContain('"message":"the request ended before it was complete"');
   });
 });
 

@@ -109,8 +109,8 @@ test('verifies the Secrets of the kubernetes driver, whatever was done to them',
   expect([code, err]).toEqual([1, '']);
   expect(out.split('\n').toSorted()).toEqual([
     '',
-    `Secret ${names.object(cut)}: data.object does not say what it is`,
-    `Secret ${names.object(held)}: it was deleted, but a finalizer holds it back: take that away`,
+    `Secret ${names.object(cut)}: data.object has no resource, namespace or name`,
+    `Secret ${names.object(held)}: it is being deleted but has a finalizer: remove the finalizer`,
     `Secret ${names.object(unlabelled)}: its labels are not those of things /unlabelled`,
   ]);
   const nobody = await run('verify', '--config', config, ...flags, '--host-context', 'nobody');

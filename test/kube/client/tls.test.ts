@@ -14,7 +14,7 @@ import { loadClusterAccess } from '../../../src/kube/credentials/kubeconfig.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { writeFileSync } from 'node:fs';
 
-const CERTIFICATES = join(import.meta.dirname, 'certificates');
+const CERTIFICATES = join(import.meta.dirname, '../certificates');
 const ROOT = mkdtempSync(join(tmpdir(), 'tls-'));
 const server: Server = createServer(
   {

@@ -1,7 +1,8 @@
 /** Writes of the garbage collector: each is conditional on the state of the decision and does nothing if the key has changed. */
 
 import type { ObjectDeleter } from '../../../apiserver/objects/object-deletion.ts';
-import { isRevisionConflict, type ObjectRegistry } from '../../../apiserver/objects/object-registry.ts';
+import { type ObjectRegistry } from '../../../apiserver/objects/object-registry.ts';
+import { isRevisionConflict } from '../../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../../apiserver/objects/resource-definition.ts';
 import { currentForm, type Target } from '../../../apiserver/request/target.ts';
 import { SERVER_USER } from '../../../apiserver/request/user.ts';

@@ -1,10 +1,10 @@
-/** JSON text of a client → JSON that the rest of the server may walk by recursion, and in bounded time. */
+/** Parses JSON of a client, with limits that allow the rest of the server to walk the value recursively and in bounded time. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import { DecodeError } from '../../schema/decode-scalar.ts';
 import { checkComplexity } from '../../schema/json-text.ts';
 
-/** JSON.parse with the error messages of Go. Throws {@link DecodeError}, or a 413 `StatusError` for a text that is too complex. */
+/** JSON.parse with Go's error messages. Throws {@link DecodeError}, or a 413 `StatusError` for a text that is too complex. */
 export function parseJsonText(text: string): JsonValue {
   checkComplexity(text);
   try {

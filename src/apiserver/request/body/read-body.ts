@@ -1,8 +1,9 @@
-/** The body of a write → a decoded object of the kind that the URL names, with warnings or refusal for what does not belong. */
+/** Decodes the body of a write as the kind that the URL names, with warnings or errors for unknown and duplicate fields. */
 
 import { apiVersionOf } from '../../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
-import type { DefinitionTable, ResourceDefinition } from '../../objects/resource-definition.ts';
+import type { ResourceDefinition } from '../../objects/resource-definition.ts';
+import type { DefinitionTable } from '../../objects/definition-table.ts';
 import { META_TYPES } from '../../schema/meta-types.ts';
 import { shortened } from '../../field-error.ts';
 import { YAML_BYTES_MAX } from '../../limits.ts';
@@ -24,16 +25,16 @@ export interface RawBody {
 
 export interface ParsedBody {
   readonly value: JsonValue;
-  /** Of each field that the text names twice, what is said about it. */
+  /** One message for each field that the text names twice. */
   readonly duplicates: readonly string[];
 }
 
 export type Warn = (text: string) => void;
 
-const ACCEPTED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 
-/** JSON, YAML or protobuf → raw JSON. `definition` is the kind that the URL names. */
+/** Parses JSON, YAML or protobuf into raw JSON. `definition` is the kind that the URL names. */
 export async function parseBody(
   definition: ResourceDefinition,
   body: RawBody,
@@ -61,7 +62,7 @@ function parseJson(kind: string, text: string): ParsedBody {
   }
 }
 
-/** An object that says its kind in text, or nothing; throws `DecodeError` for anything else. */
+/** Returns null or an object whose `apiVersion` and `kind`, if any, are strings; throws `DecodeError` for anything else. */
 function typed(value: JsonValue): JsonValue {
   if (value === null) return value;
   if (!isJsonObject(value)) {
@@ -71,10 +72,10 @@ function typed(value: JsonValue): JsonValue {
     );
   }
   for (const field of ['apiVersion', 'kind']) {
-    const said = ownValue(value, field);
-    if (said === undefined || said === null || typeof said === 'string') continue;
+    const member = ownValue(value, field);
+    if (member === undefined || member === null || typeof member === 'string') continue;
     throw new DecodeError(
-      `json: cannot unmarshal ${typeName(said)} into Go struct field .${field} of type string`,
+      `json: cannot unmarshal ${typeName(member)} into Go struct field .${field} of type string`,
     );
   }
   return value;
@@ -85,7 +86,7 @@ function typeName(value: JsonValue): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** The `DeleteOptions` of a DELETE, which may have none. */
+/** The `DeleteOptions` of a DELETE; undefined without a body. */
 export async function parseDeleteBody(body: RawBody, yaml: YamlParser): Promise<JsonObject | undefined> {
   if (body.bytes.length === 0) return undefined;
   const value = await deleteOptionsIn(body, yaml);
@@ -120,21 +121,21 @@ function unrecognized(kind: string, why: string): Error {
   );
 }
 
-/** YAML. Most clients send JSON, which is YAML too and is parsed much faster. */
+/** Most clients send JSON as YAML; the JSON parser is much faster. */
 export async function parseYaml(kind: string, text: string, yaml: YamlParser): Promise<ParsedBody> {
   if (text.startsWith('{')) {
     try {
       return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
-      // It may still be YAML.
+      // It may be YAML in flow style.
     }
   }
   if (text.length > YAML_BYTES_MAX) throw tooLarge(YAML_BYTES_MAX);
   const outcome = await yaml.parse(text);
   switch (outcome.kind) {
     case 'several-documents':
-      throw badRequest(`the body holds more than one YAML document; ${kind} is created one by one`);
+      throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);
     case 'rejected':
       throw unrecognized(kind, outcome.reason);
     case 'read':
@@ -148,12 +149,12 @@ export async function parseYaml(kind: string, text: string, yaml: YamlParser): P
   }
 }
 
-/** What is said of each field that a JSON text names twice. */
+/** One message for each field that a JSON text names twice. */
 export function duplicatesIn(json: string): readonly string[] {
   return duplicateFields(json).map((path) => `duplicate field ${JSON.stringify(shortened(path))}`);
 }
 
-/** Made when it is asked for: few clients delete in protobuf. */
+/** Created for each request: few clients delete in protobuf. */
 function deleteOptionsSchema(): ObjectSchema {
   return new TypeTable([META_TYPES]).get('meta.DeleteOptions');
 }
@@ -169,7 +170,7 @@ function parseProtobuf(definition: Pick<ResourceDefinition, 'kind' | 'schema'>, 
   }
 }
 
-/** Throws the 400 of a body that says it is something else. What it does not say is taken from the URL. */
+/** Throws 400 when the body names another kind. Missing fields default to the kind of the URL. */
 export function checkType(table: DefinitionTable, definition: ResourceDefinition, body: JsonObject): void {
   const expected = apiVersionOf(definition);
   const kind = textOr(body['kind'], definition.kind);
@@ -183,7 +184,7 @@ export function checkType(table: DefinitionTable, definition: ResourceDefinition
   throw cannotBeHandled(kind, definition.version, definition.kind, why);
 }
 
-/** What a real server calls the kind inside: the core group has a name there. */
+/** The Go package in messages of a kube-apiserver: the core group has a name there. */
 function packageOf({ group, version }: ResourceDefinition): string {
   return group === '' ? 'core' : version;
 }
@@ -192,7 +193,7 @@ function textOr(value: JsonValue | undefined, otherwise: string): string {
   return typeof value === 'string' && value !== '' ? value : otherwise;
 }
 
-/** Decodes by the kind's schema and tells of unknown and duplicate fields as `validation` asks. */
+/** Decodes by the kind's schema; `validation` decides whether unknown and duplicate fields are ignored, warned about or rejected. */
 export function decodeBody(
   definition: ResourceDefinition,
   parsed: ParsedBody,

@@ -1,4 +1,4 @@
-/** YAML text → JSON text, or why not. Runs in the YAML thread, and for short texts in the main thread. */
+/** Converts YAML text to JSON text. Runs in the YAML thread; for short texts, in the main thread. */
 
 import {
   isScalar,
@@ -15,10 +15,10 @@ import { BODY_BYTES_MAX, FIELD_PROBLEMS_MAX, YAML_ALIASES_MAX, YAML_VALUES_MAX }
 export type YamlOutcome =
   | { readonly kind: 'read'; readonly json: string; readonly duplicates: readonly string[] }
   | { readonly kind: 'several-documents' }
-  /** `reason` names a position, never text of the body, which may hold a secret. */
+  /** `reason` names a position and never quotes the body, which may hold a secret. */
   | { readonly kind: 'rejected'; readonly reason: string };
 
-/** Total: never throws. */
+/** Never throws. */
 export function readYaml(text: string): YamlOutcome {
   const lines = new LineCounter();
   const documents = parseDocuments(text, lines);
@@ -32,7 +32,8 @@ export function readYaml(text: string): YamlOutcome {
     const value: unknown = document.toJS({ maxAliasCount: YAML_ALIASES_MAX });
     if (expandedSize(value) > YAML_VALUES_MAX) return rejected('its aliases expand to too many values');
     const json = JSON.stringify(value ?? null); // JSON has no dates and no undefined
-    if (json.length > BODY_BYTES_MAX) return rejected('its aliases expand to more than a body may hold');
+    if (json.length > BODY_BYTES_MAX)
+      return rejected('its aliases expand to more bytes than a body may have');
     return { kind: 'read', json, duplicates: duplicateKeys(document, lines) };
   } catch {
     return rejected('the YAML cannot be resolved');
@@ -44,8 +45,8 @@ function rejected(reason: string): YamlOutcome {
 }
 
 /**
- * How many values JSON text has for this one, each counted as often as aliases repeat it. The parser's own limit of aliases misses those of
- * empty collections, and twenty lines of them expand to more than any memory holds. Throws on a value that contains itself.
+ * The number of values in the JSON text of `root`, each counted as often as aliases repeat it. The parser's own limit misses aliases of
+ * empty collections, and twenty lines of them expand to more than fits into memory. Throws for a value that contains itself.
  */
 function expandedSize(root: unknown): number {
   const sizes = new Map<object, number>();
@@ -71,7 +72,7 @@ function parseDocuments(text: string, lineCounter: LineCounter): readonly Docume
     customTags: kubernetesTags,
     uniqueKeys: false,
     logLevel: 'silent',
-    // With an excerpt in each of very many errors the time is quadratic.
+    // An excerpt in each of very many errors takes quadratic time.
     prettyErrors: false,
     lineCounter,
   } as const;
@@ -83,7 +84,7 @@ function parseDocuments(text: string, lineCounter: LineCounter): readonly Docume
   }
 }
 
-/** YAML 1.1 as Kubernetes reads it: `yes` is true and `<<` merges, but dates and times of day are text. */
+/** YAML 1.1 as Kubernetes parses it: `yes` is true and `<<` merges, but dates and times are text. */
 function kubernetesTags(tags: Tags): Tags {
   return tags.filter((tag) => {
     if (typeof tag === 'string') return true;
@@ -98,7 +99,7 @@ function problemText({ code, pos }: YAMLParseError, lines: LineCounter): string 
   return `yaml: ${code.toLowerCase().replaceAll('_', ' ')} at line ${line}, column ${col}`;
 }
 
-/** One message for each key that a map sets twice. The parser's own check compares all keys of a map with each other. */
+/** One message for each key that a map sets twice. The parser's own check takes quadratic time. */
 function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] {
   const found: string[] = [];
   visit(document, {

@@ -1,6 +1,6 @@
 /**
- * Parses YAML without holding the event loop: a short text at once, a longer one in a thread of its own, one at a time and for a bounded
- * time. Parsing YAML takes a hundred times as long as parsing JSON, and for some texts far longer.
+ * Parses YAML without blocking the event loop: short texts immediately, longer ones in a worker thread, one at a time and with a deadline.
+ * Parsing YAML takes a hundred times as long as parsing JSON, and far longer for some texts.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -16,7 +16,7 @@ import {
 import { tooManyRequests } from '../../status.ts';
 import { readYaml, type YamlOutcome } from './read-yaml.ts';
 
-/** An unused thread is ended: it holds some megabytes. */
+/** An idle thread is terminated, since it holds some megabytes. */
 const IDLE_MS = 60_000;
 
 export class YamlParser implements AsyncDisposable {
@@ -94,7 +94,7 @@ function startThread(): Worker {
   const program = `./yaml-thread.${sourceExtension(import.meta.url)}`;
   const thread = new Worker(new URL(program, import.meta.url), {
     name: 'yaml-parser',
-    // It needs nothing of what the process was started with.
+    // The thread needs no options of this process.
     execArgv: [],
     argv: [],
     resourceLimits: { maxOldGenerationSizeMb: YAML_THREAD_MIB_MAX },

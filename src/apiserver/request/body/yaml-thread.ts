@@ -1,4 +1,4 @@
-/** The thread that parses YAML: one text in, one outcome out. */
+/** The worker thread that parses YAML: each message is a text, and each reply its outcome. */
 
 import { parentPort } from 'node:worker_threads';
 import { readYaml } from './read-yaml.ts';

@@ -1,8 +1,8 @@
-/** Field selectors: `metadata.name=a,status.phase!=Running`, over the few fields that a kind offers. */
+/** Field selectors, such as `metadata.name=a,status.phase!=Running`, over the selectable fields of a kind. */
 
 import { badRequest } from '../../status.ts';
 
-/** Reads one selectable field of an object; empty where it is not set. */
+/** Returns one selectable field of an object; empty when it is not set. */
 export type FieldReader = (field: string) => string;
 
 export interface FieldSelector {
@@ -15,7 +15,7 @@ interface Term {
   readonly value: string;
 }
 
-/** Throws a 400 `StatusError` when the text does not parse or names a field that the kind does not offer. */
+/** Throws a 400 `StatusError` when the text does not parse or names a field that is not selectable. */
 export function parseFieldSelector(text: string, selectable: readonly string[]): FieldSelector {
   const terms = splitTerms(text).map(parseTerm);
   for (const { field } of terms) {
@@ -28,14 +28,14 @@ export function parseFieldSelector(text: string, selectable: readonly string[]):
   };
 }
 
-/** The value that `field` must have, if the selector fixes it, whatever else it names. Throws a 400 `StatusError` when the text does not parse. */
+/** The value that the selector requires of `field`, if any. Throws a 400 `StatusError` when the text does not parse. */
 export function exactValue(text: string, field: string): string | undefined {
   return splitTerms(text)
     .map(parseTerm)
     .find((term) => term.field === field && term.isEqual)?.value;
 }
 
-/** Splits at commas that no backslash protects. */
+/** Splits at commas that are not escaped by a backslash. */
 function splitTerms(text: string): string[] {
   return text.split(/(?<!\\),/).filter((term) => term !== '');
 }
@@ -49,8 +49,10 @@ function parseTerm(term: string): Term {
 
 function unescaped(value: string): string {
   const bare = value.replaceAll(/\\[\\,=]/g, '');
-  const wrong = /\\.?/s.exec(bare);
-  if (wrong) throw badRequest(`invalid field selector: invalid escape sequence: ${wrong[0]}`);
+  const invalidEscape = /\\.?/s.exec(bare);
+  if (invalidEscape) {
+    throw badRequest(`invalid field selector: invalid escape sequence: ${invalidEscape[0]}`);
+  }
   if (bare.includes('=')) throw badRequest('invalid field selector: unescaped character in value: 61');
   return value.replaceAll(/\\(.)/gs, '$1');
 }

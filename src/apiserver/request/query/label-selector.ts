@@ -1,4 +1,4 @@
-/** Label selectors as they stand in a query: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. */
+/** Label selectors in a query, such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. */
 
 import type { StringMap } from '../../../kube/object.ts';
 import { labelKeyProblem, labelValueProblem } from '../../validation/names.ts';
@@ -15,7 +15,7 @@ interface Requirement {
 
 export type LabelPredicate = (labels: StringMap) => boolean;
 
-/** Throws a 400 `StatusError` on a selector that does not parse. An empty one selects everything. */
+/** Throws a 400 `StatusError` when the text does not parse. An empty selector matches everything. */
 export function parseLabelSelector(text: string): LabelPredicate {
   const requirements = new Parser(text).parse();
   return (labels) => requirements.every((requirement) => matches(requirement, labels));
@@ -75,8 +75,8 @@ class Parser {
     const isAbsent = this.#peek() === '!';
     if (isAbsent) this.#next();
     const key = this.#identifier();
-    const wrongKey = labelKeyProblem(key);
-    if (wrongKey) throw problem(`<nil>: Invalid value: ${JSON.stringify(key)}: ${wrongKey}`);
+    const keyProblem = labelKeyProblem(key);
+    if (keyProblem) throw problem(`<nil>: Invalid value: ${JSON.stringify(key)}: ${keyProblem}`);
     const next = this.#peek();
     if (isAbsent) return { key, operator: 'absent', values: [] };
     if (next === '' || next === ',') return { key, operator: 'exists', values: [] };
@@ -144,8 +144,10 @@ class Parser {
 }
 
 function checked(key: string, value: string): string {
-  const wrong = labelValueProblem(value);
-  if (wrong) throw problem(`values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong}`);
+  const valueProblem = labelValueProblem(value);
+  if (valueProblem) {
+    throw problem(`values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${valueProblem}`);
+  }
   return value;
 }
 

@@ -1,4 +1,4 @@
-/** The query of a list, a watch or a collection's deletion: which objects, of which revision. */
+/** The query of a list, a watch or a deletion of a collection: the selected objects and the revision. */
 
 import type { StringMap } from '../../../kube/object.ts';
 import type { JsonObject } from '../../../base/json.ts';
@@ -18,16 +18,15 @@ export interface ListQuery {
   matches(entry: StoredEntry): boolean;
   /** `''`: the newest; `0`: any. */
   readonly resourceVersion: string;
-  /** At that very revision, not at a newer one. */
+  /** At exactly this revision, not at a newer one. */
   readonly isExact: boolean;
-  /** 0: everything. */
+  /** 0: no limit. */
   readonly limit: number;
   readonly continueToken: string;
 }
 
 const BASE_FIELDS = ['metadata.name', 'metadata.namespace'];
 
-/** The collection that is asked for. */
 export type Collection = Pick<Target, 'definition' | 'namespace' | 'isVisible'>;
 
 export function parseListQuery(
@@ -58,7 +57,7 @@ export function parseListQuery(
       return labels(labelled) && fields.matches((field) => fieldOf(definition, object, field));
     },
     resourceVersion,
-    // The pages of one list show one revision, so the first one shows that which it names.
+    // All pages of a list show one revision: the first page shows exactly the requested one.
     isExact: match === 'Exact' || (match === '' && limit > 0),
     limit,
     continueToken,
@@ -71,7 +70,7 @@ function fieldOf(definition: ResourceDefinition, object: JsonObject, field: stri
   return definition.selectableFields[field]?.(object) ?? '';
 }
 
-/** A resourceVersion as text, checked to be a number; throws 400. */
+/** Returns a resourceVersion that is a number or empty; throws 400 for any other text. */
 export function parseVersion(version: string): string {
   if (version === '' || /^\d{1,15}$/.test(version)) return version;
   throw badRequest(

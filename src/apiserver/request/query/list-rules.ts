@@ -1,11 +1,11 @@
-/** Which options of a list or a watch go together. */
+/** Validates the combination of options of a list or a watch. */
 
 import { forbiddenValue, unsupportedValue, type FieldError } from '../../field-error.ts';
 import { badRequest, invalid } from '../../status.ts';
 
 const MATCH = 'resourceVersionMatch';
 
-/** Throws 422, naming everything that is wrong. */
+/** Throws 422, which names every problem. */
 export function rejectInvalidListOptions(query: URLSearchParams, isWatch: boolean): void {
   const match = query.get(MATCH) ?? '';
   const errors = isWatch ? watchErrors(query, match) : listErrors(query, match);
@@ -50,7 +50,7 @@ function forbidden(detail: string): FieldError {
   return forbiddenValue(MATCH, `${MATCH} ${detail}`);
 }
 
-/** A page goes on at the revision of the first one. Throws 400. */
+/** All pages show the revision of the first page. Throws 400. */
 export function rejectVersionWithContinue(resourceVersion: string): void {
   if (Number(resourceVersion) === 0) return;
   throw badRequest('specifying resource version is not allowed when using continue');

@@ -1,10 +1,10 @@
-/** Whole numbers in a query, as a Kubernetes server reads them. */
+/** Integers in a query, parsed as a kube-apiserver does. */
 
 import { badRequest } from '../../status.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** Undefined where the query does not have it; throws 400 for what is no int64. Beyond 2^53 it is not exact. */
+/** Undefined without the parameter; throws 400 for anything but an int64. Not exact beyond 2^53. */
 export function integerIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;

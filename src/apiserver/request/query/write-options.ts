@@ -1,4 +1,4 @@
-/** The options of a request that writes, from its query; wrong ones are refused before anything else is looked at. */
+/** Parses the options of writes from the query, and rejects invalid ones. */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import {
@@ -50,7 +50,7 @@ export function parseWriteOptions(query: URLSearchParams, kind: string, patch?: 
   if (patch !== undefined && !isApply && query.has('force')) {
     errors.push(forbiddenValue('force', 'may not be specified for non-apply patch'));
   }
-  refuse(errors, kind);
+  throwInvalid(errors, kind);
   return {
     isDryRun: query.getAll('dryRun').length > 0,
     fieldManager,
@@ -65,13 +65,13 @@ export interface DeleteOptions {
   readonly isDryRun: boolean;
   /** Absent: the kind's default. */
   readonly gracePeriodSeconds: number | undefined;
-  /** Absent: any. An empty one is that of no object. */
+  /** Absent: any. No object has an empty uid. */
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
   readonly propagationPolicy: PropagationPolicy;
 }
 
-/** From the body when there is one, else from the query. Throws 400 for a field of another type, 422 for a wrong value. */
+/** Values in the body take precedence over the query. Throws 400 for a field of the wrong type, 422 for an invalid value. */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {
   if (body) rejectOtherTypes(body, DELETE_FIELDS, '');
   const errors: FieldError[] = [];
@@ -94,7 +94,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   const dryRun = body?.['dryRun'] ?? query.getAll('dryRun');
   const dryRuns = Array.isArray(dryRun) ? dryRun.map(String) : [];
   errors.push(...dryRunErrors(dryRuns));
-  refuse(errors, 'DeleteOptions');
+  throwInvalid(errors, 'DeleteOptions');
   const preconditions = body?.['preconditions'];
   const condition = (name: string): string | undefined => {
     const value = isJsonObject(preconditions) ? preconditions[name] : undefined;
@@ -109,7 +109,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   };
 }
 
-/** What `orphanDependents` says, which was there before the policies. */
+/** The policy that the deprecated `orphanDependents` stands for. */
 function policyOf(orphanDependents: JsonValue | undefined): PropagationPolicy {
   if (typeof orphanDependents !== 'boolean') return '';
   return orphanDependents ? 'Orphan' : 'Background';
@@ -130,7 +130,7 @@ const DELETE_FIELDS: FieldTypes = {
 };
 const PRECONDITION_FIELDS: FieldTypes = { uid: ['types.UID', isText], resourceVersion: ['string', isText] };
 
-/** A condition that cannot be read must not read as none: what was to be spared would be gone. */
+/** A precondition of the wrong type must not be ignored: the object would be deleted without it. */
 function rejectOtherTypes(object: JsonObject, types: FieldTypes, path: string): void {
   for (const [field, [goType, isOfType]] of Object.entries(types)) {
     const value = object[field];
@@ -149,13 +149,13 @@ function rejectOtherTypes(object: JsonObject, types: FieldTypes, path: string): 
 function graceOf(body: JsonObject | undefined, query: URLSearchParams): number | undefined {
   const seconds = body?.['gracePeriodSeconds'] ?? integerIn(query, 'gracePeriodSeconds');
   if (typeof seconds !== 'number') return undefined;
-  return seconds < 0 ? 1 : seconds; // what a real server makes of a negative one
+  return seconds < 0 ? 1 : seconds; // as a kube-apiserver treats a negative value
 }
 
 function dryRunErrors(values: readonly string[]): FieldError[] {
   return values.every((value) => value === 'All') ? [] : [unsupportedValue('dryRun', values, ['All'])];
 }
 
-function refuse(errors: readonly FieldError[], kind: string): void {
+function throwInvalid(errors: readonly FieldError[], kind: string): void {
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', resource: kind }, '', errors);
 }

@@ -1,4 +1,4 @@
-/** The store in the Secrets of a namespace: several replicas share it, and the engine is the etcd that the cluster runs anyway. */
+/** The store in Secrets of one namespace, which several replicas share. The etcd of the host cluster is the engine. */
 
 import {
   ListWatch,
@@ -39,11 +39,11 @@ import { WriteLedger, writeIds } from './write/write-ledger.ts';
 import { SecretWriter } from './write/secret-writer.ts';
 
 export interface KubernetesStoreOptions {
-  /** Of the host cluster. It stays the caller's, who disposes of it after the store. */
+  /** Of the host cluster. Owned by the caller, who disposes of it after the store. */
   readonly client: WatchClient;
-  /** Where the Secrets are. */
+  /** The namespace of the Secrets. */
   readonly namespace: string;
-  /** Tells this store from others in the same namespace; any text. Replicas of one store name it alike. */
+  /** Distinguishes this store from others in the same namespace; any text. Replicas of one store use the same name. */
   readonly name: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -53,9 +53,9 @@ export interface KubernetesStoreOptions {
   readonly historyLimit?: number;
   /** JSON bytes of the objects in them; default 32 MiB. */
   readonly historyBytesMax?: number;
-  /** Until an operation must have an end; default 10 s. */
+  /** Deadline of an operation; default 10 s. */
   readonly timeoutMs?: number;
-  /** How long a deletion waits for its event, and a create that seems not to have happened for a sign of life; default 1 s. */
+  /** How long a deletion waits for its event, and a create without a response for the event that proves it; default 1 s. */
   readonly eventWaitMs?: number;
 }
 
@@ -63,7 +63,7 @@ const HISTORY_LIMIT = 2048;
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 const EVENT_WAIT_MS = 1000;
-/** What is revoked while a replica waits lets in there until it has tried again, so the wait is short. */
+/** While a replica waits to reconnect, it accepts keys that were revoked elsewhere, so the wait is short. */
 const RECONNECT_MAX_MS = 2000;
 const NO_METRICS: ListWatchMetrics = {
   expect: () => undefined,
@@ -72,11 +72,10 @@ const NO_METRICS: ListWatchMetrics = {
 };
 
 /**
- * Reads and writes go straight to the host, so that all replicas see one another's at once; one list-watch feeds all watches. Methods
- * reject with `StoreError` (`unavailable` when the host does not answer or lacks a right, or when somebody has damaged the Secret of just this
- * object: nothing has happened then), and with
- * `StatusError` when it stays open whether a write happened (504), when an object is larger than a Secret (413), or when the host does
- * not take a Secret as it is (500).
+ * Reads and writes are requests to the host, so that all replicas see each other's writes immediately; one list-watch serves all watches.
+ * Methods reject with `StoreError` (`unavailable`: the host does not respond, a permission is missing, or the Secret of this object is
+ * damaged; nothing has happened then), and with `StatusError` when it is unknown whether a write happened (504), when an object is larger
+ * than a Secret (413), or when the host rejects a Secret (500).
  */
 export class KubernetesStore implements Store {
   readonly #options: KubernetesStoreOptions;
@@ -91,9 +90,9 @@ export class KubernetesStore implements Store {
   readonly #writer: SecretWriter;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
-  /** The latest moment of the host that this replica knows of. */
+  /** The latest revision of the host that this replica knows. */
   #newest = 0;
-  /** What `compact` was told. */
+  /** The argument of the last `compact`. */
   #compacted = 0;
 
   constructor(options: KubernetesStoreOptions) {
@@ -143,7 +142,7 @@ export class KubernetesStore implements Store {
     });
   }
 
-  /** Begins to follow the host; resolves when watches can begin. Rejects with `StoreError` `closed` when `signal` aborts before. */
+  /** Starts the list-watch; resolves when watches can begin. Rejects with `StoreError` `closed` when `signal` aborts before. */
   async start(signal: AbortSignal): Promise<void> {
     this.#running ??= this.#listWatch.run(this.#closing.signal);
     const close = (): void => void this[Symbol.asyncDispose]();
@@ -159,7 +158,7 @@ export class KubernetesStore implements Store {
     }
   }
 
-  /** How the watch on the host is, for readiness. */
+  /** The state of the list-watch, for readiness. */
   get condition(): ListWatchCondition {
     return this.#listWatch.condition;
   }
@@ -169,9 +168,9 @@ export class KubernetesStore implements Store {
   }
 
   async get(key: StoreKey): Promise<StoredEntry | undefined> {
-    const seen = await this.#reader.see(key, this.#budget());
-    if (seen.state === 'damaged') throw unreadable(key, seen.why);
-    return seen.state === 'entry' ? seen.entry : undefined;
+    const found = await this.#reader.lookUp(key, this.#budget());
+    if (found.state === 'damaged') throw unreadable(key, found.why);
+    return found.state === 'entry' ? found.entry : undefined;
   }
 
   async list(range: StoreRange, page: ListPage = {}): Promise<ListResult> {
@@ -209,14 +208,14 @@ export class KubernetesStore implements Store {
     };
   }
 
-  /** Of this replica: the host forgets by its own rules. */
+  /** Compacts the history of this replica only: the host compacts by its own rules. */
   async compact(revision: number): Promise<void> {
     await this.#checkHappened(revision, this.#budget());
     this.#compacted = Math.max(this.#compacted, revision);
     this.#feed.forget(revision);
   }
 
-  /** Whether a Secret is accepted is the host's decision, request by request; that it answers is all that can be checked. */
+  /** Checks only that the host responds: it decides about each Secret when it is written. */
   async checkWritable(): Promise<void> {
     await this.revision();
   }
@@ -240,7 +239,7 @@ export class KubernetesStore implements Store {
     await this.#running;
   }
 
-  /** Bookmarks tell the list-watch of moments without events. */
+  /** Bookmarks advance the list-watch without events. */
   get #reached(): number {
     return Math.max(this.#cache.revision, Number(this.#listWatch.resourceVersion));
   }
@@ -254,7 +253,7 @@ export class KubernetesStore implements Store {
     return entry;
   }
 
-  /** The host counts anew, after a restore from a backup. */
+  /** The host's revisions have restarted, after a restore from a backup. */
   #restart(revision: number): void {
     this.#newest = revision;
     this.#compacted = 0;

@@ -1,4 +1,4 @@
-/** Opens the store: first the rights, so that a missing one is named before anything depends on it. */
+/** Opens the store after checking its permissions, so that a missing one is reported at the start. */
 
 import { missingRights, type WantedRight } from '../../../kube/access-review.ts';
 import { TerminalError } from '../../../base/errors.ts';
@@ -11,8 +11,8 @@ const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
 /**
- * Resolves when the store can be used. Waits for a host that does not answer, saying so in the log, until `signal` aborts; then it
- * rejects with `StoreError` `closed`. Rejects with a `TerminalError` that names every missing right.
+ * Resolves when the store can be used. Logs and retries while the host does not respond, until `signal` aborts; then it rejects with
+ * `StoreError` `closed`. Rejects with a `TerminalError` that names every missing permission.
  */
 export async function openKubernetesStore(
   options: KubernetesStoreOptions,
@@ -31,9 +31,9 @@ async function checkRights(options: KubernetesStoreOptions, signal: AbortSignal)
   if (missing.length === 0) return;
   const verbs = missing.map(({ verb }) => verb).join(', ');
   throw new TerminalError(
-    `managementApi.store: the kubernetes driver keeps its objects as Secrets, and the user of the host cluster may not ${verbs} ` +
+    `managementApi.store: the kubernetes driver stores objects as Secrets, and the user of the host cluster cannot ${verbs} ` +
       `secrets in namespace ${JSON.stringify(namespace)}. Grant these verbs by a Role in that namespace ` +
-      '(docs/management-store.md has it), or choose another driver.',
+      '(see docs/management-store.md), or choose another driver.',
   );
 }
 
@@ -52,7 +52,7 @@ async function untilAnswered<T>(
       onRetry(error, delayMs) {
         const message = error instanceof Error ? error.message : String(error);
         const fields = { error: message, delayMs: Math.round(delayMs) };
-        logger.warn(fields, 'the host cluster of the store does not answer yet');
+        logger.warn(fields, 'the host cluster of the store does not respond yet');
       },
     });
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Notes in a few Secrets per table, read, changed and written back. */
+/** Notes in a few Secrets per table. */
 
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../../kube/object.ts';
@@ -6,7 +6,7 @@ import { StatusError } from '../../../kube/status-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Notes } from '../store.ts';
-import { failure, refusedByHost, verdictOf } from './host/host-errors.ts';
+import { failure, rejectedByHost, failureKindOf } from './host/host-errors.ts';
 import type { HostSecrets } from './host/host-secrets.ts';
 import type { RetryBudget } from './host/retry-budget.ts';
 import { pack, revisionOf, unpack } from './codec/secret-codec.ts';
@@ -23,13 +23,13 @@ export interface ShardedNotesOptions {
 
 type Changes = ReadonlyMap<string, string | undefined>;
 
-/** Room for about a hundred thousand notes; a change of many notes costs so many requests at most. */
+/** Enough for about a hundred thousand notes; also the maximum number of requests for one change. */
 const SHARDS = 8;
 /** `type` of the Secrets that hold notes. */
 export const NOTES_TYPE = 'endpoint-syncer/notes';
 const FIELD = 'notes';
 
-/** A shard as it was last read or written; a write that builds on an old one is refused by the host. */
+/** A shard as it was last read or written; a write based on an older revision conflicts. */
 interface Shard {
   readonly revision: number;
   readonly notes: ReadonlyMap<string, string>;
@@ -58,7 +58,7 @@ export class ShardedNotes implements Notes {
     await Promise.all([...byShard].map(([shard, some]) => this.#writeShard(shard, new Map(some))));
   }
 
-  /** Writing the same notes twice is writing them once, so a lost answer needs no thought. */
+  /** Writes are idempotent, so a lost response is simply retried. */
   async #writeShard(index: number, changes: Changes): Promise<void> {
     const { names, table, namespace, newBudget, secrets } = this.#options;
     const name = names.notes(table, index);
@@ -79,7 +79,8 @@ export class ShardedNotes implements Notes {
         budget.checkOpen();
         this.#shards.delete(name);
         const isMissingNamespace = shard === undefined && error instanceof StatusError && error.code === 404;
-        if (verdictOf(error) === 'refused' || isMissingNamespace) throw refusedByHost(error, namespace);
+        if (failureKindOf(error) === 'permanent' || isMissingNamespace)
+          throw rejectedByHost(error, namespace);
         await budget.pause(error);
       }
     }
@@ -96,7 +97,7 @@ export class ShardedNotes implements Notes {
     if (notes === undefined) {
       this.#options.logger.warn(
         { secret: name, namespace: this.#options.namespace },
-        'a Secret with notes of the store cannot be read: its notes are lost, and it is written anew',
+        'a Secret with notes of the store cannot be read: its notes are lost, and it will be overwritten',
       );
     }
     const shard = { revision: revisionOf(secret), notes: notes ?? new Map<string, string>() };
@@ -115,7 +116,7 @@ export class ShardedNotes implements Notes {
     throw failure({
       reason: 'RequestEntityTooLarge',
       code: 413,
-      message: `the notes ${JSON.stringify(this.#options.table)} are more than ${SHARDS} Secrets can hold`,
+      message: `the notes ${JSON.stringify(this.#options.table)} do not fit into ${SHARDS} Secrets`,
     });
   }
 }
@@ -144,7 +145,7 @@ function shardOf(key: string): number {
   return (createHash('sha256').update(key).digest()[0] ?? 0) % SHARDS;
 }
 
-/** Undefined: somebody has damaged them. */
+/** Undefined when the Secret is damaged. */
 export function readNotes({ type, data }: KubeObject): ReadonlyMap<string, string> | undefined {
   if (type !== NOTES_TYPE) return undefined;
   const base64 = isJsonObject(data) ? data[FIELD] : undefined;

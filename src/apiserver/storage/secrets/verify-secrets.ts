@@ -1,4 +1,4 @@
-/** Whether the Secrets of a store are sound: each can be read, has its own name and is found by its labels. */
+/** Verifies the Secrets of a store: each is readable, has the right name and the right labels. */
 
 import type { WatchClient } from '../../../kube/types.ts';
 import type { KubeObject } from '../../../kube/object.ts';
@@ -22,14 +22,14 @@ export interface VerifySecretsOptions {
 
 const TIMEOUT_MS = 10_000;
 
-/** Changes nothing, so the API may run. Rejects with `StoreError` when the host does not answer or refuses. */
+/** Read-only, so the API may run meanwhile. Rejects with `StoreError` when the host does not respond or denies access. */
 export async function verifySecrets(options: VerifySecretsOptions): Promise<StoreVerdict> {
   const { client, namespace, clock, random } = options;
   const names = new SecretNames(options.name);
   const secrets = new HostSecrets(client, namespace);
   const { signal } = new AbortController();
   const budget = new RetryBudget({ namespace, clock, random, signal, timeoutMs: TIMEOUT_MS });
-  // By their type, which nobody can change: labels may be what is damaged.
+  // By type, which is immutable: the labels may be damaged.
   const objects = await budget.read((request) => secrets.listOfType(OBJECT_TYPE, request));
   const notes = await budget.read((request) => secrets.listOfType(NOTES_TYPE, request));
   const ours = (all: readonly KubeObject[]): KubeObject[] =>
@@ -56,7 +56,7 @@ function objectProblem(names: SecretNames, secret: KubeObject): string | undefin
     case 'damaged':
       return decoded.why;
     case 'terminating':
-      return 'it was deleted, but a finalizer holds it back: take that away';
+      return 'it is being deleted but has a finalizer: remove the finalizer';
   }
 }
 

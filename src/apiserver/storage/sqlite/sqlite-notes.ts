@@ -1,16 +1,16 @@
-/** Notes over a database: all of them in memory, changes gathered and written behind. */
+/** Notes in a database: all of them in memory, changes written in batches. */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Notes } from '../store.ts';
 import type { NoteRow } from './file/log-row.ts';
 import type { NoteChange } from './file/statements.ts';
 
-/** What a crash may lose. */
+/** A crash may lose the changes of this time. */
 const FLUSH_DELAY_MS = 1_000;
 
 export class SqliteNotes {
   readonly #lists = new Map<string, Map<string, string>>();
-  /** Changed since the last flush, list by list. */
+  /** Keys that changed since the last flush, by list. */
   #changed = new Map<string, Set<string>>();
   readonly #clock: Clock;
   readonly #write: (changes: readonly NoteChange[]) => Promise<void>;
@@ -38,7 +38,7 @@ export class SqliteNotes {
     };
   }
 
-  /** Writes what has changed. A failure is reported, and tried again with the next change. */
+  /** Writes all changes. A failure is reported and retried with the next change. */
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -1,8 +1,8 @@
 /**
- * The SQLite driver: the present and the history in memory, every event in a database.
+ * The SQLite driver: current entries and history in memory, every event in a database.
  *
- * A write is decided, made durable, shown, handed to watchers and acknowledged, in this order: nobody ever sees what a crash could take back.
- * Writes that come while others become durable wait and share the next commit.
+ * A write is decided, made durable, applied, sent to watchers and acknowledged, in this order: no client sees a write that a crash could
+ * undo. Writes that arrive during a commit share the next one.
  */
 
 import { systemClock, type Clock } from '../../../base/clock.ts';
@@ -27,45 +27,45 @@ import {
 import { Replay } from './file/replay.ts';
 import { SqliteNotes } from './sqlite-notes.ts';
 import { WriteBatch, type PendingWrite } from './writer/write-batch.ts';
-import { DatabaseWriter, type FoundReport } from './writer/database-writer.ts';
+import { DatabaseWriter, type LoadReport } from './writer/database-writer.ts';
 
 export interface SqliteStoreOptions {
-  /** Path of the database; it and its folder are made where they are missing. */
+  /** Path of the database; file and folder are created if they do not exist. */
   readonly file: string;
   /** Events kept for watches that resume and for lists of the past; default 8192. */
   readonly historyLimit?: number;
   /** The same, in characters of JSON; default 64 Mi. */
   readonly historyBytesMax?: number;
   readonly clock?: Clock;
-  /** Absent: failures of work in the background are not said. */
+  /** Absent: failures in the background are not logged. */
   readonly logger?: Logger;
 }
 
 const DEFAULT_HISTORY_LIMIT = 8192;
 const DEFAULT_HISTORY_BYTES_MAX = 64 * 1024 * 1024;
-/** One commit; more wait for the next. */
+/** Limits of one commit; further writes wait for the next. */
 const BATCH_WRITES_MAX = 512;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
-/** How long a durable write shows that the next one will be durable too. */
+/** After a durable write, no probe is needed for this long. */
 const PROBE_MS = 1000;
-/** Writers that wait for the disk: beyond this it is better to say so. */
+/** Writes that may wait for the disk; further writes fail. */
 const WAITING_MAX = 10_000;
-/** Revisions that go from memory before the database forgets them too. */
-const FORGET_LAG = 256;
+/** The database is compacted after this many revisions were compacted in memory. */
+const COMPACT_LAG = 256;
 
 export class SqliteStore implements Store {
   readonly #file: string;
   readonly #state: RevisionedState;
   readonly #notes: SqliteNotes;
   readonly #logger: Logger | undefined;
-  /** Set once, by {@link open}. */
+  /** Set by {@link open}. */
   #writer: DatabaseWriter | undefined;
   #waiting: PendingWrite[] = [];
-  /** Runs while writes wait or become durable. */
+  /** Pending while writes wait or are being committed. */
   #committing: Promise<void> | undefined;
-  /** What the database has been told to forget. */
-  #forgotten = 0;
-  #isForgetting = false;
+  /** The revision up to which the database is compacted. */
+  #compacted = 0;
+  #isCompacting = false;
   #isClosed = false;
   readonly #clock: Clock;
   /** When a write was last made durable, monotonic. */
@@ -82,29 +82,29 @@ export class SqliteStore implements Store {
     });
     this.#notes = new SqliteNotes(
       this.#clock,
-      (changes) => this.#thread().ask({ kind: 'note', changes }),
-      (error) => this.#logger?.warn({ err: error, file: this.#file }, 'Notes could not be written'),
+      (changes) => this.#thread().send({ kind: 'note', changes }),
+      (error) => this.#logger?.warn({ err: error, file: this.#file }, 'notes could not be written'),
     );
   }
 
   /**
-   * Rejects with a `TerminalError` that says what is wrong with the file or its folder, or that another process has it. The file is checked in
-   * full: what opens is sound.
+   * Rejects with a `TerminalError` that describes the problem with the file or its folder, or when another process has it open. The complete
+   * file is verified.
    */
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options);
     const loading = new Loading(store.#state, store.#notes);
-    const writer = await DatabaseWriter.open(options.file, (report) => loading.take(report));
+    const writer = await DatabaseWriter.open(options.file, (report) => loading.add(report));
     const [problem] = loading.finish();
     if (problem !== undefined) {
       await writer.close();
       throw new TerminalError(
-        `${options.file} is damaged: ${problem}. Run "endpoint-syncer store verify" to see everything, then restore a backup`,
+        `${options.file} is damaged: ${problem}. Run "endpoint-syncer store verify" for all problems, then restore a backup`,
       );
     }
     store.#writer = writer;
-    store.#forgotten = loading.compacted;
-    store.#forgetBehind();
+    store.#compacted = loading.compacted;
+    store.#compactBehind();
     return store;
   }
 
@@ -139,16 +139,16 @@ export class SqliteStore implements Store {
   async compact(revision: number): Promise<void> {
     if (this.#isClosed) throw closed();
     this.#state.compact(revision);
-    this.#forgotten = Math.max(this.#forgotten, revision);
-    await this.#thread().ask({ kind: 'forget', revision });
+    this.#compacted = Math.max(this.#compacted, revision);
+    await this.#thread().send({ kind: 'compact', revision });
   }
 
-  /** Probes at most once a second, and not at all while other writes show that it works. */
+  /** Probes at most once a second, and not at all after recent durable writes. */
   async checkWritable(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#writtenMs < PROBE_MS) return;
     this.#probe ??= this.#thread()
-      .ask({ kind: 'probe' })
+      .send({ kind: 'probe' })
       .then(() => void (this.#writtenMs = this.#clock.monotonicMs()))
       .finally(() => (this.#probe = undefined));
     await this.#probe;
@@ -158,7 +158,7 @@ export class SqliteStore implements Store {
     return this.#notes.of(table);
   }
 
-  /** Finishes the writes that it has taken. */
+  /** Completes all pending writes first. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -185,7 +185,7 @@ export class SqliteStore implements Store {
   }
 
   async #commitAll(): Promise<void> {
-    // The end of the turn: whoever is about to write in it joins the first commit.
+    // Waits for the end of the turn, so that all writes of this turn share the first commit.
     for (await turn(); this.#waiting.length > 0; await turn()) await this.#commit(this.#nextWrites());
     this.#committing = undefined;
   }
@@ -202,40 +202,40 @@ export class SqliteStore implements Store {
   async #commit(writes: readonly PendingWrite[]): Promise<void> {
     const batch = new WriteBatch(this.#state, writes);
     try {
-      if (batch.rows.length > 0) await this.#thread().ask({ kind: 'append', rows: batch.rows });
+      if (batch.rows.length > 0) await this.#thread().send({ kind: 'append', rows: batch.rows });
     } catch (error) {
       const cause = error instanceof StoreError ? error : new StoreError('unavailable', String(error));
-      this.#logger?.error({ err: cause, file: this.#file }, 'Writes could not be made durable');
+      this.#logger?.error({ err: cause, file: this.#file }, 'writes could not be made durable');
       this.#writtenMs = Number.NEGATIVE_INFINITY;
       batch.fail(cause);
       return;
     }
     if (batch.rows.length > 0) this.#writtenMs = this.#clock.monotonicMs();
     batch.succeed();
-    this.#forgetBehind();
+    this.#compactBehind();
   }
 
-  /** The database forgets what memory has forgotten, behind the writes. */
-  #forgetBehind(): void {
+  /** Compacts the database up to the revision that is compacted in memory, in the background. */
+  #compactBehind(): void {
     const revision = this.#state.compacted;
-    if (this.#isForgetting || revision < this.#forgotten + FORGET_LAG) return;
-    this.#isForgetting = true;
-    void this.#forget(revision);
+    if (this.#isCompacting || revision < this.#compacted + COMPACT_LAG) return;
+    this.#isCompacting = true;
+    void this.#compactDatabase(revision);
   }
 
-  async #forget(revision: number): Promise<void> {
+  async #compactDatabase(revision: number): Promise<void> {
     try {
-      await this.#thread().ask({ kind: 'forget', revision });
-      this.#forgotten = Math.max(this.#forgotten, revision);
+      await this.#thread().send({ kind: 'compact', revision });
+      this.#compacted = Math.max(this.#compacted, revision);
     } catch (error) {
-      this.#logger?.warn({ err: error, file: this.#file }, 'History could not be forgotten');
+      this.#logger?.warn({ err: error, file: this.#file }, 'history could not be compacted');
     } finally {
-      this.#isForgetting = false;
+      this.#isCompacting = false;
     }
   }
 }
 
-/** The state of a store that is being opened. */
+/** Fills the state of a store that is being opened. */
 class Loading {
   readonly #state: RevisionedState;
   readonly #notes: SqliteNotes;
@@ -247,24 +247,24 @@ class Loading {
     this.#notes = notes;
   }
 
-  take(report: FoundReport): void {
+  add(report: LoadReport): void {
     switch (report.kind) {
-      case 'found':
+      case 'counters':
         this.compacted = report.counters.compacted;
         this.#replay = new Replay(this.#state, report.counters);
         return;
       case 'log':
-        for (const row of report.rows) this.#replay?.take(row);
+        for (const row of report.rows) this.#replay?.addRow(row);
         return;
       case 'present':
-        for (const row of report.rows) this.#replay?.takePresent(row);
+        for (const row of report.rows) this.#replay?.addPresent(row);
         return;
       case 'notes':
         this.#notes.restore(report.rows);
     }
   }
 
-  /** What is wrong with what was found. */
+  /** The problems of the file. */
   finish(): readonly string[] {
     this.#replay?.finish();
     return this.#replay?.problems ?? [];

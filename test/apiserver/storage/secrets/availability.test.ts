@@ -48,7 +48,7 @@ describe('opening', () => {
     });
     const opening = openReplica(plainAccess(strict.url));
     await expect(opening).rejects.toThrow(TerminalError);
-    await expect(opening).rejects.toThrow('may not create, patch, delete secrets in namespace "default"');
+    await expect(opening).rejects.toThrow('cannot create, patch, delete secrets in namespace "default"');
   });
 
   test('waits for a host that does not answer yet', async () => {

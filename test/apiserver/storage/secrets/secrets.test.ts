@@ -113,7 +113,7 @@ describe('objects in Secrets', () => {
     const key = { resource: 'things', namespace: '', name: 'a' };
     const secret = await encodeSecret(names, { key, value: {}, writeId: 'w' });
     secret.metadata.resourceVersion = 'v1-abc';
-    expect(() => decodeSecret(names, secret)).toThrow('whole numbers');
+    expect(() => decodeSecret(names, secret)).toThrow('the store needs integers');
   });
 });
 
@@ -204,7 +204,7 @@ describe('a namespace that others use too', () => {
       code: 'unavailable',
       message:
         `things /a: its Secret ${names.object(thing('a'))} cannot be read, data.object is not JSON: ` +
-        'put it back from a backup, or delete it',
+        'restore it from a backup, or delete it',
     };
     await expect(store.get(thing('a'))).rejects.toMatchObject(refusal);
     await expect(store.create(thing('a'), { x: 2 })).rejects.toMatchObject(refusal);
@@ -230,7 +230,7 @@ describe('a namespace that others use too', () => {
     await change('a', { metadata: { labels: { 'endpoint-syncer/namespace': 'elsewhere' } } });
     await expect(store.get(thing('a'))).rejects.toThrow('its labels are not those of things /a');
     expect(warnings.map(({ why }) => why)).toEqual([
-      'it holds things /a, whose name is another',
+      'it holds things /a, which has another name',
       'its labels are not those of things /a',
     ]);
   });
@@ -282,7 +282,9 @@ describe('a namespace that others use too', () => {
     expect(await listed()).toEqual([]);
     const creating = store.create(thing('a'), {});
     await expect(creating).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(creating).rejects.toThrow(`${names.object(thing('a'))} is held back by a finalizer`);
+    await expect(creating).rejects.toThrow(
+      `${names.object(thing('a'))} is being deleted but has a finalizer`,
+    );
     await change('a', { metadata: { finalizers: null } });
     await store.create(thing('a'), { x: 2 });
     await until(() => events.length === 2);

@@ -76,9 +76,7 @@ describe('a backup', () => {
     );
     expect(readdirSync(join(folder.path, 'backups'))).toEqual(['one.db']);
     writeFileSync(`${other}.part`, '');
-    expect(() => backupDatabase(file, other)).toThrow(
-      /another backup is being written, or one was interrupted/u,
-    );
+    expect(() => backupDatabase(file, other)).toThrow(/another backup is running, or one was interrupted/u);
   });
 
   test('restored beside the log of a crash is refused, with what to remove', async () => {
@@ -93,7 +91,7 @@ describe('a backup', () => {
     copyFileSync(target, file);
     copyFileSync(log, `${file}-wal`);
     await expect(SqliteStore.open({ file })).rejects.toThrow(
-      `${file} was restored, but ${file}-wal belongs to the database before: remove ${file}-wal and ${file}-shm`,
+      `${file} was restored, but ${file}-wal belongs to the previous database: remove ${file}-wal and ${file}-shm`,
     );
   });
 });
@@ -111,7 +109,7 @@ describe('compaction', () => {
       await store.create(key('left'), {});
       revision = await store.revision();
       // Not while somebody serves it.
-      expect(() => compactDatabase(file)).toThrow(/is in use by another process: end that one first/u);
+      expect(() => compactDatabase(file)).toThrow(/is in use by another process: stop that process/u);
     }
     const result = compactDatabase(file);
     expect(result).toMatchObject({ rows: 200, revision });

@@ -158,7 +158,7 @@ describe('the files', () => {
   test('are written by one process only', async () => {
     await using store = await open();
     expect(await messageOf(open())).toBe(
-      `${file} is in use by another process: end that one first, or give this one another dataDir`,
+      `${file} is in use by another process: stop that process, or set another dataDir for this one`,
     );
     const script = `const { SqliteStore } = await import(${JSON.stringify(import.meta.resolve('../../../../src/apiserver/storage/sqlite/sqlite-store.ts'))});
       await SqliteStore.open({ file: ${JSON.stringify(file)} }).catch((error) => process.stdout.write(error.message));`;
@@ -179,7 +179,7 @@ describe('the files', () => {
     if (isRoot) process.seteuid?.(65_534); // root may write everything
     try {
       expect(() => openForWriting(file)).toThrow(
-        `${file} cannot be written: give this user the right to write the file and its folder`,
+        `${file} cannot be written: grant this user write permission on the file and its folder`,
       );
     } finally {
       if (isRoot) process.seteuid?.(0);
@@ -191,7 +191,7 @@ describe('the files', () => {
     const other = new DatabaseSync(file);
     other.exec('CREATE TABLE t (a)');
     other.close();
-    expect(await messageOf(open())).toMatch(/is a database of another program: choose another dataDir/u);
+    expect(await messageOf(open())).toMatch(/is a database of another program: set another dataDir/u);
 
     file = join(folder.path, 'newer', 'management.db');
     await (await open())[Symbol.asyncDispose]();
@@ -199,19 +199,17 @@ describe('the files', () => {
     newer.exec('PRAGMA user_version = 99');
     newer.close();
     expect(await messageOf(open())).toMatch(
-      /was written by a newer version of this program \(format 99, this one knows up to 1\): run that version again/u,
+      /was written by a newer version of this program \(format 99, this one knows up to 1\): run that version/u,
     );
 
     file = join(folder.path, 'text.db');
     writeFileSync(file, 'this is certainly no database, however long one looks at it'.repeat(20));
-    expect(await messageOf(open())).toMatch(
-      /text\.db is not a database, or its beginning is damaged: restore/u,
-    );
+    expect(await messageOf(open())).toMatch(/text\.db is not a database, or its header is damaged: restore/u);
 
     file = join(folder.path, 'newer');
-    expect(await messageOf(open())).toMatch(/newer is a folder: choose another place/u);
+    expect(await messageOf(open())).toMatch(/newer is a folder: choose another path/u);
 
     file = join(folder.path, 'text.db', 'below', 'management.db');
-    expect(await messageOf(open())).toMatch(/is below something that is not a folder: choose another place/u);
+    expect(await messageOf(open())).toMatch(/has a parent that is not a folder: choose another path/u);
   });
 });

@@ -69,7 +69,7 @@ describe('a write-ahead log that is gone', () => {
     const file = await crashed(folder.path, ['', '.open']);
     const opening = SqliteStore.open({ file });
     await expect(opening).rejects.toThrow(TerminalError);
-    await expect(opening).rejects.toThrow(`the last writes, which were in ${file}-wal, are gone with it`);
+    await expect(opening).rejects.toThrow(`${file}-wal with its last writes is missing`);
     rmSync(`${file}.open`);
     await using store = await SqliteStore.open({ file });
     expect(await store.get(thing('acknowledged'))).toBeUndefined();

@@ -98,9 +98,9 @@ describe('verify', () => {
     [
       'a history that has not begun',
       'UPDATE history SET compacted = 99',
-      /history is forgotten up to 99, but the counter/u,
+      /history is compacted up to 99, but the counter/u,
     ],
-    ['a history that is too short', 'UPDATE history SET compacted = 7', /should have been forgotten/u],
+    ['a history that is too short', 'UPDATE history SET compacted = 7', /should have been compacted/u],
   ];
 
   test.each(DAMAGE)('finds %s', (_what, sql, problem) => {

@@ -1,4 +1,4 @@
-/** Says once about each Secret of ours that it cannot be read any more. */
+/** Logs once for each Secret of the store that it cannot be read. */
 
 import type { KubeObject } from '../../../../kube/object.ts';
 import type { Logger } from '../../../../base/logger.ts';
@@ -16,7 +16,7 @@ export class DamageReport {
     this.#namespace = namespace;
   }
 
-  /** It is never deleted or overwritten: somebody may repair it. */
+  /** The Secret is never deleted or overwritten, so that the operator can repair it. */
   found({ metadata: { name, resourceVersion = '' } }: KubeObject, why: string): void {
     if (this.#reported.get(name) === resourceVersion) return;
     if (this.#reported.size >= REMEMBERED_MAX) this.#reported.clear();

@@ -1,4 +1,4 @@
-/** An object of the store as a Secret, and back. */
+/** Encodes objects of the store as Secrets, and decodes them. */
 
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
@@ -11,17 +11,17 @@ import type { SecretNames } from './secret-names.ts';
 /** An object as its Secret holds it. */
 export interface Held {
   readonly entry: StoredEntry;
-  /** Names the write that made this state, so that a writer knows its own work again. */
+  /** The id of the write that created this state, so that a writer recognizes its own writes. */
   readonly writeId: string;
-  /** Of the JSON text: what it costs to remember. */
+  /** Bytes of the JSON text. */
   readonly bytes: number;
 }
 
 export type Decoded =
   | ({ readonly state: 'held' } & Held)
-  /** Its deletion has begun, and a finalizer that somebody put on the Secret holds it back: to us it is gone. */
+  /** The Secret is being deleted but has a finalizer: for the store, the object does not exist. */
   | { readonly state: 'terminating' }
-  /** Somebody else has changed what only the store may change. */
+  /** Another program has changed what only the store may change. */
   | { readonly state: 'damaged'; readonly why: string };
 
 /** `type` of the Secrets that hold objects. */
@@ -30,12 +30,12 @@ const WRITE_ID = 'endpoint-syncer/write';
 const FIELD = 'object';
 /** Kubernetes' limit for everything that a Secret holds, `core.MaxSecretSize`. */
 const SECRET_BYTES_MAX = 1024 * 1024;
-/** Smaller ones stay readable for `kubectl` and `base64 -d`. */
+/** Smaller objects are not compressed, so that `kubectl` and `base64 -d` show them. */
 const PLAIN_BYTES_MAX = 16 * 1024;
-/** A Secret cannot unfold to more than this. */
+/** The limit of a decompressed Secret. */
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Throws a `StatusError` (413) for what no Secret can hold. */
+/** Throws a `StatusError` (413) for an object that is larger than a Secret. */
 export async function encodeSecret(
   names: SecretNames,
   { key, value, writeId }: { key: StoreKey; value: JsonObject; writeId: string },
@@ -54,23 +54,23 @@ export async function encodeSecret(
   };
 }
 
-/** What an update changes; labels, annotations and finalizers that others put on the Secret stay. */
+/** The merge patch of an update; it keeps labels, annotations and finalizers of other programs. */
 export function updatePatch(secret: KubeObject, expectedRevision: number): JsonObject {
   const { annotations = {} } = secret.metadata;
   return {
     metadata: { resourceVersion: String(expectedRevision), annotations },
-    data: secret['data'] as JsonObject, // made above
+    data: secret['data'] as JsonObject, // set above
   };
 }
 
-/** `compressed` or plain text → text, for everything the store keeps in a Secret. Throws what zlib throws. */
+/** Decodes data of a Secret, compressed or plain. Throws the errors of zlib. */
 export function unpack(base64: string): string {
   const bytes = Buffer.from(base64, 'base64');
   const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b; // JSON begins with neither
   return (isCompressed ? gunzipSync(bytes, { maxOutputLength: TEXT_BYTES_MAX }) : bytes).toString('utf8');
 }
 
-/** Text as a Secret keeps it; undefined when that is more than it can. */
+/** Encodes text as data of a Secret; undefined when it is too large. */
 export async function pack(text: string): Promise<Buffer | undefined> {
   const plain = Buffer.from(text);
   if (plain.length > TEXT_BYTES_MAX) return undefined;
@@ -78,21 +78,21 @@ export async function pack(text: string): Promise<Buffer | undefined> {
   return bytes.length <= SECRET_BYTES_MAX ? bytes : undefined;
 }
 
-/** The Secret's own revision: Kubernetes' versions are numbers that grow, see KEP-5504. */
+/** The resourceVersion of the Secret as a number: versions of Kubernetes are increasing numbers, see KEP-5504. */
 export function revisionOf({ metadata }: KubeObject): number {
   return parseRevision(metadata.resourceVersion ?? '');
 }
 
-/** Throws for a server whose versions are no numbers: they could not be compared. */
+/** Throws for a resourceVersion that is not a number: it could not be compared. */
 export function parseRevision(version: string): number {
   const revision = Number(version);
   if (/^\d+$/.test(version) && Number.isSafeInteger(revision)) return revision;
   throw new Error(
-    `the host cluster counts its versions by ${JSON.stringify(version)}; the store needs whole numbers, as etcd gives them`,
+    `the host cluster has the resourceVersion ${JSON.stringify(version)}; the store needs integers, as etcd assigns them`,
   );
 }
 
-/** `known`: the state that the cache holds; the same revision is not read twice. */
+/** `known`: the cached state; the same revision is not decoded twice. */
 export function decodeSecret(names: SecretNames, secret: KubeObject, known?: Held): Decoded {
   const { name, labels = {}, deletionTimestamp } = secret.metadata;
   if (deletionTimestamp !== undefined) return { state: 'terminating' };
@@ -103,7 +103,7 @@ export function decodeSecret(names: SecretNames, secret: KubeObject, known?: Hel
   if (typeof read === 'string') return { state: 'damaged', why: read };
   const { key, value, bytes } = read;
   if (names.object(key) !== name) {
-    return { state: 'damaged', why: `it holds ${key.resource} ${orderedKey(key)}, whose name is another` };
+    return { state: 'damaged', why: `it holds ${key.resource} ${orderedKey(key)}, which has another name` };
   }
   if (!hasLabels(labels, names.objectLabels(key))) {
     return { state: 'damaged', why: `its labels are not those of ${key.resource} ${orderedKey(key)}` };
@@ -124,12 +124,12 @@ function readDocument(
     text = unpack(base64);
     document = JSON.parse(text) as JsonValue; // JSON text is a JSON value
   } catch {
-    return `data.${FIELD} is not JSON`; // the error would quote what may be secret
+    return `data.${FIELD} is not JSON`; // the error would quote the text, which may be secret
   }
   if (!isJsonObject(document)) return `data.${FIELD} is not an object`;
   const { resource, namespace, name, value } = document;
   if (typeof resource !== 'string' || typeof namespace !== 'string' || typeof name !== 'string') {
-    return `data.${FIELD} does not say what it is`;
+    return `data.${FIELD} has no resource, namespace or name`;
   }
   if (!isJsonObject(value)) return `data.${FIELD} has no value`;
   return { key: { resource, namespace, name }, value, bytes: text.length };
@@ -146,7 +146,7 @@ async function packed(key: StoreKey, text: string): Promise<Buffer> {
     reason: 'RequestEntityTooLarge',
     code: 413,
     message:
-      `${key.resource} ${JSON.stringify(key.name)} is too large for the store: it is kept in a Secret, which holds ` +
-      `${SECRET_BYTES_MAX} bytes at most, and even compressed it is larger. Make it smaller`,
+      `${key.resource} ${JSON.stringify(key.name)} is too large for the store: a Secret holds at most ${SECRET_BYTES_MAX} bytes, ` +
+      'and even the compressed object is larger; make the object smaller',
   });
 }

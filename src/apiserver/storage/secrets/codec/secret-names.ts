@@ -1,10 +1,10 @@
-/** How an object of the store is called among the Secrets of a namespace, and the labels by which it is found. Pure. */
+/** Names and labels of the Secrets of a store. Pure. */
 
 import { createHash } from 'node:crypto';
 import type { StringMap } from '../../../../kube/object.ts';
 import type { StoreKey, StoreRange } from '../../store.ts';
 
-/** Objects and notes never share a selector: the cache must not see notes. */
+/** Objects and notes have different selectors: the cache must not contain notes. */
 type Part = 'objects' | 'notes';
 
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
@@ -16,16 +16,16 @@ const NAMESPACE = 'endpoint-syncer/namespace';
 
 const PROGRAM = 'endpoint-syncer';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
-/** Marks a label value that is a digest; what already begins so is digested too, hence no two values meet. */
+/** Prefix of a label value that is a digest; a text with this prefix is digested too, so that no two texts have the same value. */
 const DIGESTED = 'sha256.';
-/** 160 bits: nobody finds two keys of one name, even on purpose. */
+/** 160 bits, against collisions, even deliberate ones. */
 const DIGEST_CHARS = 32;
 const READABLE_CHARS_MAX = 100;
-/** What every name ends with: no syncer's names do, they end with a virtual cluster's name or ten hexadecimal digits after a `-`. */
+/** Names of the sync engine never match: they end with the name of a virtual cluster or with ten hexadecimal digits after a `-`. */
 const STORE_NAME = new RegExp(`^endpoint-syncer\\.(?:[a-z0-9.-]*\\.)?[a-z2-7]{${DIGEST_CHARS}}$`);
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** The Secrets of one store, told apart from those of other stores and programs in the same namespace by `store`. */
+/** `store` distinguishes the Secrets of one store from those of other stores in the same namespace. */
 export class SecretNames {
   readonly #store: string;
 
@@ -34,7 +34,7 @@ export class SecretNames {
     this.#store = store;
   }
 
-  /** A readable part for people, and a digest that makes it unique: names of objects may hold what those of Secrets may not. */
+  /** A readable part and a unique digest: names of objects may have characters that names of Secrets may not. */
   object({ resource, namespace, name }: StoreKey): string {
     const plural = resource.split('.')[0] ?? '';
     return this.#name([plural, namespace, name], ['objects', resource, namespace, name]);
@@ -52,7 +52,7 @@ export class SecretNames {
     };
   }
 
-  /** A Secret with this name and these labels could be one of this store's; other programs cannot give it such a name by accident. */
+  /** Whether a Secret with this name and these labels may belong to this store; other programs do not use such names by accident. */
   mayBeOurs(name: string, labels: StringMap): boolean {
     const store = labels[STORE];
     return STORE_NAME.test(name) && (store === undefined || store === labelValue(this.#store));
@@ -62,7 +62,7 @@ export class SecretNames {
     return { ...this.#labels('notes'), [RESOURCE]: labelValue(table) };
   }
 
-  /** Every object; with a range, those in it. */
+  /** Selects all objects, or those in the range. */
   objectSelector(range?: StoreRange): string {
     const { resource, namespace } = range ?? {};
     return selector({
@@ -87,7 +87,7 @@ export class SecretNames {
   }
 }
 
-/** What a DNS label may hold of a text. */
+/** The characters of a text that are valid in a DNS label. */
 function plain(text: string): string {
   return text
     .toLowerCase()
@@ -107,7 +107,7 @@ function selector(labels: StringMap): string {
     .join(',');
 }
 
-/** The SHA-256 of a text in RFC 4648's alphabet, lower case, 52 characters. */
+/** The SHA-256 of a text in lower-case base32 (RFC 4648), 52 characters. */
 function base32(text: string): string {
   let bits = 0;
   let held = 0;

@@ -1,20 +1,20 @@
-/** What a failed request to the host cluster means for the store: wait, look, or give up. */
+/** Classifies failed requests to the host cluster, and converts them into errors of the store. */
 
 import { TransportError } from '../../../../kube/types.ts';
 import { StatusError } from '../../../../kube/status-error.ts';
 import { orderedKey, StoreError, type StoreKey } from '../../store.ts';
 
-export type Verdict =
+export type FailureKind =
   /** The host has decided: not found, conflict, gone. */
-  | 'answered'
-  /** Nothing has happened; it may go better in a moment. */
-  | 'again'
+  | 'decided'
+  /** Nothing has happened, and a retry may succeed. */
+  | 'retryable'
   /** A write may have happened, or may still happen. */
-  | 'doubtful'
-  /** Trying again does not help. */
-  | 'refused';
+  | 'outcome-unknown'
+  /** A retry does not help. */
+  | 'permanent';
 
-/** Codes of failures before a byte of the request was on its way. */
+/** Codes of failures before any byte of the request was sent. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -24,20 +24,20 @@ const NEVER_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-export function verdictOf(error: unknown): Verdict {
-  if (error instanceof TransportError) return wasNeverSent(error) ? 'again' : 'doubtful';
-  if (!(error instanceof StatusError)) return 'refused';
+export function failureKindOf(error: unknown): FailureKind {
+  if (error instanceof TransportError) return wasNeverSent(error) ? 'retryable' : 'outcome-unknown';
+  if (!(error instanceof StatusError)) return 'permanent';
   const { code } = error;
-  if (code === 404 || code === 409 || code === 410) return 'answered';
-  if (code === 429) return 'again';
-  // A timeout inside the server says nothing about what etcd did.
-  return code >= 500 ? 'doubtful' : 'refused';
+  if (code === 404 || code === 409 || code === 410) return 'decided';
+  if (code === 429) return 'retryable';
+  // After a timeout in the server, etcd may have stored the write.
+  return code >= 500 ? 'outcome-unknown' : 'permanent';
 }
 
-/** The host says no to the request itself; nothing has happened. */
-export function refusedByHost(error: unknown, namespace: string): unknown {
+/** The error for a request that the host has rejected or denied; nothing has happened. */
+export function rejectedByHost(error: unknown, namespace: string): unknown {
   if (!(error instanceof StatusError)) return error;
-  const text = `${placeOf(namespace)} was refused: ${error.message}`;
+  const text = `${placeOf(namespace)} rejected a request: ${error.message}`;
   switch (error.code) {
     case 401:
     case 403:
@@ -49,27 +49,27 @@ export function refusedByHost(error: unknown, namespace: string): unknown {
   }
 }
 
-/** The host did not answer in time. `isOutcomeUnknown`: a write may have happened all the same. */
-export function unanswered(
+/** The error for a request without a response in time. `isOutcomeUnknown`: a write may have happened nevertheless. */
+export function unreachable(
   error: unknown,
   { namespace, isOutcomeUnknown }: { namespace: string; isOutcomeUnknown: boolean },
 ): StoreError | StatusError {
   const why = error instanceof Error ? error.message : String(error);
   if (!isOutcomeUnknown) {
-    return unavailable(`${placeOf(namespace)} cannot be reached at the moment, try again: ${why}`, error);
+    return unavailable(`${placeOf(namespace)} cannot be reached at the moment; retry later: ${why}`, error);
   }
   const message =
-    `${placeOf(namespace)} did not confirm a write: it may have happened or not. ` +
-    `Read the object before you try again: ${why}`;
+    `${placeOf(namespace)} did not confirm a write, which may or may not have happened. ` +
+    `Read the object before you retry: ${why}`;
   return failure({ reason: 'Timeout', code: 504, message }, error);
 }
 
-/** What is in the place of an object is none: nobody may say that it is not there, nor that it is. */
+/** The Secret of an object is damaged: the store cannot tell whether the object exists. */
 export function unreadable(key: StoreKey, why: string): StoreError {
   return new StoreError('unavailable', `${key.resource} ${orderedKey(key)}: ${why}`);
 }
 
-/** An error of the API, for what `StoreError` has no code. */
+/** An API error that `StoreError` has no code for. */
 export function failure(
   { reason, code, message }: { reason: string; code: number; message: string },
   cause?: unknown,

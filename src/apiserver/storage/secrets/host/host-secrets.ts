@@ -1,4 +1,4 @@
-/** The requests that the store makes of the host cluster, one attempt each. */
+/** The requests of the store to the host cluster, one attempt each. */
 
 import { asList } from '../../../../kube/client/response-objects.ts';
 import { collectionPath, queryString } from '../../../../kube/client/resource-path.ts';
@@ -10,16 +10,16 @@ import { parseRevision } from '../codec/secret-codec.ts';
 
 export interface SecretList {
   readonly secrets: readonly KubeObject[];
-  /** The moment that the list shows. */
+  /** The revision of the list. */
   readonly revision: number;
 }
 
 const FIELD_MANAGER = 'endpoint-syncer';
 const PAGE_SIZE = 500;
-/** A list of the present starts anew when the history that its pages stand on is gone. */
+/** A current list is restarted when its continue token expires. */
 const LIST_ATTEMPTS = 3;
-/** No Secret has this name: it is only asked for to learn what time it is. */
-const NOBODY = 'endpoint-syncer.nobody';
+/** No Secret has this name: a list of it costs nothing and has the current revision. */
+const NO_SUCH_NAME = 'endpoint-syncer.nobody';
 
 /** Secrets of one namespace. Everything rejects as the client does: `StatusError`, `TransportError`. */
 export class HostSecrets {
@@ -31,7 +31,7 @@ export class HostSecrets {
     this.#namespace = namespace;
   }
 
-  /** As etcd has it now: a read without a resourceVersion is never answered from a cache that lags. */
+  /** The current state: a read without a resourceVersion is never served from a stale cache. */
   async get(name: string, options: RequestOptions): Promise<KubeObject | undefined> {
     try {
       return await this.#client.get(SECRETS, { namespace: this.#namespace, name }, options);
@@ -47,20 +47,20 @@ export class HostSecrets {
     return await this.#client.create(SECRETS, { ...secret, metadata }, settings);
   }
 
-  /** A merge patch; the `metadata.resourceVersion` in it guards it. */
+  /** A merge patch whose `metadata.resourceVersion` is a precondition. */
   async patch(name: string, body: JsonObject, options: RequestOptions): Promise<KubeObject> {
     const settings = { ...options, fieldManager: FIELD_MANAGER };
     const key = { namespace: this.#namespace, name };
     return await this.#client.patch(SECRETS, key, { type: 'merge', body }, settings);
   }
 
-  /** Only at this version, which is also one of this very Secret and no later one of the same name. */
+  /** Deletes only this revision, so never another Secret with the same name. */
   async delete(name: string, revision: number, options: RequestOptions): Promise<void> {
     const key = { namespace: this.#namespace, name };
     await this.#client.delete(SECRETS, key, { resourceVersion: String(revision) }, options);
   }
 
-  /** All pages of one moment: now, or `atRevision`. Rejects with 410 when that is forgotten. */
+  /** All pages at one revision: the current one, or `atRevision`. Rejects with 410 when it is compacted. */
   async list(labelSelector: string, options: RequestOptions, atRevision?: number): Promise<SecretList> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -72,14 +72,14 @@ export class HostSecrets {
     }
   }
 
-  /** As they are now, whatever their labels. */
+  /** The current Secrets of a type, whatever their labels. */
   async listOfType(type: string, options: RequestOptions): Promise<SecretList> {
     return await this.#pages({ fieldSelector: `type=${type}`, limit: PAGE_SIZE }, options, undefined);
   }
 
-  /** Where the host's counter stands, not earlier than when it was asked. */
+  /** The current revision of the host. */
   async revision(options: RequestOptions): Promise<number> {
-    const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${NOBODY}` }, options);
+    const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${NO_SUCH_NAME}` }, options);
     return parseRevision(resourceVersion);
   }
 
@@ -88,11 +88,11 @@ export class HostSecrets {
     options: RequestOptions,
     atRevision: number | undefined,
   ): Promise<SecretList> {
-    const moment =
+    const exact =
       atRevision === undefined
         ? {}
         : { resourceVersion: String(atRevision), resourceVersionMatch: 'Exact' as const };
-    let page = await this.#page({ ...query, ...moment }, options);
+    let page = await this.#page({ ...query, ...exact }, options);
     const secrets = page.items;
     const revision = parseRevision(page.resourceVersion);
     while (page.continueToken !== '') {

@@ -1,11 +1,11 @@
-/** How long one operation of the store goes on trying: a deadline, and longer and longer waits inside it. */
+/** The retries of one store operation: a deadline, and exponential backoff before it. */
 
 import type { RequestOptions } from '../../../../kube/types.ts';
 import { sleep, type Clock } from '../../../../base/clock.ts';
 import type { Random } from '../../../../base/random.ts';
 import { RetryDelay } from '../../../../base/retry.ts';
 import { closed } from '../../store.ts';
-import { refusedByHost, unanswered, verdictOf } from './host-errors.ts';
+import { failureKindOf, rejectedByHost, unreachable } from './host-errors.ts';
 
 export interface RetryBudgetOptions {
   readonly namespace: string;
@@ -13,12 +13,12 @@ export interface RetryBudgetOptions {
   readonly random: Random;
   /** Aborted when the store closes. */
   readonly signal: AbortSignal;
-  /** Until the operation must have an end. */
+  /** Deadline of the operation. */
   readonly timeoutMs: number;
 }
 
 const DELAYS = { baseMs: 50, maxMs: 2000 };
-/** An attempt with less time is not worth its doubt. */
+/** With less time left, no attempt is made: its timeout would only make the outcome unknown. */
 const ATTEMPT_MIN_MS = 500;
 
 export class RetryBudget {
@@ -37,7 +37,7 @@ export class RetryBudget {
     return Math.max(1, Math.ceil(this.#endMs - this.#options.clock.monotonicMs()));
   }
 
-  /** For one request: half of the whole, so that a silent connection leaves time for another one. */
+  /** The options of one request. Its timeout is half of the deadline, so that a silent connection leaves time for another attempt. */
   get request(): RequestOptions {
     const { signal, timeoutMs } = this.#options;
     return { signal, isRetried: false, timeoutMs: Math.min(this.leftMs, Math.ceil(timeoutMs / 2)) };
@@ -47,27 +47,27 @@ export class RetryBudget {
     return this.#isOutcomeUnknown;
   }
 
-  /** From now on the write may have happened, or happen late: a request whose answer is lost may still be on its way. */
+  /** The write may have happened, or may still happen: a request without a response may still arrive. */
   markOutcomeUnknown(): void {
     this.#isOutcomeUnknown = true;
   }
 
-  /** Repeats a read until the host answers. Rejects with what the host answered, or with `StoreError` `unavailable` or `closed`. */
+  /** Retries a read until the host responds. Rejects with the error of the host, or with `StoreError` `unavailable` or `closed`. */
   async read<T>(attempt: (request: RequestOptions) => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await attempt(this.request);
       } catch (error) {
         this.checkOpen();
-        const verdict = verdictOf(error);
-        if (verdict === 'answered') throw error;
-        if (verdict === 'refused') throw refusedByHost(error, this.#options.namespace);
+        const kind = failureKindOf(error);
+        if (kind === 'decided') throw error;
+        if (kind === 'permanent') throw rejectedByHost(error, this.#options.namespace);
         await this.pause(error);
       }
     }
   }
 
-  /** Waits before the next attempt; throws when there is no time for one. */
+  /** Waits before the next attempt; throws when the deadline leaves no time for one. */
   async pause(error: unknown): Promise<void> {
     const { clock, signal } = this.#options;
     const delayMs = this.#delay.next({ error });
@@ -77,7 +77,7 @@ export class RetryBudget {
   }
 
   exhausted(error: unknown): Error {
-    return unanswered(error, {
+    return unreachable(error, {
       namespace: this.#options.namespace,
       isOutcomeUnknown: this.#isOutcomeUnknown,
     });

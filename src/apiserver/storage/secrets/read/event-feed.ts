@@ -1,11 +1,11 @@
-/** What happened lately, in order, and who wants to hear of it. */
+/** Recent events in order, and the watches that receive them. */
 
 import type { Logger } from '../../../../base/logger.ts';
 import { compacted, isInRange, type StoreEvent, type StoreRange, type WatchObserver } from '../../store.ts';
 
 export interface EventFeedOptions {
   readonly logger: Logger;
-  /** Events kept for watches that begin in the past. */
+  /** Number of events kept for watches that begin in the past. */
   readonly eventsMax: number;
   /** JSON bytes of the objects in those events. */
   readonly bytesMax: number;
@@ -20,7 +20,7 @@ interface Watcher {
   readonly range: StoreRange;
   readonly afterRevision: number;
   readonly observer: WatchObserver;
-  /** Events of the feed up to this one were handed out by the replay. */
+  /** Events up to this one were sent by the replay. */
   readonly replayed: number;
 }
 
@@ -29,7 +29,7 @@ export class EventFeed {
   readonly #log: Logged[] = [];
   readonly #watchers = new Set<Watcher>();
   #bytes = 0;
-  /** Counts events: a relist may find several deletions of one revision. */
+  /** Number of events so far: a relist may find several deletions with one revision. */
   #sequence = 0;
   #floor = 0;
 
@@ -48,27 +48,27 @@ export class EventFeed {
     this.#sequence += 1;
     this.#shorten();
     for (const watcher of this.#watchers) {
-      if (watcher.replayed < this.#sequence) this.#hand(watcher, event);
+      if (watcher.replayed < this.#sequence) this.#send(watcher, event);
     }
   }
 
-  /** Replays what came after `afterRevision`, then goes on. Answers how to stop. Throws `compacted`. */
+  /** Replays the events after `afterRevision`, then sends live ones. Returns a function that ends it. Throws `compacted`. */
   subscribe(range: StoreRange, afterRevision: number, observer: WatchObserver): () => void {
     if (afterRevision < this.#floor) throw compacted(afterRevision, this.#floor);
     const watcher: Watcher = { range, afterRevision, observer, replayed: this.#sequence };
-    for (const { event } of this.#log.slice(this.#firstAfter(afterRevision))) this.#hand(watcher, event);
+    for (const { event } of this.#log.slice(this.#firstAfter(afterRevision))) this.#send(watcher, event);
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
 
-  /** Forgets events up to and including `revision`. */
+  /** Removes events up to and including `revision`. */
   forget(revision: number): void {
     const count = this.#firstAfter(revision);
     for (const { bytes } of this.#log.splice(0, count)) this.#bytes -= bytes;
     this.#floor = Math.max(this.#floor, revision);
   }
 
-  /** The counter has started anew: what anybody knew before means nothing now. */
+  /** The counter has restarted: earlier revisions are meaningless, so all watches end. */
   restart(revision: number): void {
     this.#log.length = 0;
     this.#bytes = 0;
@@ -91,12 +91,12 @@ export class EventFeed {
     for (const { observer } of ended) this.#guard(() => observer.end());
   }
 
-  #hand({ range, afterRevision, observer }: Watcher, event: StoreEvent): void {
+  #send({ range, afterRevision, observer }: Watcher, event: StoreEvent): void {
     if (event.revision <= afterRevision || !isInRange(event.entry.key, range)) return;
     this.#guard(() => observer.event(event));
   }
 
-  /** One observer's bug must not keep the news from the others, nor look like a broken connection. */
+  /** An error in one observer must neither affect the others nor look like a broken connection. */
   #guard(call: () => void): void {
     try {
       call();

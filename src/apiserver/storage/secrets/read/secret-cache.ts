@@ -1,4 +1,4 @@
-/** All objects of the store as a list-watch shows them, a moment behind the host; what changes becomes events. */
+/** A cache of all objects of the store, kept by a list-watch; its changes become events. */
 
 import type { ListWatchSink } from '../../../../kube/informer/list-watch.ts';
 import type { WatchEventType } from '../../../../kube/types.ts';
@@ -17,9 +17,9 @@ export interface SecretCacheOptions {
   readonly ledger: WriteLedger;
   readonly damage: DamageReport;
   readonly clock: Clock;
-  /** The newest moment that an event or a bookmark told of. */
+  /** The newest revision of an event or a bookmark. */
   readonly bookmarked: () => number;
-  /** Called when the server's versions begin anew at `revision`, and for the first list. */
+  /** Called when the server's revisions have restarted at `revision`, and for the first list. */
   readonly restarted: (revision: number) => void;
 }
 
@@ -46,7 +46,7 @@ export class SecretCache implements ListWatchSink {
     return this.#isSynced;
   }
 
-  /** Every event up to this revision has been handed out. */
+  /** Every event up to this revision has been published. */
   get revision(): number {
     return this.#revision;
   }
@@ -55,7 +55,7 @@ export class SecretCache implements ListWatchSink {
     return this.#held.get(secretName);
   }
 
-  /** True as soon as the condition holds; false when it does not within the time, or when `wakeAll` is called. */
+  /** Resolves with true as soon as the condition holds, with false after the timeout or `wakeAll`. */
   until(isMet: () => boolean, timeoutMs: number): Promise<boolean> {
     if (isMet()) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -99,14 +99,14 @@ export class SecretCache implements ListWatchSink {
     const revision = revisionOf(secret);
     const { name } = secret.metadata;
     const before = this.#held.get(name);
-    // A state that is known already: an event that a list was ahead of.
+    // A list has shown this state or a newer one before.
     if (before !== undefined && revision <= before.entry.revision) return;
     const after = type === 'DELETED' ? undefined : this.#decode(secret);
     this.#apply({ secretName: name, before, after, revision, isExact: true });
     this.#advance(revision);
   }
 
-  /** The first list, or one of a server that was restored: nothing known before counts. */
+  /** The first list, or the list of a restored server: replaces everything that was known before. */
   #replace(listed: readonly KubeObject[], revision: number): void {
     this.#held.clear();
     for (const secret of listed) {
@@ -119,7 +119,7 @@ export class SecretCache implements ListWatchSink {
     this.#options.feed.restart(revision);
   }
 
-  /** True when a list shows a state older than what is held: a backup was restored, and counted on beyond where the counter was. */
+  /** True when the list has an older state than the cache: a backup was restored, and its revisions have passed the old ones since. */
   #isPast(listed: readonly KubeObject[]): boolean {
     return listed.some((secret) => {
       const held = this.#held.get(secret.metadata.name);
@@ -128,8 +128,8 @@ export class SecretCache implements ListWatchSink {
   }
 
   /**
-   * What happened while nobody looked, as far as a list can tell: not what came and went, nor when something was deleted. Whoever read in
-   * this time knows more, and has to read again.
+   * Applies the changes during an interruption of the watch, as far as a list shows them: it shows neither objects that were created and
+   * deleted meanwhile, nor the revision of a deletion. A watch that began in this time may have seen more, so it ends.
    */
   #catchUp(listed: readonly KubeObject[], revision: number): void {
     const { feed, ledger } = this.#options;
@@ -141,7 +141,7 @@ export class SecretCache implements ListWatchSink {
     ledger.blind((secretName) => !this.#held.has(secretName));
   }
 
-  /** In the order of their revisions; of deletions only the list's is known. */
+  /** In the order of their revisions; deletions have the revision of the list. */
   #changesTo(listed: readonly KubeObject[], revision: number): readonly Change[] {
     const gone = new Set(this.#held.keys());
     const changes: Change[] = [];

@@ -1,4 +1,4 @@
-/** Lists of now and of the past, in pages that show one moment. */
+/** Current and past lists, whose pages show one revision. */
 
 import { StatusError } from '../../../../kube/status-error.ts';
 import {
@@ -24,13 +24,13 @@ export interface SecretListsOptions {
   readonly observed: (revision: number) => void;
 }
 
-/** A range at a revision, complete and in order. The past does not change, so it may be kept. */
+/** A complete, ordered range at a revision. It is immutable, so it can be cached. */
 interface Snapshot {
   readonly revision: number;
   readonly entries: readonly StoredEntry[];
 }
 
-/** Lists that somebody is paging through. Their entries are mostly those of the cache. */
+/** Number of cached lists that clients are paging through. They share most entries with the cache. */
 const SNAPSHOTS_MAX = 4;
 
 export class SecretLists {
@@ -52,7 +52,7 @@ export class SecretLists {
     return { entries: all.slice(0, limit), revision: snapshot.revision, remaining };
   }
 
-  /** Versions are counted anew. */
+  /** The revisions of the host have restarted. */
   forget(): void {
     this.#snapshots.clear();
   }
@@ -70,7 +70,7 @@ export class SecretLists {
         throw listError(error, atRevision);
       });
     this.#options.observed(list.revision);
-    // A server may name the moment of an exact list as it likes.
+    // The resourceVersion of an exact list is not specified.
     return { revision: atRevision ?? list.revision, entries: this.#decoded(list) };
   }
 
@@ -110,6 +110,6 @@ function listError(error: unknown, atRevision: number | undefined): unknown {
   if (!(error instanceof StatusError) || error.code !== 410) return error;
   return new StoreError(
     'compacted',
-    `the host cluster no longer knows revision ${atRevision ?? 'of this list'}`,
+    `the host cluster has compacted revision ${atRevision ?? 'of this list'}`,
   );
 }

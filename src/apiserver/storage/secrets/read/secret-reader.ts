@@ -1,4 +1,4 @@
-/** Reads of the present, straight from the host: what one replica wrote, every other one sees at once. */
+/** Reads the current state from the host, so that every replica sees the writes of all others. */
 
 import type { StoredEntry, StoreKey } from '../../store.ts';
 import type { DamageReport } from '../codec/damage-report.ts';
@@ -8,13 +8,13 @@ import type { RetryBudget } from '../host/retry-budget.ts';
 import { decodeSecret } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
 
-/** What is in the place of a key. */
-export type Seen =
+/** The result of looking up a key. */
+export type LookUp =
   | { readonly state: 'entry'; readonly entry: StoredEntry; readonly writeId: string }
   | { readonly state: 'missing' }
-  /** A Secret that is no object of the store; `why` says so to people. */
+  /** The Secret is not a valid object of the store; `why` is for the operator. */
   | { readonly state: 'damaged'; readonly why: string }
-  /** A Secret whose deletion somebody's finalizer holds back. */
+  /** The Secret is being deleted, but has a finalizer. */
   | { readonly state: 'terminating'; readonly why: string };
 
 export interface SecretReaderOptions {
@@ -22,7 +22,7 @@ export interface SecretReaderOptions {
   readonly secrets: HostSecrets;
   readonly cache: SecretCache;
   readonly damage: DamageReport;
-  /** Told of every moment that was read. */
+  /** Called with every revision that was read. */
   readonly observed: (revision: number) => void;
 }
 
@@ -33,7 +33,7 @@ export class SecretReader {
     this.#options = options;
   }
 
-  async see(key: StoreKey, budget: RetryBudget): Promise<Seen> {
+  async lookUp(key: StoreKey, budget: RetryBudget): Promise<LookUp> {
     const { names, secrets, cache, damage, observed } = this.#options;
     const name = names.object(key);
     const secret = await budget.read((request) => secrets.get(name, request));
@@ -47,17 +47,17 @@ export class SecretReader {
         damage.found(secret, decoded.why);
         return {
           state: 'damaged',
-          why: `its Secret ${name} cannot be read, ${decoded.why}: put it back from a backup, or delete it`,
+          why: `its Secret ${name} cannot be read, ${decoded.why}: restore it from a backup, or delete it`,
         };
       case 'terminating':
         return {
           state: 'terminating',
-          why: `its Secret ${name} is held back by a finalizer: whoever put that there has to take it away`,
+          why: `its Secret ${name} is being deleted but has a finalizer: remove the finalizer`,
         };
     }
   }
 
-  /** Where the counter stands now. */
+  /** The current revision. */
   async revision(budget: RetryBudget): Promise<number> {
     const revision = await budget.read((request) => this.#options.secrets.revision(request));
     this.#options.observed(revision);

@@ -1,19 +1,19 @@
-/** A write that goes on until its outcome is known: refused, done, or done although the answer was lost. */
+/** Retries a write until its outcome is known: rejected, done, or done although the response was lost. */
 
-import { refusedByHost, verdictOf } from '../host/host-errors.ts';
+import { failureKindOf, rejectedByHost } from '../host/host-errors.ts';
 import type { RetryBudget } from '../host/retry-budget.ts';
 import type { RequestOptions } from '../../../../kube/types.ts';
 import type { StatusError } from '../../../../kube/status-error.ts';
 
 export interface Attempt<T> {
   send(request: RequestOptions): Promise<T>;
-  /** After a lost answer: what the write became, or undefined when it has not happened. Throws when that cannot be known. */
+  /** After a lost response: the result of the write, or undefined when it has not happened. Throws when the outcome cannot be determined. */
   settle(): Promise<T | undefined>;
-  /** What a 404, 409 or 410 means; undefined when the state that it speaks of has passed, so that another attempt makes sense. */
-  refusal(error: StatusError): Promise<Error | undefined>;
+  /** The error that a 404, 409 or 410 stands for; undefined when the state has changed since, so that a retry makes sense. */
+  rejection(error: StatusError): Promise<Error | undefined>;
 }
 
-/** INVARIANT: a write whose answer was lost is looked for before it is sent again, so it never happens twice, nor fails for itself. */
+/** INVARIANT: after a lost response the write is looked for before it is sent again, so it never happens twice and never conflicts with itself. */
 export async function persist<T>(
   budget: RetryBudget,
   namespace: string,
@@ -27,16 +27,16 @@ export async function persist<T>(
       failure = error;
     }
     budget.checkOpen();
-    const verdict = verdictOf(failure);
-    if (verdict === 'refused') throw refusedByHost(failure, namespace);
-    if (verdict === 'doubtful') budget.markOutcomeUnknown();
+    const kind = failureKindOf(failure);
+    if (kind === 'permanent') throw rejectedByHost(failure, namespace);
+    if (kind === 'outcome-unknown') budget.markOutcomeUnknown();
     if (budget.isOutcomeUnknown) {
       const done = await attempt.settle();
       if (done !== undefined) return done;
     }
-    if (verdict === 'answered') {
-      const refusal = await attempt.refusal(failure as StatusError); // nothing else is `answered`
-      if (refusal !== undefined) throw refusal;
+    if (kind === 'decided') {
+      const rejection = await attempt.rejection(failure as StatusError); // only a StatusError is `decided`
+      if (rejection !== undefined) throw rejection;
     }
     await budget.pause(failure);
   }

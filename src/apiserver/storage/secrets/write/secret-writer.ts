@@ -1,14 +1,14 @@
-/** Create, update and delete: each is one conditional request to the host. */
+/** Create, update and delete: each is one request to the host with a precondition. */
 
 import type { KubeObject } from '../../../../kube/object.ts';
 import type { JsonObject } from '../../../../base/json.ts';
 import { orderedKey, StoreError, type StoredEntry, type StoreKey } from '../../store.ts';
-import { refusedByHost, unreadable } from '../host/host-errors.ts';
+import { rejectedByHost, unreadable } from '../host/host-errors.ts';
 import type { HostSecrets } from '../host/host-secrets.ts';
 import type { SecretCache } from '../read/secret-cache.ts';
 import type { RetryBudget } from '../host/retry-budget.ts';
 import { persist } from './persist.ts';
-import type { SecretReader, Seen } from '../read/secret-reader.ts';
+import type { SecretReader, LookUp } from '../read/secret-reader.ts';
 import { encodeSecret, revisionOf, updatePatch } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
 import type { PendingWrite, WriteLedger } from './write-ledger.ts';
@@ -20,13 +20,13 @@ export interface SecretWriterOptions {
   readonly reader: SecretReader;
   readonly cache: SecretCache;
   readonly ledger: WriteLedger;
-  /** Another text for each write, of any replica. */
+  /** Unique among all replicas. */
   readonly newWriteId: () => string;
-  /** How long the event of a write is waited for where it is needed. */
+  /** Timeout of waiting for the event of a write. */
   readonly eventWaitMs: number;
 }
 
-const MISSED = 'the events that would tell were missed';
+const MISSED = 'the events that would tell the outcome were missed';
 
 export class SecretWriter {
   readonly #options: SecretWriterOptions;
@@ -44,12 +44,12 @@ export class SecretWriter {
     try {
       return await persist(budget, namespace, {
         send: async (request) => written(key, value, await secrets.create(secret, request)),
-        settle: () => this.#whatBecameOf(key, { writeId, pending, budget }),
-        refusal: async (error) => {
-          // A 404 speaks of the namespace: the host has nothing to create in.
-          if (error.code === 404) throw refusedByHost(error, namespace);
-          const seen = await reader.see(key, budget);
-          return seen.state === 'missing' ? undefined : taken(key, seen);
+        settle: () => this.#outcomeOf(key, { writeId, pending, budget }),
+        rejection: async (error) => {
+          // The namespace does not exist.
+          if (error.code === 404) throw rejectedByHost(error, namespace);
+          const found = await reader.lookUp(key, budget);
+          return found.state === 'missing' ? undefined : exists(key, found);
         },
       });
     } finally {
@@ -72,8 +72,8 @@ export class SecretWriter {
     try {
       return await persist(budget, namespace, {
         send: async (request) => written(key, value, await secrets.patch(name, body, request)),
-        settle: () => this.#whatBecameOf(key, { writeId, pending, budget, expectedRevision }),
-        refusal: () => this.#mismatch(key, expectedRevision, budget),
+        settle: () => this.#outcomeOf(key, { writeId, pending, budget, expectedRevision }),
+        rejection: () => this.#mismatch(key, expectedRevision, budget),
       });
     } finally {
       pending.close();
@@ -93,8 +93,8 @@ export class SecretWriter {
           await secrets.delete(name, expectedRevision, request);
           return await this.#deletion(last, pending, budget);
         },
-        settle: () => this.#whatBecameOfDeletion(last, { pending, budget }),
-        refusal: () => this.#mismatch(key, expectedRevision, budget),
+        settle: () => this.#outcomeOfDeletion(last, { pending, budget }),
+        rejection: () => this.#mismatch(key, expectedRevision, budget),
       });
     } finally {
       pending.close();
@@ -102,66 +102,65 @@ export class SecretWriter {
   }
 
   /**
-   * The last state at the revision of its deletion; that is in the event, and nowhere else. When the event does not come in time, a
-   * revision after it has to do.
+   * The last state at the revision of its deletion, which only the event has. Without the event in time, the current revision is used.
    */
   async #deletion(last: StoredEntry, pending: PendingWrite, budget: RetryBudget): Promise<StoredEntry> {
     const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
     await this.#until(isOver, budget, this.#options.eventWaitMs);
     if (pending.seen !== undefined) return pending.seen;
-    // It has happened: whatever goes wrong from here on must not say that it has not.
+    // The deletion has happened: a later error must not claim the opposite.
     budget.markOutcomeUnknown();
     return { ...last, revision: await this.#options.reader.revision(budget) };
   }
 
-  /** A write whose answer was lost. */
-  async #whatBecameOf(
+  /** The outcome of a write whose response was lost. */
+  async #outcomeOf(
     key: StoreKey,
     write: { writeId: string; pending: PendingWrite; budget: RetryBudget; expectedRevision?: number },
   ): Promise<StoredEntry | undefined> {
     const { writeId, pending, budget, expectedRevision } = write;
     const { reader } = this.#options;
     if (pending.seen !== undefined) return pending.seen;
-    const seen = await reader.see(key, budget);
-    if (seen.state === 'entry') {
-      const { entry } = seen;
-      if (seen.writeId === writeId) return entry;
+    const found = await reader.lookUp(key, budget);
+    if (found.state === 'entry') {
+      const { entry } = found;
+      if (found.writeId === writeId) return entry;
       if (entry.revision === expectedRevision) return undefined;
     }
-    if (seen.state === 'missing' && expectedRevision === undefined) {
-      // A create that left nothing behind, not even an event, has not happened.
+    if (found.state === 'missing' && expectedRevision === undefined) {
+      // Without an object and without an event, the create has not happened.
       const isOver = (): boolean => pending.seen !== undefined || pending.isBlind;
       await this.#until(isOver, budget, this.#options.eventWaitMs);
       if (pending.seen === undefined && pending.isBlind) throw budget.exhausted(MISSED);
       return pending.seen;
     }
-    // Somebody has written since, perhaps over what this write made: the cache sees every state go by.
-    return await this.#fromEvents(key, seen, { pending, budget, expectedRevision: expectedRevision ?? 0 });
+    // Another write came later, perhaps after this one: the cache receives the events of both.
+    return await this.#fromEvents(key, found, { pending, budget, expectedRevision: expectedRevision ?? 0 });
   }
 
-  /** A deletion whose answer was lost. */
-  async #whatBecameOfDeletion(
+  /** The outcome of a deletion whose response was lost. */
+  async #outcomeOfDeletion(
     last: StoredEntry,
     { pending, budget }: { pending: PendingWrite; budget: RetryBudget },
   ): Promise<StoredEntry | undefined> {
     if (pending.seen !== undefined) return pending.seen;
-    const seen = await this.#options.reader.see(last.key, budget);
-    if (seen.state === 'entry' && seen.entry.revision === last.revision) return undefined;
-    return await this.#fromEvents(last.key, seen, { pending, budget, expectedRevision: last.revision });
+    const found = await this.#options.reader.lookUp(last.key, budget);
+    if (found.state === 'entry' && found.entry.revision === last.revision) return undefined;
+    return await this.#fromEvents(last.key, found, { pending, budget, expectedRevision: last.revision });
   }
 
-  /** Waits until the cache has come to what was `seen`; then it knows whether this write was on the way there. */
+  /** Waits until the cache has reached the state that was `found`; its events then tell whether this write happened before. */
   async #fromEvents(
     key: StoreKey,
-    seen: Seen,
+    found: LookUp,
     write: { pending: PendingWrite; budget: RetryBudget; expectedRevision: number },
   ): Promise<StoredEntry | undefined> {
     const { cache, names } = this.#options;
     const { pending, budget, expectedRevision } = write;
     const name = names.object(key);
     const hasCaughtUp = (): boolean =>
-      seen.state === 'entry'
-        ? cache.revision >= seen.entry.revision
+      found.state === 'entry'
+        ? cache.revision >= found.entry.revision
         : cache.revision >= expectedRevision && cache.held(name) === undefined;
     await this.#until(
       () => pending.seen !== undefined || pending.isBlind || hasCaughtUp(),
@@ -174,9 +173,9 @@ export class SecretWriter {
   }
 
   async #expect(key: StoreKey, expectedRevision: number, budget: RetryBudget): Promise<StoredEntry> {
-    const seen = await this.#options.reader.see(key, budget);
-    if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return seen.entry;
-    throw mismatch(key, expectedRevision, seen);
+    const found = await this.#options.reader.lookUp(key, budget);
+    if (found.state === 'entry' && found.entry.revision === expectedRevision) return found.entry;
+    throw mismatch(key, expectedRevision, found);
   }
 
   async #mismatch(
@@ -184,9 +183,9 @@ export class SecretWriter {
     expectedRevision: number,
     budget: RetryBudget,
   ): Promise<StoreError | undefined> {
-    const seen = await this.#options.reader.see(key, budget);
-    if (seen.state === 'entry' && seen.entry.revision === expectedRevision) return undefined;
-    return mismatch(key, expectedRevision, seen);
+    const found = await this.#options.reader.lookUp(key, budget);
+    if (found.state === 'entry' && found.entry.revision === expectedRevision) return undefined;
+    return mismatch(key, expectedRevision, found);
   }
 
   async #until(isMet: () => boolean, budget: RetryBudget, timeoutMs: number): Promise<void> {
@@ -195,19 +194,19 @@ export class SecretWriter {
   }
 }
 
-function written(key: StoreKey, value: JsonObject, answer: KubeObject): StoredEntry {
-  return { key, value, revision: revisionOf(answer) };
+function written(key: StoreKey, value: JsonObject, secret: KubeObject): StoredEntry {
+  return { key, value, revision: revisionOf(secret) };
 }
 
-function taken(key: StoreKey, seen: Exclude<Seen, { state: 'missing' }>): StoreError {
-  if (seen.state !== 'entry') return unreadable(key, seen.why);
-  return new StoreError('exists', `${key.resource} ${orderedKey(key)} exists`, seen.entry);
+function exists(key: StoreKey, found: Exclude<LookUp, { state: 'missing' }>): StoreError {
+  if (found.state !== 'entry') return unreadable(key, found.why);
+  return new StoreError('exists', `${key.resource} ${orderedKey(key)} exists`, found.entry);
 }
 
-function mismatch(key: StoreKey, expectedRevision: number, seen: Seen): StoreError {
+function mismatch(key: StoreKey, expectedRevision: number, found: LookUp): StoreError {
   const what = `${key.resource} ${orderedKey(key)}`;
-  if (seen.state === 'damaged') return unreadable(key, seen.why);
-  if (seen.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
-  const message = `${what} is at revision ${seen.entry.revision}, not ${expectedRevision}`;
-  return new StoreError('conflict', message, seen.entry);
+  if (found.state === 'damaged') return unreadable(key, found.why);
+  if (found.state !== 'entry') return new StoreError('missing', `${what} does not exist`);
+  const message = `${what} is at revision ${found.entry.revision}, not ${expectedRevision}`;
+  return new StoreError('conflict', message, found.entry);
 }

@@ -1,4 +1,4 @@
-/** Writes that are under way, and what the cache has seen of them: the answer to a write may get lost, its event does not. */
+/** Pending writes and their events: the response to a write may be lost, its event is not. */
 
 import type { Random } from '../../../../base/random.ts';
 import type { StoredEntry } from '../../store.ts';
@@ -10,19 +10,19 @@ export interface Change {
   readonly before: Held | undefined;
   readonly after: Held | undefined;
   readonly revision: number;
-  /** False when a list showed it: there may have been states in between. */
+  /** False when a list showed the change: there may have been other states in between. */
   readonly isExact: boolean;
 }
 
 export interface PendingWrite {
-  /** The state that this write made, once it was seen; for a deletion the last one, at the revision of the deletion. */
+  /** The state that this write created, once its event was received; for a deletion the last state, at the revision of the deletion. */
   readonly seen: StoredEntry | undefined;
-  /** States of this Secret went by unseen: that nothing was seen proves nothing. */
+  /** Events of this Secret were missed, so a missing event proves nothing. */
   readonly isBlind: boolean;
   close(): void;
 }
 
-/** What to look for: the id of a write, or the revision that a deletion ends. */
+/** Identifies a write by its id, or a deletion by the revision that it removes. */
 export type Sought = { readonly writeId: string } | { readonly deletedRevision: number };
 
 interface Pending {
@@ -58,7 +58,7 @@ export class WriteLedger {
     }
   }
 
-  /** What became of these Secrets went by unseen: by default of all, as the host's history has started anew. */
+  /** Events of these Secrets were missed; by default those of all. */
   blind(isMissed: (secretName: string) => boolean = () => true): void {
     for (const pending of this.#pending) if (isMissed(pending.secretName)) pending.isBlind = true;
   }
@@ -66,12 +66,12 @@ export class WriteLedger {
 
 function outcomeOf(sought: Sought, { before, after, revision, isExact }: Change): StoredEntry | undefined {
   if ('writeId' in sought) return after?.writeId === sought.writeId ? after.entry : undefined;
-  // After a list shows it gone, somebody may have changed and then deleted it.
+  // When a list shows the deletion, another client may have changed and deleted the object in between.
   const isOurs = isExact && after === undefined && before?.entry.revision === sought.deletedRevision;
   return isOurs ? { ...before.entry, revision } : undefined;
 }
 
-/** Names of writes: unique among replicas by chance, within one by counting. */
+/** Generates ids of writes: a random part for the replica, and a counter. */
 export function writeIds(random: Random): () => string {
   const part = (): string => Math.floor(random() * 2 ** 32).toString(36);
   const replica = part() + part();

@@ -1,4 +1,4 @@
-/** The database as a file: who may read it, who writes it, how it is opened. */
+/** Opens the database file: permissions, the lock of the writing process, recovery checks. */
 
 import {
   chmodSync,
@@ -17,24 +17,24 @@ import { TerminalError } from '../../../../base/errors.ts';
 import { checkVersion, migrate } from './tables.ts';
 import { isDatabaseBusy, unusable } from './storage-error.ts';
 
-/** A database that nobody else writes while it is open. */
+/** A database that no other process writes while it is open. */
 export interface WritableDatabase extends Disposable {
   readonly database: DatabaseSync;
 }
 
-/** The management store below its data folder. */
+/** The path of the management store in its data folder. */
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'management.db');
 }
 
-/** Another process holds a lock only for moments: at its end, or while it takes up what a crash left. */
+/** Another process holds a lock only briefly: while it closes the database or recovers from a crash. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** The write-ahead log is cut back to this when it is empty again: one long backup must not leave it large for good. */
+/** An empty write-ahead log is truncated to this size: otherwise one long backup would leave it large forever. */
 const WAL_BYTES_KEPT = 16 * 1024 * 1024;
 
 /**
- * Opens a store for writing, makes it where there is none (mode 0600, folder 0700). Throws a `TerminalError` when another process has it,
- * and for everything else that keeps it from being used.
+ * Opens a store for writing and creates it if it does not exist (mode 0600, folder 0700). Throws a `TerminalError` when another process has
+ * it open, and for every other problem.
  */
 export function openForWriting(file: string): WritableDatabase {
   let lock: DatabaseSync | undefined;
@@ -44,7 +44,7 @@ export function openForWriting(file: string): WritableDatabase {
     lock = takeLock(file);
     create(file);
     keepPrivate(file);
-    // SQLite would open a file that it cannot write, for reading.
+    // SQLite opens a file that it cannot write read-only, without an error.
     closeSync(openSync(file, 'r+'));
     rejectForeignLog(file);
     database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
@@ -84,8 +84,8 @@ export function openForReading(file: string): DatabaseSync {
 }
 
 /**
- * A lock that the operating system holds for this process, and lets go of however the process ends: SQLite's own, on an empty file beside
- * the database. Not on the database itself, which others must be able to read.
+ * A lock that the operating system releases however the process ends: SQLite's own lock, on an empty file next to the database. Not on the
+ * database itself, which other processes must be able to read.
  */
 function takeLock(file: string): DatabaseSync {
   const path = `${file}.lock`;
@@ -98,15 +98,15 @@ function takeLock(file: string): DatabaseSync {
     lock.close();
     if (!isDatabaseBusy(error)) throw unusable(error, path);
     throw new TerminalError(
-      `${file} is in use by another process: end that one first, or give this one another dataDir`,
+      `${file} is in use by another process: stop that process, or set another dataDir for this one`,
       { cause: error },
     );
   }
 }
 
 /**
- * Makes an empty file that only this user may read. A file that exists is not even opened: closing it would drop the locks which this process
- * has on it, as POSIX has it.
+ * Creates an empty file that only this user may read. An existing file is not opened: by POSIX rules, closing it would release the locks that
+ * this process has on it.
  */
 function create(file: string): void {
   let descriptor: number;
@@ -120,7 +120,7 @@ function create(file: string): void {
   syncFolder(dirname(file));
 }
 
-/** A restored file, or one on a volume that a cluster prepared, may be open to others; a file of another user stays as it is. */
+/** A restored file, or one on a volume that a cluster prepared, may be readable by other users; a file of another user is not changed. */
 function keepPrivate(file: string): void {
   if ((statSync(file).mode & 0o077) === 0) return;
   try {
@@ -130,7 +130,7 @@ function keepPrivate(file: string): void {
   }
 }
 
-/** A new name is durable only when its folder is. */
+/** A new file name is durable only after its folder is synced. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
@@ -140,43 +140,43 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Bytes 18 and 19 of the header: a backup is not in write-ahead mode, the store always is once it was opened. */
+/** Byte 18 of the header: a backup is not in write-ahead mode; a store always is once it was opened. */
 const ROLLBACK_MODE = 1;
 const WRITE_AHEAD_MODE = 2;
 
 /**
- * Throws a `TerminalError` for a write-ahead log that is not the one of the database: SQLite would mix a restored backup with the log that a
- * crashed process left, and would not miss a log that is gone with all that was acknowledged since. Only for a process that does not have the
- * file open: looking at it drops the locks which the process has on it.
+ * Throws a `TerminalError` when the write-ahead log does not belong to the database: SQLite would mix a restored backup with the log of a
+ * crashed process, and would not notice a missing log with acknowledged writes. Must be called before this process opens the file: reading
+ * the header releases the locks of the process.
  */
 export function rejectForeignLog(file: string): void {
   const log = `${file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size;
   if (size === undefined && existsSync(openMark(file)) && writeMode(file) === WRITE_AHEAD_MODE) {
     throw new TerminalError(
-      `${file} was not closed, and the last writes, which were in ${log}, are gone with it: put that back, or restore a backup; ` +
-        `to go on with what is in the database, remove ${openMark(file)}`,
+      `${file} was not closed, and ${log} with its last writes is missing: put the file back, or restore a backup; ` +
+        `to continue without these writes, remove ${openMark(file)}`,
     );
   }
   if ((size ?? 0) > 0 && writeMode(file) === ROLLBACK_MODE) {
     throw new TerminalError(
-      `${file} was restored, but ${log} belongs to the database before: remove ${log} and ${file}-shm`,
+      `${file} was restored, but ${log} belongs to the previous database: remove ${log} and ${file}-shm`,
     );
   }
 }
 
-/** There while the database is open, and after a crash: as long as its write-ahead log must be there too. */
+/** Exists while the database is open and after a crash: as long as the write-ahead log must exist too. */
 function openMark(file: string): string {
   return `${file}.open`;
 }
 
-/** After the log has come into being. */
+/** Called after SQLite has created the log. */
 function markOpen(database: DatabaseSync, file: string): void {
   database.exec('BEGIN IMMEDIATE; COMMIT');
   if (existsSync(`${file}-wal`)) create(openMark(file));
 }
 
-/** INVARIANT: the mark goes before the log does, so a crash in between leaves no mark without a log. */
+/** INVARIANT: the mark is removed before the log, so that a crash in between leaves no mark without a log. */
 function close(database: DatabaseSync, file: string): void {
   try {
     rmSync(openMark(file), { force: true });
@@ -204,6 +204,6 @@ function configure(database: DatabaseSync, file: string): void {
     );
   }
   database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_BYTES_KEPT}`);
-  // What was deleted is overwritten where that costs no write of its own.
+  // Overwrites deleted data where that needs no additional write.
   database.exec('PRAGMA secure_delete = FAST');
 }

@@ -45,7 +45,7 @@ export function rowOf(event: StoreEvent, text: string): LogRow {
   };
 }
 
-/** CRC-32 of everything in the row: SQLite has no checksum of its own, a flipped bit in a value would go unseen. */
+/** CRC-32 of the complete row: SQLite has no checksums, so it would not notice a flipped bit in a value. */
 export function checksumOf(row: LogRow): number {
   const { revision, type, resource, namespace, name, previous } = row;
   const head = JSON.stringify([revision, type, resource, namespace, name, previous, row.value === null]);

@@ -1,19 +1,18 @@
-/** From the rows of a file to the state of a store, with everything checked on the way. */
+/** Replays the rows of a file into the state of a store, and checks every row. */
 
 import { isJsonObject, type JsonObject } from '../../../../base/json.ts';
 import type { RevisionedState } from '../../revisioned-state.ts';
 import { orderedKey, type StoredEntry, type StoreEvent, type StoreKey } from '../../store.ts';
 import { checksumOf, type PresentRow, type StoredRow } from './log-row.ts';
 
-/** What the file says about its log as a whole. */
+/** Counters of the log. */
 export interface LogCounters {
-  /** The newest revision that was ever given. */
+  /** The newest revision that was ever assigned. */
   readonly counter: number;
-  /** Up to here, only the states that were the present then are kept. */
+  /** Up to this revision, only the states that were current then are kept. */
   readonly compacted: number;
 }
 
-/** More do not help anybody. */
 const PROBLEMS_MAX = 100;
 
 export class Replay {
@@ -29,34 +28,34 @@ export class Replay {
     this.#counters = counters;
     if (counters.compacted > counters.counter) {
       this.#problem(
-        `history is forgotten up to ${counters.compacted}, but the counter is ${counters.counter}`,
+        `history is compacted up to ${counters.compacted}, but the counter is ${counters.counter}`,
       );
     }
   }
 
-  /** What was wrong so far, one sentence each; nothing when the file is sound. */
+  /** One sentence each; empty when the file is intact. */
   get problems(): readonly string[] {
     return this.#problems;
   }
 
-  /** Rows come in the order of their revisions. */
-  take(row: StoredRow): void {
+  /** Rows must be passed in the order of their revisions. */
+  addRow(row: StoredRow): void {
     const { revision } = row;
     if (revision <= this.#last) this.#problem(`revision ${revision} comes after ${this.#last}`);
     if (revision > this.#counters.counter) {
       this.#problem(`revision ${revision} is newer than the counter, which is ${this.#counters.counter}`);
     }
     this.#last = revision;
-    // It is taken all the same: one damaged row shall be one problem, not also those that would follow if it were not there.
+    // The row is replayed nevertheless: otherwise one damaged row would cause further problems.
     if (checksumOf(row) !== row.checksum) {
       this.#problem(`revision ${revision}, ${nameOf(row)}: the checksum does not match`);
     }
     const value = row.type === 'deleted' ? undefined : this.#parsed(row);
-    if (revision <= this.#counters.compacted) this.#takeState(row, value);
-    else this.#takeEvent(row, value);
+    if (revision <= this.#counters.compacted) this.#addState(row, value);
+    else this.#addEvent(row, value);
   }
 
-  takePresent(row: PresentRow): void {
+  addPresent(row: PresentRow): void {
     this.#presentRows++;
     const revision = this.#state.get(keyOf(row))?.revision;
     if (revision === row.revision) return;
@@ -64,7 +63,7 @@ export class Replay {
     this.#problem(`${nameOf(row)} is at revision ${row.revision}, ${found}`);
   }
 
-  /** After the last row of both kinds. */
+  /** Must be called after the last row of both kinds. */
   finish(): void {
     if (this.#presentRows !== this.#state.objects) {
       this.#problem(
@@ -74,18 +73,18 @@ export class Replay {
     this.#state.restoreCounters(this.#counters.counter, this.#counters.compacted);
   }
 
-  /** What is left of the time before the history: one state for each object, no deletions. */
-  #takeState(row: StoredRow, value: JsonObject | undefined): void {
+  /** A row from before the history: there is one state for each object, and no deletion. */
+  #addState(row: StoredRow, value: JsonObject | undefined): void {
     const key = keyOf(row);
     if (row.type === 'deleted' || this.#state.get(key)) {
       this.#problem(
-        `revision ${row.revision}, ${nameOf(row)}: should have been forgotten with its successor`,
+        `revision ${row.revision}, ${nameOf(row)}: should have been compacted with its successor`,
       );
     }
     if (value) this.#state.restore({ key, value, revision: row.revision });
   }
 
-  #takeEvent(row: StoredRow, value: JsonObject | undefined): void {
+  #addEvent(row: StoredRow, value: JsonObject | undefined): void {
     const key = keyOf(row);
     const current = this.#state.get(key);
     const expected = current?.revision ?? null;
@@ -103,7 +102,7 @@ export class Replay {
       const value: unknown = JSON.parse(row.value ?? '');
       if (isJsonObject(value)) return value;
     } catch {
-      // Said below: whatever the text is, it must not get into a message.
+      // Reported below: the text must not be part of a message.
     }
     this.#problem(`revision ${row.revision}, ${nameOf(row)}: the value is not a JSON object`);
     return undefined;
@@ -120,7 +119,7 @@ interface Found {
   readonly current: StoredEntry | undefined;
 }
 
-/** Undefined for a row that cannot have happened. */
+/** Undefined for a row that is impossible after the rows before it. */
 function eventOf({ type, revision }: StoredRow, { key, value, current }: Found): StoreEvent | undefined {
   if (type === 'created') {
     return value && !current ? { type, revision, entry: { key, value, revision } } : undefined;

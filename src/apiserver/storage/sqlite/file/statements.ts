@@ -1,4 +1,4 @@
-/** Everything that is asked of an open store database. */
+/** The SQL statements of a store database. */
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { InvariantError } from '../../../../base/errors.ts';
@@ -18,7 +18,7 @@ export function readCounters(database: DatabaseSync): LogCounters {
   };
 }
 
-// The casts: STRICT tables give exactly these types.
+// The casts are safe: STRICT tables return exactly these types.
 export function readLog(database: DatabaseSync): Iterable<StoredRow> {
   return database
     .prepare('SELECT * FROM log ORDER BY revision')
@@ -33,11 +33,11 @@ export function readNotes(database: DatabaseSync): Iterable<NoteRow> {
   return database.prepare('SELECT * FROM notes').iterate() as Iterable<unknown> as Iterable<NoteRow>;
 }
 
-/** The writes; each method is one transaction. */
 /** The list and the key of the note that a probe writes. */
 const PROBE = 'probe';
 const PROBE_BYTES = 8 * 1024;
 
+/** Each method is one transaction. */
 export class StoreWrites {
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
@@ -45,8 +45,8 @@ export class StoreWrites {
   readonly #remove: StatementSync;
   readonly #putNote: StatementSync;
   readonly #removeNote: StatementSync;
-  readonly #forgetReplaced: StatementSync;
-  readonly #forgetDeletions: StatementSync;
+  readonly #removeReplaced: StatementSync;
+  readonly #removeDeletions: StatementSync;
   readonly #setCompacted: StatementSync;
 
   constructor(database: DatabaseSync) {
@@ -59,10 +59,10 @@ export class StoreWrites {
     this.#remove = prepare('DELETE FROM present WHERE resource = ? AND namespace = ? AND name = ?');
     this.#putNote = prepare('INSERT OR REPLACE INTO notes VALUES (?, ?, ?)');
     this.#removeNote = prepare('DELETE FROM notes WHERE list = ? AND key = ?');
-    this.#forgetReplaced = prepare(
+    this.#removeReplaced = prepare(
       'DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision > ? AND revision <= ?)',
     );
-    this.#forgetDeletions = prepare(
+    this.#removeDeletions = prepare(
       "DELETE FROM log WHERE revision > ? AND revision <= ? AND type = 'deleted'",
     );
     this.#setCompacted = prepare('UPDATE history SET compacted = ?');
@@ -75,18 +75,18 @@ export class StoreWrites {
     });
   }
 
-  /** Forgets events after `from` up to `to`, and the states that they took the place of. May be undone by a loss of power. */
-  forget(from: number, to: number): void {
-    this.#loosely(() => {
-      this.#forgetReplaced.run(from, to);
-      this.#forgetDeletions.run(from, to);
+  /** Removes the events after `from` up to `to`, except current states. A power failure may undo it. */
+  compact(from: number, to: number): void {
+    this.#withoutSync(() => {
+      this.#removeReplaced.run(from, to);
+      this.#removeDeletions.run(from, to);
       this.#setCompacted.run(to);
     });
   }
 
-  /** May be undone by a loss of power, not by the end of the process. */
+  /** A power failure may undo it; a crash of the process does not. */
   note(changes: readonly NoteChange[]): void {
-    this.#loosely(() => {
+    this.#withoutSync(() => {
       for (const { list, key, value } of changes) {
         if (value === null) this.#removeNote.run(list, key);
         else this.#putNote.run(list, key, value);
@@ -94,7 +94,7 @@ export class StoreWrites {
     });
   }
 
-  /** Durable when it returns. Large enough to need what a full disk does not have. */
+  /** Durable when it returns. Large enough to fail on a full disk. */
   probe(): void {
     this.#transaction(() => this.#putNote.run(PROBE, PROBE, '-'.repeat(PROBE_BYTES)));
   }
@@ -103,15 +103,15 @@ export class StoreWrites {
     const { type, resource, namespace, name, previous, value } = row;
     const result = this.#insert.run(type, resource, namespace, name, previous, value, checksumOf(row));
     if (result.lastInsertRowid !== row.revision) {
-      const message = `revision ${row.revision} came out as ${result.lastInsertRowid}: another program wrote to the database`;
+      const message = `revision ${row.revision} came out as ${result.lastInsertRowid}: another program has written to the database`;
       throw new InvariantError(message);
     }
     if (type === 'deleted') this.#remove.run(resource, namespace, name);
     else this.#put.run(resource, namespace, name, row.revision);
   }
 
-  /** Without waiting for the disk. What was durable stays so: it is earlier in the same write-ahead log. */
-  #loosely(work: () => void): void {
+  /** Does not wait for the disk. Earlier writes stay durable: they precede it in the same write-ahead log. */
+  #withoutSync(work: () => void): void {
     this.#database.exec('PRAGMA synchronous = NORMAL');
     try {
       this.#transaction(work);
@@ -126,7 +126,7 @@ export class StoreWrites {
       work();
       this.#database.exec('COMMIT');
     } catch (error) {
-      // SQLite has rolled back by itself after some errors, such as a full disk.
+      // After some errors, such as a full disk, SQLite has rolled back already.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }

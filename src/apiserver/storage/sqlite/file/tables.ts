@@ -1,18 +1,18 @@
-/** The tables of a store, and the ways to them from a new file or an older version. */
+/** The tables of a store, and migrations from a new file or an older version. */
 
 import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../../base/errors.ts';
 import { FIRST_REVISION } from '../../revisioned-state.ts';
 
-/** `epsy`: tells a store from any other SQLite file. */
+/** `epsy`: distinguishes a store from any other SQLite file. */
 const APPLICATION_ID = 0x65707379;
 
 /**
- * Statement lists by version: number 0 makes version 1 from an empty file, number 1 version 2 from version 1, and so on.
+ * Migrations by version: number 0 creates version 1 in an empty file, number 1 version 2 from version 1, and so on.
  *
- * `log` is everything that happened and is not forgotten, in order; its AUTOINCREMENT is the store's revision. A row that a later one took the
- * place of goes when that later one is forgotten, so the log alone gives the present. `present` says the same once more, so that a
- * lost row is found, and so that people can look: `SELECT * FROM present JOIN log USING (revision)`.
+ * `log` holds all events that are not compacted, in order; its AUTOINCREMENT is the store's revision. A row is removed when the row that
+ * replaced it is compacted, so that the log alone gives the current state. `present` repeats that state, so that a lost row is found, and for
+ * inspection: `SELECT * FROM present JOIN log USING (revision)`.
  */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE log (
@@ -44,7 +44,7 @@ const MIGRATIONS: readonly string[] = [
    PRAGMA application_id = ${APPLICATION_ID}`,
 ];
 
-/** Makes or renews the tables, in one transaction. Throws a `TerminalError` for a file that is not a store of this version or an older one. */
+/** Creates or migrates the tables, in one transaction. Throws a `TerminalError` unless the file is a store of this version or an older one. */
 export function migrate(database: DatabaseSync, file: string): void {
   const found = checkedVersion(database, file);
   if (found === MIGRATIONS.length) return;
@@ -58,14 +58,14 @@ export function migrate(database: DatabaseSync, file: string): void {
   );
 }
 
-/** Throws a `TerminalError` for a file that is not a store of exactly this version: for those who only read. */
+/** For read-only access: throws a `TerminalError` unless the file is a store of exactly this version. */
 export function checkVersion(database: DatabaseSync, file: string): void {
   const found = checkedVersion(database, file);
   if (found < MIGRATIONS.length) {
     throw new TerminalError(
       found === 0
         ? `${file} is empty: nothing has been stored in it yet`
-        : `${file} has the format of an older version: start the API once, it renews the file`,
+        : `${file} has the format of an older version: start the API once to migrate the file`,
     );
   }
 }
@@ -76,13 +76,13 @@ function checkedVersion(database: DatabaseSync, file: string): number {
   const isEmpty = numberOf(database, 'SELECT count(*) FROM sqlite_schema') === 0;
   if (!isEmpty && application !== APPLICATION_ID) {
     throw new TerminalError(
-      `${file} is a database of another program: choose another dataDir, or move it away`,
+      `${file} is a database of another program: set another dataDir, or move the file away`,
     );
   }
   if (version > MIGRATIONS.length) {
     throw new TerminalError(
       `${file} was written by a newer version of this program (format ${version}, this one knows up to ${MIGRATIONS.length}): ` +
-        'run that version again, or restore a backup from before',
+        'run that version, or restore an older backup',
     );
   }
   return version;

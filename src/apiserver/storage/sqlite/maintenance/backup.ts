@@ -1,4 +1,4 @@
-/** A copy of a database as it is at one moment, while others may read and write it. */
+/** Copies a database at one revision while it is being read and written. */
 
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -14,19 +14,19 @@ export interface BackupResult {
 }
 
 /**
- * Writes the copy to `target`, mode 0600, checked and durable when this returns. Throws a `TerminalError`: `target` exists, cannot be
- * written, or the database is damaged; nothing is left behind then.
+ * Writes the copy to `target` with mode 0600; it is verified and durable when this returns. Throws a `TerminalError` when `target` exists or
+ * cannot be written, or when the database is damaged; no file is left then.
  */
 export function backupDatabase(file: string, target: string): BackupResult {
   if (existsSync(target)) throw new TerminalError(`${target} exists: choose another name, or remove it`);
   const part = `${target}.part`;
-  makePart(part);
+  createPart(part);
   try {
     copy(file, part);
     const { problems, objects, revision } = verifyDatabase(part);
     const [problem] = problems;
     if (problem !== undefined)
-      throw new TerminalError(`${file} is damaged, the copy is of no use: ${problem}`);
+      throw new TerminalError(`${file} is damaged, the copy is not usable: ${problem}`);
     sync(part);
     publish(part, target);
     return { objects, revision, bytes: statSync(target).size };
@@ -35,13 +35,13 @@ export function backupDatabase(file: string, target: string): BackupResult {
   }
 }
 
-/** Made before SQLite opens it, so that nobody else can ever read it. */
-function makePart(part: string): void {
+/** Creates the file before SQLite opens it, so that no other user can ever read it. */
+function createPart(part: string): void {
   try {
     closeSync(openSync(part, 'wx', 0o600));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
-      const message = `${part} exists: another backup is being written, or one was interrupted; remove it in the second case`;
+      const message = `${part} exists: another backup is running, or one was interrupted; remove the file if none is running`;
       throw new TerminalError(message, { cause: error });
     }
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
@@ -54,7 +54,7 @@ function copy(file: string, part: string): void {
   try {
     database.prepare('VACUUM INTO ?').run(part);
   } catch (error) {
-    // A full disk is the target's, a damaged page the database's.
+    // An error such as a full disk concerns the target, a damaged page the database.
     throw new TerminalError(storageMessage(error, isDatabaseDamaged(error) ? file : part), { cause: error });
   }
 }
@@ -68,14 +68,14 @@ function sync(path: string): void {
   }
 }
 
-/** Under its own name only when it is whole. */
+/** Gives the complete file its final name. */
 function publish(part: string, target: string): void {
   try {
-    // Unlike a rename, a link never takes the place of another file.
+    // Unlike a rename, a link never replaces another file.
     linkSync(part, target);
     rmSync(part);
   } catch (error) {
-    // Not every file system has links.
+    // Some file systems have no hard links.
     if (existsSync(target))
       throw new TerminalError(`${target} exists: choose another name`, { cause: error });
     renameSync(part, target);

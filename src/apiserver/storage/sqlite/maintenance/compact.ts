@@ -1,4 +1,4 @@
-/** Forgets all history of a database that nobody serves, and gives the space back to the disk. */
+/** Removes all history of a database that no process serves, and returns the space to the file system. */
 
 import { statSync } from 'node:fs';
 import { TerminalError } from '../../../../base/errors.ts';
@@ -8,14 +8,14 @@ import { readCounters, StoreWrites } from '../file/statements.ts';
 import { unusable } from '../file/storage-error.ts';
 
 export interface CompactResult {
-  /** Rows of the log that went. */
+  /** Number of removed rows of the log. */
   readonly rows: number;
   readonly revision: number;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
 }
 
-/** Throws a `TerminalError`: there is no such file, a process serves it, or the disk refuses. */
+/** Throws a `TerminalError` when the file does not exist, a process serves it, or it cannot be written. */
 export function compactDatabase(file: string): CompactResult {
   const bytesBefore = sizeOf(file);
   let rows: number;
@@ -26,7 +26,7 @@ export function compactDatabase(file: string): CompactResult {
     const { counter, compacted } = readCounters(database);
     const before = numberOf(database, 'SELECT count(*) FROM log');
     try {
-      new StoreWrites(database).forget(compacted, counter);
+      new StoreWrites(database).compact(compacted, counter);
       database.exec('VACUUM');
     } catch (error) {
       throw unusable(error, file);
@@ -37,7 +37,7 @@ export function compactDatabase(file: string): CompactResult {
   return { rows, revision, bytesBefore, bytesAfter: sizeOf(file) };
 }
 
-/** With the write-ahead log, which is part of the database until it is closed. */
+/** Includes the write-ahead log, which is part of the database until it is closed. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size + (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0);

@@ -1,4 +1,4 @@
-/** Whether a database is sound: SQLite's own check, then the log replayed and compared with what the file says is present. */
+/** Verifies a database: SQLite's integrity check, then a replay of the log that is compared with the table of current entries. */
 
 import type { DatabaseSync } from 'node:sqlite';
 import { TerminalError } from '../../../../base/errors.ts';
@@ -9,18 +9,17 @@ import { Replay } from '../file/replay.ts';
 import { readCounters, readLog, readPresent } from '../file/statements.ts';
 import { storageMessage } from '../file/storage-error.ts';
 
-/** Works while another process writes: everything is read at one moment. A file that cannot be read at all is a problem too. */
+/** Works while another process writes, because one transaction reads everything. An unreadable file is a problem too. */
 export function verifyDatabase(file: string): StoreVerdict {
   const problems: string[] = [];
   const state = new RevisionedState({ eventsMax: 1, bytesMax: 0 });
   try {
     using database = openForReading(file);
-    // One moment for all that is read.
     database.exec('BEGIN');
     problems.push(...integrityProblems(database));
     const replay = new Replay(state, readCounters(database));
-    for (const row of readLog(database)) replay.take(row);
-    for (const row of readPresent(database)) replay.takePresent(row);
+    for (const row of readLog(database)) replay.addRow(row);
+    for (const row of readPresent(database)) replay.addPresent(row);
     replay.finish();
     problems.push(...replay.problems);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The store's side of the writer thread: requests in, one promise each. */
+/** The client of the writer thread: one promise for each request. */
 
 import { Worker } from 'node:worker_threads';
 import { TerminalError } from '../../../../base/errors.ts';
@@ -6,10 +6,10 @@ import { sourceExtension } from '../../../../base/source-extension.ts';
 import { StoreError } from '../../store.ts';
 import type { NumberedRequest, WriterReport, WriterRequest } from './writer-protocol.ts';
 
-/** What the database holds when it is opened, in the order in which it is reported. */
-export type FoundReport = Extract<WriterReport, { kind: 'found' | 'log' | 'present' | 'notes' }>;
+/** The contents of the database, in the order in which the thread reports them. */
+export type LoadReport = Extract<WriterReport, { kind: 'counters' | 'log' | 'present' | 'notes' }>;
 
-interface Asked {
+interface PendingRequest {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -17,36 +17,36 @@ interface Asked {
 export class DatabaseWriter {
   readonly #file: string;
   readonly #worker: Worker;
-  readonly #asked = new Map<number, Asked>();
-  readonly #onFound: (report: FoundReport) => void;
-  readonly #opening: Asked;
+  readonly #pending = new Map<number, PendingRequest>();
+  readonly #onLoad: (report: LoadReport) => void;
+  readonly #opening: PendingRequest;
   #lastId = 0;
-  /** Why nothing can be written any more. */
+  /** The error that has ended the thread. */
   #end: Error | undefined;
 
-  private constructor(file: string, onFound: (report: FoundReport) => void, opening: Asked) {
+  private constructor(file: string, onLoad: (report: LoadReport) => void, opening: PendingRequest) {
     this.#file = file;
-    this.#onFound = onFound;
+    this.#onLoad = onLoad;
     this.#opening = opening;
     const program = `./writer-thread.${sourceExtension(import.meta.url)}`;
     this.#worker = new Worker(new URL(program, import.meta.url), {
       workerData: file,
       name: 'store-writer',
-      // It needs nothing of what the process was started with.
+      // The thread needs no options of this process.
       execArgv: [],
       argv: [],
     });
-    this.#worker.on('message', (report: WriterReport) => this.#take(report));
+    this.#worker.on('message', (report: WriterReport) => this.#receive(report));
     this.#worker.on('error', (error) =>
       this.#ended(error instanceof Error ? error : new Error(String(error))),
     );
     this.#worker.on('exit', () => this.#ended(undefined));
   }
 
-  /** Opens the database and hands over what it holds. Rejects with a `TerminalError`. */
-  static async open(file: string, onFound: (report: FoundReport) => void): Promise<DatabaseWriter> {
+  /** Opens the database and reports its contents. Rejects with a `TerminalError`. */
+  static async open(file: string, onLoad: (report: LoadReport) => void): Promise<DatabaseWriter> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const writer = new DatabaseWriter(file, onFound, { resolve, reject });
+    const writer = new DatabaseWriter(file, onLoad, { resolve, reject });
     try {
       await promise;
       return writer;
@@ -56,54 +56,54 @@ export class DatabaseWriter {
     }
   }
 
-  /** Resolves when it is done; rejects with a {@link StoreError} `unavailable`, and nothing has happened then. */
-  async ask(request: WriterRequest): Promise<void> {
+  /** Resolves when the request is done; rejects with a {@link StoreError} `unavailable` when nothing has happened. */
+  async send(request: WriterRequest): Promise<void> {
     if (this.#end) throw this.#unavailable(this.#end.message, this.#end);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const id = ++this.#lastId;
-    this.#asked.set(id, { resolve, reject });
+    this.#pending.set(id, { resolve, reject });
     const message: NumberedRequest = { id, request };
     this.#worker.postMessage(message);
     await promise;
   }
 
-  /** Ends the thread when everything asked before is done. */
+  /** Ends the thread after all earlier requests. */
   async close(): Promise<void> {
     try {
-      // A thread that has ended has said so to those whose writes it took along.
-      if (!this.#end) await this.ask({ kind: 'close' });
+      // The requests of a thread that has ended are rejected already.
+      if (!this.#end) await this.send({ kind: 'close' });
     } finally {
       await this.#worker.terminate();
     }
   }
 
-  #take(report: WriterReport): void {
+  #receive(report: WriterReport): void {
     switch (report.kind) {
       case 'ready':
         this.#opening.resolve();
         return;
-      case 'refused':
+      case 'failed':
         this.#opening.reject(new TerminalError(report.message));
         return;
       case 'done': {
-        const asked = this.#asked.get(report.id);
-        this.#asked.delete(report.id);
-        if (report.error === undefined) asked?.resolve();
-        else asked?.reject(this.#unavailable(report.error));
+        const pending = this.#pending.get(report.id);
+        this.#pending.delete(report.id);
+        if (report.error === undefined) pending?.resolve();
+        else pending?.reject(this.#unavailable(report.error));
         return;
       }
       default:
-        this.#onFound(report);
+        this.#onLoad(report);
     }
   }
 
-  /** Whatever was asked may have happened or not: only the file knows, and only a new start reads it. */
+  /** Pending requests may or may not have happened: only reading the file in a new process tells. */
   #ended(error: Error | undefined): void {
     this.#end ??= error ?? new Error('the writer thread has ended');
-    const text = `${this.#file}: the writer thread ended: restart the process to see what was still written`;
+    const text = `${this.#file}: the writer thread has ended; pending writes may have happened: restart the process`;
     this.#opening.reject(new TerminalError(text, { cause: error }));
-    for (const { reject } of this.#asked.values()) reject(this.#unavailable(text, error));
-    this.#asked.clear();
+    for (const { reject } of this.#pending.values()) reject(this.#unavailable(text, error));
+    this.#pending.clear();
   }
 
   #unavailable(message: string, cause?: Error): StoreError {

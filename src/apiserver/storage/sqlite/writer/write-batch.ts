@@ -1,4 +1,4 @@
-/** Writes that become durable together, each decided on the state that the ones before it leave. */
+/** Writes of one commit, each decided on the state after the writes before it. */
 
 import { decideWrite, type WriteRequest } from '../../decide-write.ts';
 import type { RevisionedState } from '../../revisioned-state.ts';
@@ -13,14 +13,14 @@ export interface PendingWrite {
   readonly reject: (error: StoreError) => void;
 }
 
-/** What a write of the batch comes to, if the batch becomes durable. */
+/** The outcome of a write if the commit succeeds. */
 interface Decided {
   readonly write: PendingWrite;
   readonly outcome: StoreEvent | StoreError;
 }
 
 export class WriteBatch {
-  /** What is to be written; nothing when every write was refused. */
+  /** The rows to append; empty when every write has failed. */
   readonly rows: readonly LogRow[];
   readonly #state: RevisionedState;
   readonly #decided: readonly Decided[];
@@ -42,7 +42,7 @@ export class WriteBatch {
     this.rows = rows;
   }
 
-  /** The rows are durable: the state advances, watchers hear of it, then the writers do. */
+  /** The rows are durable: applies them, notifies watchers, then resolves the writes. */
   succeed(): void {
     for (const { write, outcome } of this.#decided) {
       if (!(outcome instanceof StoreError)) this.#state.apply(outcome, write.text.length);
@@ -53,7 +53,7 @@ export class WriteBatch {
     }
   }
 
-  /** Nothing happened. Refusals fail too: they may rest on a write that did not happen. */
+  /** Nothing was written. Rejected writes get the same error: their rejection may depend on a write that did not happen. */
   fail(error: StoreError): void {
     for (const { write } of this.#decided) write.reject(error);
   }

@@ -1,10 +1,10 @@
 /**
- * The thread that owns the database: it reads it once at the start, then only writes.
+ * The thread that owns the database: it reads the database once at the start, then only writes.
  *
- * Why a thread: a commit waits for the disk. Measured on the machine of `bench/README.md` (two cores, fsync 0.2 ms, objects of 1 KiB), the
- * main thread committing itself against this thread: one writer 4500/s against 2900/s, 16 writers 31 000/s against 27 000/s, 64 writers
- * 48 000/s both; but the event loop, and with it every read and watch, stood still for up to 27 ms (p99 22 ms) against 10 ms (p99 2 ms),
- * and a disk that takes 5 ms would stop it for 5 ms a commit. An HTTP request costs more than the 0.1 ms that a hop costs here.
+ * Why a thread: a commit waits for the disk. Measured on the machine of `bench/README.md` (two cores, fsync 0.2 ms, objects of 1 KiB), commits
+ * on the main thread against this thread: one writer 4500/s against 2900/s, 16 writers 31 000/s against 27 000/s, 64 writers 48 000/s for
+ * both. But the event loop, and with it every read and watch, was blocked for up to 27 ms (p99 22 ms) against 10 ms (p99 2 ms), and a disk
+ * with 5 ms per fsync would block it for 5 ms per commit. The message to this thread takes 0.1 ms, less than an HTTP request.
  */
 
 import { parentPort, workerData } from 'node:worker_threads';
@@ -14,8 +14,8 @@ import { readCounters, readLog, readNotes, readPresent, StoreWrites } from '../f
 import { storageMessage } from '../file/storage-error.ts';
 
 const ROWS_PER_REPORT = 500;
-/** Revisions forgotten at once: a write that comes meanwhile waits for one step, not for all. */
-const FORGET_STEP = 256;
+/** Revisions compacted at once: a write in the meantime waits for one step, not for all. */
+const COMPACT_STEP = 256;
 
 function report(message: WriterReport): void {
   parentPort?.postMessage(message);
@@ -45,16 +45,16 @@ class WriterThread {
     this.#compacted = readCounters(this.#opened.database).compacted;
   }
 
-  reportEverything(): void {
+  reportContents(): void {
     const { database } = this.#opened;
-    report({ kind: 'found', counters: readCounters(database) });
+    report({ kind: 'counters', counters: readCounters(database) });
     reportRows(readLog(database), (rows) => ({ kind: 'log', rows }));
     reportRows(readPresent(database), (rows) => ({ kind: 'present', rows }));
     reportRows(readNotes(database), (rows) => ({ kind: 'notes', rows }));
     report({ kind: 'ready' });
   }
 
-  async answer({ id, request }: NumberedRequest): Promise<void> {
+  async handle({ id, request }: NumberedRequest): Promise<void> {
     let error: string | undefined;
     try {
       await this.#perform(request);
@@ -73,17 +73,17 @@ class WriterThread {
         return this.#writes.note(request.changes);
       case 'probe':
         return this.#writes.probe();
-      case 'forget':
-        return await this.#forget(request.revision);
+      case 'compact':
+        return await this.#compact(request.revision);
       case 'close':
         return this.#opened[Symbol.dispose]();
     }
   }
 
-  async #forget(revision: number): Promise<void> {
+  async #compact(revision: number): Promise<void> {
     while (this.#compacted < revision) {
-      const to = Math.min(revision, this.#compacted + FORGET_STEP);
-      this.#writes.forget(this.#compacted, to);
+      const to = Math.min(revision, this.#compacted + COMPACT_STEP);
+      this.#writes.compact(this.#compacted, to);
       this.#compacted = to;
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -94,13 +94,13 @@ function start(file: string): void {
   let thread: WriterThread;
   try {
     thread = new WriterThread(file);
-    thread.reportEverything();
+    thread.reportContents();
   } catch (error) {
-    report({ kind: 'refused', message: storageMessage(error, file) });
+    report({ kind: 'failed', message: storageMessage(error, file) });
     return;
   }
-  parentPort?.on('message', (request: NumberedRequest) => void thread.answer(request));
+  parentPort?.on('message', (request: NumberedRequest) => void thread.handle(request));
 }
 
-// The parent passes the path, and nothing else.
+// The parent thread passes the path as workerData.
 start(workerData as string);

@@ -1,0 +1,35 @@
+/** POST to a subresource that is an action. */
+
+import { cloneJson, type JsonObject } from '../../base/json.ts';
+import { currentForm, type Target } from '../request/target.ts';
+import type { StoredEntry } from '../storage/store.ts';
+import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts';
+import type { SubresourceAction } from './resource-definition.ts';
+
+export interface ActionRequest {
+  readonly action: SubresourceAction;
+  /** The decoded body. */
+  readonly body: JsonObject;
+  readonly context: WriteContext;
+}
+
+/** Retried after a conflict with another write. */
+export function performAction(
+  registry: ObjectRegistry,
+  target: Target,
+  { action, body, context }: ActionRequest,
+): Promise<Written> {
+  const { definition } = target;
+  const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
+    const previous = currentForm(definition, entry);
+    await registry.review({ target, next: cloneJson(previous), previous, entry }, context);
+    const result = action.perform(entry.value, body);
+    const done = { isCreated: true, isDeleted: false };
+    if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
+    const written = await registry.store.update(entry.key, result.stored, entry.revision);
+    await registry.admission.afterWrite(definition, { type: 'updated', entry: written });
+    const object = result.shown(currentForm(definition, written));
+    return { object, resourceVersion: String(written.revision), ...done };
+  };
+  return registry.modify(target, change, false);
+}
