@@ -48,7 +48,7 @@ export function parseConfig(
     ...PATCH_LISTS.flatMap((list) =>
       checkPatches(new Fields(written).value(list), pathOf(list), options.checks),
     ),
-    ...checkRules({ merged, own }, options.checks),
+    ...checkRules(merged, options.checks),
     ...configWarnings({ merged, own }, defaults, options.fileExists),
     ...(vcluster === undefined ? [] : vclusterWarnings(merged, vcluster)),
   ];

@@ -151,8 +151,11 @@ export type PathSegment = string | number | null;
 
 /** Checks by modules that the configuration may not import. All are pure and never throw. */
 export interface ConfigChecks {
-  /** Checks the paths and expressions of one entry. `kind`: the kind that the list is for, if it is known. */
-  checkPatch(patch: PatchConfig, kind?: 'Endpoints' | 'EndpointSlice'): readonly PatchFieldProblem[];
+  /**
+   * Path syntax, expression syntax and forbidden words of one entry whose members have the right types. `list`: the key of `sync.toHost`
+   * that has the patch, such as `endpoints`; absent for a file of patches alone, which may be for any kind.
+   */
+  checkPatch(patch: PatchConfig, list?: string): readonly PatchFieldProblem[];
   /** The segments of a path; undefined when it does not parse (`checkPatch` says why). */
   pathSegments(path: string): readonly PathSegment[] | undefined;
   /** Whether the translation keeps this annotation or label for itself, so that no patch may target it. */

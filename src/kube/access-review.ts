@@ -7,6 +7,7 @@ export interface WantedRight {
   readonly verb: string;
   /** API group; '' for the core group. */
   readonly group: string;
+  /** With its subresource, if it is about one: `services/status`. */
   readonly resource: string;
   /** '' asks for every namespace. */
   readonly namespace: string;
@@ -38,10 +39,12 @@ async function isAllowed(
   { verb, group, resource, namespace, name }: WantedRight,
   options: RequestOptions,
 ): Promise<boolean> {
+  const [plural = '', subresource] = resource.split('/');
   const resourceAttributes: JsonObject = {
     verb,
     group,
-    resource,
+    resource: plural,
+    ...(subresource === undefined ? {} : { subresource }),
     ...(namespace === '' ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   };

@@ -6,6 +6,7 @@ import type {
   DeletePreconditions,
   ListOptions,
   ObjectList,
+  PatchOptions,
   PatchType,
   RequestOptions,
   WatchClient,
@@ -59,7 +60,7 @@ class GuardedClient implements WatchClient {
     resource: Resource,
     key: NamespacedName,
     patch: { type: PatchType; body: JsonValue },
-    options?: WriteOptions,
+    options?: PatchOptions,
   ): Promise<KubeObject> {
     return this.#client.patch(resource, key, patch, this.#guarded(options));
   }

@@ -22,6 +22,11 @@ export interface WriteOptions extends RequestOptions {
   isDryRun?: boolean;
 }
 
+export interface PatchOptions extends WriteOptions {
+  /** Absent: the object itself. */
+  subresource?: 'status' | undefined;
+}
+
 /** `merge` sends `application/merge-patch+json`, `json` a JSON Patch. */
 export type PatchType = 'merge' | 'json';
 
@@ -62,7 +67,7 @@ export interface ClusterClient {
     resource: Resource,
     key: NamespacedName,
     patch: { type: PatchType; body: JsonValue },
-    options?: WriteOptions,
+    options?: PatchOptions,
   ): Promise<KubeObject>;
   delete(
     resource: Resource,

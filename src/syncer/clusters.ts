@@ -23,6 +23,7 @@ import {
   type Discoveries,
   type ReferencedKind,
 } from './references/kinds/referenced-kind.ts';
+import { syncedKinds } from './kinds/synced-kinds.ts';
 import { describeRight, requiredRights, type Right } from './rights.ts';
 import type { OwnerReference } from './translate/forge.ts';
 
@@ -125,8 +126,9 @@ class ConnectedClusters implements Clusters {
     );
   }
 
-  async resolveReferences({ sync }: Config): Promise<readonly ReferencedKind[]> {
-    if (!sync.endpoints.enabled && !sync.endpointSlices.enabled) return [];
+  async resolveReferences(config: Config): Promise<readonly ReferencedKind[]> {
+    const { sync } = config;
+    if (syncedKinds(config).length === 0) return [];
     return untilAnswered(this.#options, 'virtual', () =>
       resolveNamedKinds(kindPolicy(sync), this.discoveries),
     );

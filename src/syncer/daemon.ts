@@ -7,7 +7,7 @@ import { sleep, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { startHealthServer, type CheckResult, type Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
-import { ENDPOINTS } from '../kube/object.ts';
+import type { Resource } from '../kube/object.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { connectClusters, type Clusters } from './clusters.ts';
 import { startCompanion, type Companion, type StartCompanion } from './companion.ts';
@@ -17,7 +17,10 @@ import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/write/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
+import { namedVirtual } from './translate/metadata/ownership.ts';
+import { createTranslators } from './translation.ts';
 import { checkNamespaceMappings } from './translate/names/namespace-mapping-checks.ts';
 
 export interface DaemonOptions {
@@ -233,27 +236,35 @@ class Connection {
 }
 
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  const { endpoints, endpointSlices } = options.config.sync;
-  if (!endpoints.enabled) await reportCopiesLeft(options);
-  if (endpoints.enabled || endpointSlices.enabled) return createGeneration(options);
-  options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
+  const { config, logger } = options;
+  const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
+  for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural)))
+    await reportCopiesLeft(resource, options);
+  if (synced.length > 0) return createGeneration(options);
+  logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
   return IDLE_GENERATION;
 }
 
-/** What was synced before stays on the host until it is removed by hand. */
-async function reportCopiesLeft({ clients, config, logger }: GenerationOptions): Promise<void> {
+/** What was synced before stays on the host until it is removed by hand. Without the right to list a kind, no copies of it are known. */
+async function reportCopiesLeft(
+  resource: Resource,
+  { clients, config, logger }: GenerationOptions,
+): Promise<void> {
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : undefined;
+  const { names } = createTranslators(config);
   try {
-    const marked = await listMarked(clients.host, ENDPOINTS, { vcluster: config.name, namespace });
-    const copies = marked.filter(({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined).length;
-    if (copies > 0)
-      logger.warn({ copies, command: CLEANUP }, 'copies are left on the host; the command removes them');
+    const marked = await listMarked(clients.host, resource, { vcluster: config.name, namespace });
+    // Slices that the host mirrors from a copy have its annotations, but name another kind.
+    const copies = marked.filter(
+      (object) =>
+        object.metadata.annotations?.[LAST_SYNCED] !== undefined &&
+        namedVirtual(object, resource, names) !== undefined,
+    ).length;
+    const fields = { kind: resource.kind, copies, command: CLEANUP };
+    if (copies > 0) logger.warn(fields, 'copies are left on the host; the command removes them');
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    logger.warn(
-      { error: why, command: CLEANUP },
-      'copies may be left on the host, they cannot be listed; the command removes them',
-    );
+    logger.debug({ kind: resource.kind, error: why }, 'copies of a kind that is not synced cannot be listed');
   }
 }
 

@@ -6,6 +6,8 @@ import { createInformer, type InformerMetrics, type ObservableInformer } from '.
 import type { ClusterName, IndexFunctions } from '../kube/types.ts';
 import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
+import { virtualIndexes } from './reconcile/decide/observer.ts';
+import { Replacements } from './reconcile/guards/recreation.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import { recordedKinds } from './translate/merge/recorded-kinds.ts';
@@ -16,7 +18,7 @@ export interface EngineMetrics extends KindEngineMetrics {
 
 export interface EngineOptions extends Omit<
   KindEnvironment,
-  'metrics' | 'inFlight' | 'services' | 'createInformer'
+  'metrics' | 'inFlight' | 'services' | 'replacements' | 'virtualInformer' | 'hostInformer'
 > {
   readonly kinds: readonly KindPlan[];
   /** Filled with the caches of virtual objects, by plural: what one kind may ask about another. */
@@ -52,6 +54,8 @@ export function createEngine(options: EngineOptions): Engine {
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
+  /** By plural: one cache for each resource of the virtual cluster, whatever it is read for. */
+  readonly #virtualInformers = new Map<string, ObservableInformer>();
   readonly #kinds: readonly KindEngine[];
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
@@ -60,12 +64,14 @@ class SyncEngine implements Engine {
   constructor(options: EngineOptions) {
     const { config, references } = options;
     this.#options = options;
-    this.#services = this.#createInformer('virtual', SERVICES, {});
+    this.#services = this.#virtualInformer(SERVICES);
     const environment: KindEnvironment = {
       ...options,
       services: this.#services,
       inFlight: createSemaphore(config.workers),
-      createInformer: (cluster, resource, indexes) => this.#createInformer(cluster, resource, indexes),
+      replacements: new Replacements(options.clock),
+      virtualInformer: (resource) => this.#virtualInformer(resource),
+      hostInformer: (resource, indexes) => this.#createInformer('host', resource, indexes),
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),
@@ -74,6 +80,7 @@ class SyncEngine implements Engine {
       options.virtualCaches.set(kind.kind.resource.plural, kind.virtual);
       options.referrers.add(kind);
     }
+    for (const kind of this.#kinds) kind.followRelated(options.virtualCaches);
   }
 
   get informers(): Readonly<Record<string, ObservableInformer>> {
@@ -136,6 +143,17 @@ class SyncEngine implements Engine {
 
   #recordedKinds(): readonly string[] {
     return this.#kinds.flatMap(({ host }) => [...host.list()].flatMap(recordedKinds));
+  }
+
+  #virtualInformer(resource: Resource): ObservableInformer {
+    const known = this.#virtualInformers.get(resource.plural);
+    if (known !== undefined) return known;
+    const { kinds, names } = this.#options;
+    const synced = kinds.find(({ kind }) => kind.resource.plural === resource.plural)?.kind;
+    const indexes = synced === undefined ? {} : virtualIndexes(names, synced);
+    const informer = this.#createInformer('virtual', resource, indexes);
+    this.#virtualInformers.set(resource.plural, informer);
+    return informer;
   }
 
   #createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer {

@@ -61,7 +61,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   const { config, clusters, logger } = options;
   const owner = await clusters.resolveOwner(config);
   const virtualCaches = new Map<string, ObservableInformer>();
-  const compiled = compileKinds(syncedKinds(config.sync, virtualCaches));
+  const compiled = compileKinds(syncedKinds(config, virtualCaches));
   const sandbox = await sandboxFor(
     options,
     compiled.flatMap(({ patches }) => patches.programs),

@@ -16,12 +16,12 @@ import { createArrivals } from './reconcile/guards/arrivals.ts';
 import { createContentionGuard } from './reconcile/guards/contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
 import { createCopyForge } from './reconcile/copy-forge.ts';
-import { BY_HOST_KEY, createObserver, hostIndexes, virtualIndexes } from './reconcile/decide/observer.ts';
+import { BY_HOST_KEY, createObserver, hostIndexes } from './reconcile/decide/observer.ts';
 import type { DryRun } from './reconcile/write/dry-run.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
-import { createRecreationBackoff } from './reconcile/guards/recreation.ts';
+import { createRecreationBackoff, type Replacements } from './reconcile/guards/recreation.ts';
 import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/decide/sources.ts';
 import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
 import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
@@ -59,7 +59,11 @@ export interface KindEnvironment {
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
-  createInformer(cluster: ClusterName, resource: Resource, indexes: IndexFunctions): ObservableInformer;
+  /** Copies that this process deletes to create them again. */
+  readonly replacements: Replacements;
+  /** The one cache of this resource, with the indexes of its kind. */
+  virtualInformer(resource: Resource): ObservableInformer;
+  hostInformer(resource: Resource, indexes: IndexFunctions): ObservableInformer;
 }
 
 export class KindEngine {
@@ -76,8 +80,8 @@ export class KindEngine {
     const { names, clock, metrics } = environment;
     this.kind = kind;
     this.#environment = environment;
-    this.virtual = environment.createInformer('virtual', kind.resource, virtualIndexes(names, kind));
-    this.host = environment.createInformer('host', kind.resource, hostIndexes(names, kind));
+    this.virtual = environment.virtualInformer(kind.resource);
+    this.host = environment.hostInformer(kind.resource, hostIndexes(names, kind));
     this.#queue = createWorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#recreation = createRecreationBackoff(clock);
     this.#controller = this.#createController(this.#createReconcile(pipeline, references));
@@ -140,6 +144,7 @@ export class KindEngine {
       arrivals: createArrivals(clock),
       recorder,
       references,
+      replacing: (target) => this.#environment.replacements.note(keyOf(target)),
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
@@ -165,6 +170,7 @@ export class KindEngine {
     return createController({
       queue: this.#queue,
       name: resource.plural,
+      kind: resource.kind,
       reconcile,
       warn: (key, warning) => {
         const object = this.virtual.get(key);
@@ -190,11 +196,24 @@ export class KindEngine {
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
-      // Our own deletions cause no event, so this one is another client's; seen by a standby, it is the leader's.
-      if (event.type === 'deleted' && this.#isWorking)
+      // Our own deletions cause no event, so this one is another client's; seen by a standby, it is the leader's. But API servers delete
+      // an Endpoints along with its Service.
+      if (event.type === 'deleted' && this.#isWorking && !this.#environment.replacements.has(event.key))
         for (const key of keys) this.#recreation.noteDeletion(key);
       enqueueAll(keys, event);
     });
+  }
+
+  /** Objects of other kinds that decide about objects of this one. */
+  followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {
+    for (const [plural, keysOf] of Object.entries(this.kind.relatedKinds)) {
+      virtualCaches.get(plural)?.subscribe(({ object, previous, isInitial }) => {
+        const keys = new Set(
+          [object, previous].flatMap((state) => (state === undefined ? [] : keysOf(state))),
+        );
+        for (const key of keys) this.#controller.enqueue(key, isInitial ? 'initial' : 'live');
+      });
+    }
   }
 
   async #createNamespace(key: ObjectKey): Promise<void> {

@@ -1,7 +1,7 @@
 /** A sync without clusters: the same decisions and the same copies as the daemon's, from objects in hand. */
 
 import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
-import { hasSelector } from './kinds/kind.ts';
+import { hasSelector, type GateOptions } from './kinds/kind.ts';
 import type { ObjectReference } from './patch/types.ts';
 import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
 import { backTranslate } from './translate/forge.ts';
@@ -12,13 +12,7 @@ import {
   type CopyForge,
   type CopyForgeOptions,
 } from './reconcile/copy-forge.ts';
-import {
-  decide,
-  isOptedOut,
-  type Claim,
-  type DecideOptions,
-  type Observation,
-} from './reconcile/decide/decide.ts';
+import { decide, isOptedOut, type Claim, type Observation } from './reconcile/decide/decide.ts';
 import type { OfflineImport } from './references/offline-references.ts';
 
 export interface RenderWorld {
@@ -27,7 +21,7 @@ export interface RenderWorld {
 }
 
 export interface RenderOptions extends CopyForgeOptions {
-  readonly decide: DecideOptions;
+  readonly decide: GateOptions;
   /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
   readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
 }

@@ -10,6 +10,7 @@ export interface Right {
   readonly verb: string;
   /** API group; '' for the core group. */
   readonly group: string;
+  /** With its subresource: `services/status`. */
   readonly resource: string;
   /** '' asks for every namespace. */
   readonly namespace: string;
@@ -32,24 +33,29 @@ export function requiredRights(
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
   const read = ['get', 'list', 'watch'];
   const rights: Right[] = [
-    ...synced.flatMap((kind) => rightsOn({ cluster: 'host', ...kind, namespace }, read)),
+    ...synced.flatMap(({ group, resource }) =>
+      rightsOn({ cluster: 'host', group, resource, namespace }, read),
+    ),
     ...rightsOn({ cluster: 'host', group: '', resource: 'services', namespace }, ['get']),
-    ...synced.flatMap((kind) => rightsOn({ cluster: 'virtual', ...kind, namespace: '' }, read)),
+    ...synced.flatMap(({ group, resource }) =>
+      rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, read),
+    ),
     ...rightsOn({ cluster: 'virtual', group: '', resource: 'services', namespace: '' }, read),
     ...secretRight(config),
     ...leaseRights(config, isDryRun),
     ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
   ];
-  return isDryRun ? rights : [...rights, ...writeRights(config, namespace)];
+  return distinct(isDryRun ? rights : [...rights, ...writeRights(config, namespace)]);
 }
 
 type RightsTarget = Pick<Right, 'group' | 'resource'>;
 
 /** The kinds that are synced, as rights name them. */
-function syncedResources({ sync }: Config): readonly RightsTarget[] {
-  return syncedKinds(sync, new Map()).map(({ kind: { resource } }) => ({
+function syncedResources(config: Config): readonly (RightsTarget & { readonly hasStatus: boolean })[] {
+  return syncedKinds(config).map(({ kind: { resource, hasStatus } }) => ({
     group: resource.group,
     resource: resource.plural,
+    hasStatus,
   }));
 }
 
@@ -65,8 +71,15 @@ function writeRights(config: Config, namespace: string): readonly Right[] {
     ? rightsOn({ cluster: 'host', group: '', resource: 'namespaces', namespace: '' }, ['create'])
     : [];
   return [
-    ...synced.flatMap((kind) => rightsOn({ cluster: 'host', ...kind, namespace }, HOST_WRITES)),
-    ...synced.flatMap((kind) => rightsOn({ cluster: 'virtual', ...kind, namespace: '' }, virtualVerbs)),
+    ...synced.flatMap(({ group, resource }) =>
+      rightsOn({ cluster: 'host', group, resource, namespace }, HOST_WRITES),
+    ),
+    ...synced.flatMap(({ group, resource, hasStatus }) => [
+      ...rightsOn({ cluster: 'virtual', group, resource, namespace: '' }, virtualVerbs),
+      ...(hasStatus
+        ? rightsOn({ cluster: 'virtual', group, resource: `${resource}/status`, namespace: '' }, ['patch'])
+        : []),
+    ]),
     ...events,
     ...namespaces,
   ];
@@ -103,7 +116,12 @@ function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[
   return verbs.map((verb) => ({ ...target, verb }));
 }
 
-/** One line for people: verb, resource, namespace and cluster. */
+/** A Service may be synced, and decide about others: each right is asked for once. */
+function distinct(rights: readonly Right[]): readonly Right[] {
+  return [...new Map(rights.map((right) => [describeRight(right), right])).values()];
+}
+
+/** One line: verb, resource, namespace and cluster. */
 export function describeRight({ cluster, verb, group, resource, namespace, name }: Right): string {
   const what = group === '' ? resource : `${resource}.${group}`;
   const which = name === undefined ? '' : ` "${name}"`;

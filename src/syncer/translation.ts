@@ -1,7 +1,6 @@
 /** Names, labels and patches of one configuration, put together for Endpoints. */
 
 import type { Config } from '../config/types.ts';
-import { endpointsKind } from './kinds/endpoints.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { CompiledPatches } from './patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from './patch/pipeline.ts';
@@ -16,8 +15,7 @@ import { kindPolicy } from './references/kinds/referenced-kind.ts';
 
 export interface TranslationOptions {
   readonly config: Config;
-  /** Default: Endpoints. */
-  readonly kind?: SyncedKind;
+  readonly kind: SyncedKind;
   readonly compiled: CompiledPatches;
   /** Undefined where no patch has an expression. */
   readonly evaluator: Evaluator | undefined;
@@ -65,7 +63,7 @@ export function sandboxSettings(
 /** The options of a translation's patch pipeline; a trace of its patches needs the same. */
 export function pipelineOptions({
   config,
-  kind = endpointsKind,
+  kind,
   compiled,
   evaluator,
   lookup,

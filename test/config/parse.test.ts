@@ -247,17 +247,9 @@ describe('single fields', () => {
   });
 });
 
-describe('features that are not available yet', () => {
-  test.each([
-    [
-      'Services',
-      withSyncer('services: sync'),
-      /^3:13 endpointSyncer.services syncing Services is not available/u,
-    ],
-  ])('%s is refused when it is switched on', (_, text, problem) => {
-    const problems = problemsIn(text);
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toMatch(problem);
+describe('features that are switched on', () => {
+  test('Services are accepted', () => {
+    expect(problemsIn(withSyncer('services: sync'))).toEqual([]);
   });
 
   test('a label that references need is checked', () => {

@@ -12,6 +12,7 @@ import { raceScenarios } from '../scenarios/races.ts';
 import { recordedBeforeScenarios } from '../scenarios/recorded-before.ts';
 import { restartScenarios } from '../scenarios/restart.ts';
 import { requireServiceScenarios } from '../scenarios/service-gate.ts';
+import { serviceScenarios } from '../scenarios/services.ts';
 import { hostControllerScenarios } from './host-controllers.ts';
 import { newRealWorld } from './real-ground.ts';
 
@@ -28,3 +29,4 @@ recordedBeforeScenarios(newRealWorld);
 faultScenarios(newRealWorld);
 hostControllerScenarios(newRealWorld);
 dryRunScenarios(newRealWorld);
+serviceScenarios(newRealWorld);

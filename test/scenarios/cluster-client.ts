@@ -147,6 +147,12 @@ export class TestCluster implements AsyncDisposable {
     return asObject(await this.#expect('PATCH', path, patch, 'application/merge-patch+json'));
   }
 
+  /** JSON merge patch of the status alone. */
+  async mergeStatus(kind: KindName, key: readonly [string, string], status: unknown): Promise<KubeObject> {
+    const path = `${pathOf(kind, key[0], key[1])}/status`;
+    return asObject(await this.#expect('PATCH', path, { status }, 'application/merge-patch+json'));
+  }
+
   /** True when it was there. */
   async delete(kind: KindName, namespace: string, name: string): Promise<boolean> {
     const path = pathOf(kind, namespace, name);

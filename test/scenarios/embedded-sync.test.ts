@@ -8,6 +8,7 @@ import { patchScenarios } from './patches.ts';
 import { plainDaemonScenarios } from './plain-daemon.ts';
 import { restartScenarios } from './restart.ts';
 import { requireServiceScenarios } from './service-gate.ts';
+import { serviceScenarios } from './services.ts';
 
 plainDaemonScenarios(newEmbeddedWorld);
 requireServiceScenarios(newEmbeddedWorld);
@@ -16,3 +17,4 @@ restartScenarios(newEmbeddedWorld);
 namespaceScenarios(newEmbeddedWorld);
 patchScenarios(newEmbeddedWorld);
 endpointSliceScenarios(newEmbeddedWorld);
+serviceScenarios(newEmbeddedWorld);

@@ -1,12 +1,14 @@
-/** Checks of patches and names for the configuration loader, which may not import the sync engine. */
+/** The checks of the sync engine that the configuration uses: patches, bookkeeping keys, namespace mappings. */
 
 import type { ConfigChecks } from '../../config/types.ts';
+import { FIELDS_BY_CONFIG_KEY } from '../../syncer/kinds/synced-kinds.ts';
 import { checkPatch, pathSegments } from '../../syncer/patch/checks/check-patch.ts';
 import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { checkNamespaceMappings } from '../../syncer/translate/names/namespace-mapping-checks.ts';
 
 export const CONFIG_CHECKS: ConfigChecks = {
-  checkPatch,
+  checkPatch: (patch, list) =>
+    checkPatch(patch, list === undefined ? undefined : FIELDS_BY_CONFIG_KEY.get(list)),
   pathSegments,
   isBookkeepingKey: (map, key) =>
     map === 'annotations' ? isBookkeepingAnnotation(key) : isBookkeepingLabel(key),

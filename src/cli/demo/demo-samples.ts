@@ -30,6 +30,7 @@ sync:
 
 endpointSyncer:
   name: ${DEMO_NAME}
+  services: sync
   virtual: {kubeconfig: ${JSON.stringify(files.virtual)}}
   host: {kubeconfig: ${JSON.stringify(files.host)}, namespace: ${DEMO_HOST_NAMESPACE}}
   http: {bindAddress: "127.0.0.1:0"}
@@ -52,7 +53,10 @@ export const DEMO_SAMPLES: readonly DemoSample[] = [
       'shop.example.com/selector': 'app=db,release=stable',
     }),
   },
-  { endpoints: endpoints('legacy-mainframe', ['192.0.2.7'], { 'shop.example.com/owner': 'billing' }) },
+  {
+    service: service('legacy-mainframe', {}),
+    endpoints: endpoints('legacy-mainframe', ['192.0.2.7'], { 'shop.example.com/owner': 'billing' }),
+  },
   {
     service: service('web', { selector: { app: 'web' } }),
     endpoints: endpoints('web', ['10.20.1.5'], {}),

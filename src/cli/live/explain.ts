@@ -6,6 +6,7 @@ import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
+import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
@@ -70,7 +71,7 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
   const { lookup } = new ImportPlanner(snapshot);
   const stages =
     target.kind === 'object'
-      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(lookup))
+      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(endpointsKind, lookup))
       : undefined;
   const explanation = await explanationOf(connection, { plan, target, missing, stages });
   process.stdout.write(

@@ -6,7 +6,7 @@ import type { Config } from '../../config/types.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
-import { compileKinds, syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
+import { compileKinds, syncedKinds, type VirtualCache } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { ReferenceLookup } from '../../syncer/patch/types.ts';
@@ -16,20 +16,23 @@ import { refusalRules } from '../../syncer/references/decide/refusals.ts';
 import type { RenderOptions, RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { Evaluator, Program } from '../../syncer/sandbox/types.ts';
+import { staticLister } from '../objects/static-lister.ts';
 import { createTranslators, pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 
 export interface OfflineSync extends AsyncDisposable {
   readonly config: Config;
   readonly compiled: CompiledPatches;
-  /** The options to sync these objects: names, patches, references among them. */
+  /** The options to sync the Endpoints among these objects: names, patches, references. */
   optionsFor(world: RenderWorld): OfflineOptions;
-  /** The options of a patch pipeline that finds the names of referenced objects with `lookup`. */
-  pipelineOptionsFor(lookup: ReferenceLookup): PipelineOptions;
+  /** The options of the patch pipeline of a synced kind that finds the names of referenced objects with `lookup`. */
+  pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
   /** The same for each kind that is synced. */
   optionsForKinds(world: RenderWorld): readonly OfflineOptions[];
   /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
   createSandbox(programs: readonly Program[]): Promise<Sandbox>;
 }
+
+const NO_PATCHES = compilePatches([]);
 
 export interface OfflineOptions extends RenderOptions {
   /** The options of `pipeline`. */
@@ -45,7 +48,7 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
       clock: systemClock,
       logger: silentLogger,
     });
-  const kinds = compileKinds(syncedKinds(config.sync, new Map()));
+  const kinds = compileKinds(syncedKinds(config));
   const ofEndpoints = { kind: endpointsKind, patches: compiled };
   const all = [ofEndpoints, ...kinds.filter(({ kind }) => kind.resource !== endpointsKind.resource)];
   const sandbox = await open(all.flatMap(({ patches }) => patches.programs));
@@ -53,33 +56,47 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
     config,
     compiled,
     createSandbox: open,
-    pipelineOptionsFor: (lookup) => pipelineOptions({ config, compiled, evaluator: sandbox, lookup }),
-    optionsFor: (world) => offlineOptions({ config, compiled, evaluator: sandbox, world }),
+    pipelineOptionsFor: (kind, lookup) => {
+      const patches = kinds.find((one) => one.kind.resource === kind.resource)?.patches ?? NO_PATCHES;
+      return pipelineOptions({ config, kind, compiled: patches, evaluator: sandbox, lookup });
+    },
+    optionsFor: (world) =>
+      offlineOptions({ config, kind: endpointsKind, compiled, evaluator: sandbox, world }),
     optionsForKinds: (world) =>
-      kinds.map(({ kind, patches }) =>
-        offlineOptions({ config, kind, compiled: patches, evaluator: sandbox, world }),
+      kindsOf(config, world).map((kind, at) =>
+        offlineOptions({
+          config,
+          kind,
+          compiled: kinds[at]?.patches ?? NO_PATCHES,
+          evaluator: sandbox,
+          world,
+        }),
       ),
     [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
   };
 }
 
+/** The synced kinds, each knowing the virtual objects of the others. */
+function kindsOf(config: Config, { virtual }: RenderWorld): readonly SyncedKind[] {
+  const caches = new Map<string, VirtualCache>();
+  const kinds = syncedKinds(config, caches).map(({ kind }) => kind);
+  for (const { resource, indexes } of kinds) {
+    const objects = virtual.filter(({ kind }) => kind === resource.kind);
+    caches.set(resource.plural, staticLister(resource, objects, indexes));
+  }
+  return kinds;
+}
+
 export interface OfflineInput {
   readonly config: Config;
-  /** Default: Endpoints. */
-  readonly kind?: SyncedKind;
+  readonly kind: SyncedKind;
   readonly compiled: CompiledPatches;
   readonly evaluator: Evaluator;
   readonly world: RenderWorld;
 }
 
 /** Names, patches and the references among these objects. */
-export function offlineOptions({
-  config,
-  kind = endpointsKind,
-  compiled,
-  evaluator,
-  world,
-}: OfflineInput): OfflineOptions {
+export function offlineOptions({ config, kind, compiled, evaluator, world }: OfflineInput): OfflineOptions {
   const translators = createTranslators(config);
   const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
   const { lookup, imports } = createOfflineReferences(world, {

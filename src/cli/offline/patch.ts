@@ -9,6 +9,7 @@ import { ConfigError, PatchError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
+import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
 import type { Direction, PatchedObject } from '../../syncer/patch/types.ts';
@@ -133,7 +134,13 @@ async function apply(job: Job): Promise<PatchedObject> {
     clock: systemClock,
     logger: await createLogger({ level: 'error', format: 'json' }),
   });
-  const options = pipelineOptions({ config, compiled, evaluator: sandbox, lookup: () => undefined });
+  const options = pipelineOptions({
+    config,
+    kind: endpointsKind,
+    compiled,
+    evaluator: sandbox,
+    lookup: () => undefined,
+  });
   const pipeline = createPatchPipeline({
     ...options,
     // Nothing but the patches runs, so Pod references are not translated before.

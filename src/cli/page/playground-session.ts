@@ -14,6 +14,7 @@ import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { parseObjects } from '../objects/object-files.ts';
+import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { inNamespace, offlineOptions, type OfflineOptions } from '../offline/offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
 import { describeFailure } from '../offline/patch-failure.ts';
@@ -110,7 +111,13 @@ export class PlaygroundSession implements AsyncDisposable {
     compiled: CompiledPatches,
     report: (trace: PatchTrace) => void,
   ): OfflineOptions {
-    const options = offlineOptions({ config: this.#config, compiled, evaluator: this.#sandbox, world });
+    const options = offlineOptions({
+      config: this.#config,
+      kind: endpointsKind,
+      compiled,
+      evaluator: this.#sandbox,
+      world,
+    });
     const monotonicMs = (): number => systemClock.monotonicMs();
     const traced = { ...options.pipelineOptions, monotonicMs };
     return { ...options, pipeline: tracingPipeline(traced, (_, trace) => report(trace)) };

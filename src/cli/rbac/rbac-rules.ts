@@ -1,6 +1,7 @@
 /** The RBAC rules that a configuration needs, from the same rights that `run` checks at start. Pure. */
 
 import type { Config } from '../../config/types.ts';
+import { ENDPOINT_SLICES } from '../../kube/object.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import {
   kindPolicy,
@@ -60,12 +61,19 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   });
 }
 
-/** Rights that the check at start does not cover: reading the owner, and those of the key and token API on the host. */
-function uncheckedRights({ owner, host, management }: Config): readonly Right[] {
+/**
+ * Rights that the check at start does not cover: for the report of contested slices, for reading the owner, and those of the key and token
+ * API on the host.
+ */
+function uncheckedRights({ owner, host, management, sync }: Config): readonly Right[] {
   const rights: Right[] = [];
   const add = (target: Omit<Right, 'cluster' | 'verb'>, verbs: readonly string[]): void => {
     rights.push(...verbs.map((verb): Right => ({ cluster: 'host', verb, ...target })));
   };
+  if (sync.endpoints.enabled) {
+    const namespace = sync.namespaces.kind === 'single' ? host.namespace : '';
+    add({ group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace }, ['list']);
+  }
   if (owner !== undefined) {
     const { apiVersion, kind, name } = owner;
     const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';

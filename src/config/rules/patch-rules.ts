@@ -30,17 +30,17 @@ function checkEntry(entry: JsonObject, path: ConfigPath, checks: ConfigChecks): 
   if (target !== undefined) findings.push(...checkTarget(target, path, checks));
   const patch = patchOf(entry);
   if (patch === undefined) return findings;
-  for (const { field, message, offset, severity } of checks.checkPatch(patch, kindOf(path))) {
+  for (const { field, message, offset, severity } of checks.checkPatch(patch, listOf(path))) {
     const finding = errorAtValue([...path, ...field.split('.')], message, offset);
     findings.push(severity === undefined ? finding : { ...finding, severity });
   }
   return findings;
 }
 
-/** By the list that the entry is in; undefined in a file of patches alone, which may be for any kind. */
-function kindOf(path: ConfigPath): 'Endpoints' | 'EndpointSlice' | undefined {
-  if (path.includes('endpoints')) return 'Endpoints';
-  return path.includes('endpointSlices') ? 'EndpointSlice' : undefined;
+/** The key of `sync.toHost` that the entry is below; undefined in a file of patches alone, which may be for any kind. */
+function listOf(path: ConfigPath): string | undefined {
+  const key = path[path.indexOf('toHost') + 1];
+  return path.includes('toHost') && typeof key === 'string' ? key : undefined;
 }
 
 function checkModes(entry: JsonObject, path: ConfigPath): Finding[] {

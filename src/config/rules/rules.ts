@@ -6,35 +6,16 @@ import { errorAtKey, errorAtValue, type Finding, warningAtKey } from '../finding
 import { managementRules } from './management-rules.ts';
 import type { ConfigChecks } from '../types.ts';
 
-/** `own` is the configuration file alone, `merged` has vCluster's values below it. */
-export function checkRules(
-  { merged, own }: { readonly merged: JsonObject; readonly own: JsonObject },
-  checks: ConfigChecks,
-): Finding[] {
+/** `merged`: the configuration file over vCluster's values. */
+export function checkRules(merged: JsonObject, checks: ConfigChecks): Finding[] {
   const fields = new Fields(merged);
   return [
-    ...notBuiltYet(new Fields(own)),
     ...namespaceRules(fields, checks),
     ...accessRules(fields),
     ...ownerRules(fields),
     ...durationRules(fields),
     ...managementRules(fields),
   ];
-}
-
-/** Features that are designed but not there: switched on they must not be accepted in silence. */
-function notBuiltYet(fields: Fields): Finding[] {
-  const findings: Finding[] = [];
-  const refuse = (dotted: string, message: string): void => {
-    findings.push(errorAtValue(pathOf(dotted), message));
-  };
-  if (fields.text('endpointSyncer.services') === 'sync') {
-    refuse(
-      'endpointSyncer.services',
-      'syncing Services is not available in this version: set it to vcluster',
-    );
-  }
-  return findings;
 }
 
 function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {

@@ -23,6 +23,7 @@ import {
   type WatchClient,
   type WatchHandler,
   type WatchOptions,
+  type PatchOptions,
   type WriteOptions,
 } from '../types.ts';
 import { WatchStream } from '../informer/watch-stream.ts';
@@ -103,9 +104,11 @@ class RestClient implements WatchClient {
     resource: Resource,
     key: NamespacedName,
     patch: { type: PatchType; body: JsonValue },
-    options: WriteOptions = {},
+    options: PatchOptions = {},
   ): Promise<KubeObject> {
-    const path = objectPath(resource, key.namespace, key.name) + writeQuery(options);
+    const { subresource } = options;
+    const below = subresource === undefined ? '' : `/${subresource}`;
+    const path = objectPath(resource, key.namespace, key.name) + below + writeQuery(options);
     const contentType = CONTENT_TYPES[patch.type];
     const answer = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
     return asObject(answer, { resource, key, isStored: options.isDryRun !== true });

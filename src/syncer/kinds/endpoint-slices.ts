@@ -15,9 +15,11 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement, NameTranslator } from '../translate/types.ts';
+import type { KnownFields } from '../patch/checks/field-warnings.ts';
 import { validateEndpointSlice } from '../patch/validation/validate-endpoint-slice.ts';
 import { addressesOf, addressText } from './endpoints.ts';
-import { serviceGate, type GateReason, type SyncedKind } from './kind.ts';
+import { NO_STATUS, serviceGate, type GateReason, type SyncedKind } from './kind.ts';
+import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -27,7 +29,8 @@ const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
 const OURS = 'endpoint-syncer';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
-const BY_SERVICE = 'service';
+/** Index on slices: the key of their Service. */
+export const BY_SERVICE = 'service';
 
 export interface EndpointSliceOptions {
   /** Endpoints are synced too, so the host mirrors their copies into slices itself. */
@@ -38,6 +41,7 @@ export interface EndpointSliceOptions {
 
 export const endpointSliceContent: ContentRules = {
   members: [ENDPOINTS_MEMBER, PORTS_MEMBER],
+  ownMembers: [],
   toHost(virtual, { names }) {
     const namespace = virtual.metadata.namespace ?? '';
     const endpoints = memberOf(virtual, ENDPOINTS_MEMBER);
@@ -71,6 +75,27 @@ export const endpointSliceContent: ContentRules = {
   elementAt,
 };
 
+export const endpointSliceFields: KnownFields = {
+  what: 'an EndpointSlice',
+  fields: {
+    ...OBJECT_FIELDS,
+    addressType: 'value',
+    endpoints: {
+      '*': {
+        addresses: { '*': 'value' },
+        conditions: { ready: 'value', serving: 'value', terminating: 'value' },
+        deprecatedTopology: { '*': 'value' },
+        hints: 'any',
+        hostname: 'value',
+        nodeName: 'value',
+        targetRef: REFERENCE_FIELDS,
+        zone: 'value',
+      },
+    },
+    ports: { '*': PORT_FIELDS },
+  },
+};
+
 export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKind {
   return {
     resource: ENDPOINT_SLICES,
@@ -86,6 +111,9 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
     keysOfService: (service, virtual) => virtual.byIndex(BY_SERVICE, service),
     gate: (virtual, service, gateOptions) => exclusion(virtual, options) ?? serviceGate(service, gateOptions),
     isMadeByController: () => false,
+    relatedKinds: {},
+    noticeOfGate: () => undefined,
+    ...NO_STATUS,
     needsRecreation: (wanted, actual) => wanted['addressType'] !== actual['addressType'],
     noticeOf(virtual) {
       const service = serviceKeyOf(virtual);
@@ -95,9 +123,10 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
   };
 }
 
-function exclusion(
+/** Why a slice is not synced, whatever its Service is. */
+export function exclusion(
   { metadata: { labels } }: KubeObject,
-  { isEndpointsSynced }: EndpointSliceOptions,
+  { isEndpointsSynced }: Pick<EndpointSliceOptions, 'isEndpointsSynced'>,
 ): GateReason | undefined {
   if (!labels?.[SERVICE_NAME]) return 'no service name';
   if (labels[MANAGED_BY] === SLICE_CONTROLLER) return 'made by the EndpointSlice controller';
@@ -105,7 +134,7 @@ function exclusion(
   return isMirror && isEndpointsSynced ? 'mirrored from Endpoints' : undefined;
 }
 
-function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {
+export function serviceKeyOf({ metadata: { namespace = '', labels } }: KubeObject): ObjectKey | undefined {
   const name = labels?.[SERVICE_NAME];
   return name === undefined || name === '' ? undefined : keyOf({ namespace, name });
 }

@@ -2,11 +2,13 @@
 
 import { ENDPOINTS, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { Fields, KnownFields } from '../patch/checks/field-warnings.ts';
 import { validateEndpoints } from '../patch/validation/validate-endpoints.ts';
 import { asStored, isEmpty, listAt, memberOf } from '../translate/content.ts';
 import { mapElements, mapTargetRef, podRefsToHost, podRefsToVirtual } from '../translate/pod-references.ts';
 import type { ConcretePath, ContentRules, ListElement } from '../translate/types.ts';
-import { serviceGate, type SyncedKind } from './kind.ts';
+import { NO_STATUS, serviceGate, type SyncedKind } from './kind.ts';
+import { OBJECT_FIELDS, PORT_FIELDS, REFERENCE_FIELDS } from './object-fields.ts';
 
 const SUBSETS = 'subsets';
 const ADDRESS_LISTS = ['addresses', 'notReadyAddresses'] as const;
@@ -16,6 +18,7 @@ const CONTROLLER_MANAGER = 'kube-controller-manager';
 
 export const endpointsContent: ContentRules = {
   members: [SUBSETS],
+  ownMembers: [],
   toHost(virtual, { names }) {
     const subsets = memberOf(virtual, SUBSETS);
     const namespace = virtual.metadata.namespace ?? '';
@@ -37,6 +40,27 @@ export const endpointsContent: ContentRules = {
   elementAt,
 };
 
+const ADDRESS_FIELDS: Fields = {
+  hostname: 'value',
+  ip: 'value',
+  nodeName: 'value',
+  targetRef: REFERENCE_FIELDS,
+};
+
+export const endpointsFields: KnownFields = {
+  what: 'an Endpoints',
+  fields: {
+    ...OBJECT_FIELDS,
+    subsets: {
+      '*': {
+        addresses: { '*': ADDRESS_FIELDS },
+        notReadyAddresses: { '*': ADDRESS_FIELDS },
+        ports: { '*': PORT_FIELDS },
+      },
+    },
+  },
+};
+
 export const endpointsKind: SyncedKind = {
   resource: ENDPOINTS,
   content: endpointsContent,
@@ -52,6 +76,9 @@ export const endpointsKind: SyncedKind = {
       managedFields.some(({ manager }) => manager === CONTROLLER_MANAGER)
     );
   },
+  relatedKinds: {},
+  noticeOfGate: () => undefined,
+  ...NO_STATUS,
   needsRecreation: () => false,
   noticeOf: () => undefined,
 };

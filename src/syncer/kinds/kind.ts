@@ -1,4 +1,4 @@
-/** What the engine has to know of a kind that it syncs. A kind is one file of this folder; nothing outside of it asks which kind it has. */
+/** What the engine knows of a kind that it syncs. A kind is one file of this folder; no code outside of it asks which kind it has. */
 
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
@@ -11,6 +11,8 @@ export type GateReason =
   | 'service has a selector'
   | 'no service'
   | 'no service name'
+  | 'selects Pods'
+  | 'no synced endpoints'
   | 'made by the EndpointSlice controller'
   | 'mirrored from Endpoints';
 
@@ -29,15 +31,29 @@ export interface SyncedKind {
   readonly indexes: IndexFunctions;
   /** The virtual objects that a Service decides about. */
   keysOfService(service: ObjectKey, virtual: Lister): Iterable<ObjectKey>;
+  /** Virtual objects of other synced kinds that decide about objects of this kind: by plural, the keys that such an object concerns. */
+  readonly relatedKinds: Readonly<Record<string, (object: KubeObject) => readonly ObjectKey[]>>;
   /** Why the object is not synced; undefined: it is. */
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
   /** The API server refuses this change of the host copy, so the copy is deleted and created again. */
   needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
+  /** What a user should know of an object that is not synced. */
+  noticeOfGate(reason: string): RecordedEvent | undefined;
+  /** Merge patch of the virtual object's status, where the host's is another one. `host` undefined: the copy is gone. */
+  statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined;
+  /** {@link statusPatch} may answer a patch, so the right to write the status is needed. */
+  readonly hasStatus: boolean;
   /** What the user should know of an object that is in step. */
   noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
 }
+
+/** For kinds of which no status crosses. */
+export const NO_STATUS: Pick<SyncedKind, 'statusPatch' | 'hasStatus'> = {
+  statusPatch: () => undefined,
+  hasStatus: false,
+};
 
 /** True when the Service selects Pods, so that a controller of its cluster writes its Endpoints and slices. */
 export function hasSelector(service: KubeObject): boolean {

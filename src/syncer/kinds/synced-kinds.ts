@@ -1,34 +1,70 @@
 /** The kinds that a configuration syncs. */
 
-import type { PatchConfig, SyncConfig } from '../../config/types.ts';
+import type { Config, PatchConfig, SyncConfig } from '../../config/types.ts';
 import type { Lister } from '../../kube/types.ts';
-import { ENDPOINTS } from '../../kube/object.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  objectKey,
+  SERVICES,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/object.ts';
+import type { KnownFields } from '../patch/checks/field-warnings.ts';
 import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
-import { createEndpointSliceKind } from './endpoint-slices.ts';
-import { endpointsKind } from './endpoints.ts';
+import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
+import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
+import { createServiceKind } from './services.ts';
+
+/** What is known of the fields of each kind that may be patched, by its key below `sync.toHost`. */
+export const FIELDS_BY_CONFIG_KEY: ReadonlyMap<string, KnownFields> = new Map([
+  ['endpoints', endpointsFields],
+  ['endpointSlices', endpointSliceFields],
+]);
+
+/** Every kind that a configuration may have synced, or an earlier one may have. */
+export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
 
 export interface ConfiguredKind {
   readonly kind: SyncedKind;
   readonly patches: readonly PatchConfig[];
 }
 
+/** Of one kind that is synced, in the virtual cluster. */
+export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
+
 /** `virtualCaches`: by plural, of the kinds that are synced; filled later. */
 export function syncedKinds(
-  { endpoints, endpointSlices }: Pick<SyncConfig, 'endpoints' | 'endpointSlices'>,
-  virtualCaches: ReadonlyMap<string, Pick<Lister, 'get'>>,
+  { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
+  virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
 ): readonly ConfiguredKind[] {
-  const kinds: ConfiguredKind[] = [];
-  if (endpoints.enabled) kinds.push({ kind: endpointsKind, patches: endpoints.patches });
-  if (endpointSlices.enabled) {
-    const kind = createEndpointSliceKind({
-      isEndpointsSynced: endpoints.enabled,
-      endpointsOf: (service) => virtualCaches.get(ENDPOINTS.plural)?.get(service),
-    });
-    kinds.push({ kind, patches: endpointSlices.patches });
-  }
-  return kinds;
+  const { endpoints, endpointSlices, servicesEnabled } = sync;
+  const sliceOptions = {
+    isEndpointsSynced: endpoints.enabled,
+    endpointsOf: (service: ObjectKey) => virtualCaches.get(ENDPOINTS.plural)?.get(service),
+  };
+  const slices = createEndpointSliceKind(sliceOptions);
+  const isSyncedSlice = (key: ObjectKey): boolean => {
+    const slice = virtualCaches.get(ENDPOINT_SLICES.plural)?.get(key);
+    return slice !== undefined && exclusion(slice, sliceOptions) === undefined;
+  };
+  const slicesOf = (service: ObjectKey): readonly ObjectKey[] => [
+    ...(virtualCaches.get(ENDPOINT_SLICES.plural)?.byIndex(BY_SERVICE, service) ?? []),
+  ];
+  const serviceKind = createServiceKind({
+    hasSyncedEndpoints: (service) =>
+      sliceOptions.endpointsOf(objectKey(service)) !== undefined ||
+      slicesOf(objectKey(service)).some(isSyncedSlice),
+  });
+  return [
+    ...(endpoints.enabled ? [{ kind: endpointsKind, patches: endpoints.patches }] : []),
+    ...(endpointSlices.enabled ? [{ kind: slices, patches: endpointSlices.patches }] : []),
+    ...(servicesEnabled && services === 'sync' ? [{ kind: serviceKind, patches: [] }] : []),
+  ];
 }
+
+type KindSettings = Pick<SyncConfig, 'endpoints' | 'endpointSlices' | 'servicesEnabled'>;
 
 export interface CompiledKind {
   readonly kind: SyncedKind;

@@ -8,11 +8,9 @@ import type { PatchPipeline } from './types.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
-  /** Members of the objects below which paths may be two-way; default: those of Endpoints. */
-  readonly contentMembers?: readonly string[];
+  /** Members of the objects below which paths may be two-way. */
+  readonly contentMembers: readonly string[];
 }
-
-const ENDPOINTS_MEMBERS = ['subsets'];
 
 export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
   const { patches } = options.compiled;
@@ -30,7 +28,7 @@ export function createPatchPipeline(options: PipelineOptions): PatchPipeline {
       if (isEmpty) return { object, references: [], notAllowed: [] };
       return new PatchRun(options, jobs[direction], object, context).start();
     },
-    ...createFlow(patches, options.contentMembers ?? ENDPOINTS_MEMBERS),
+    ...createFlow(patches, options.contentMembers),
   };
 }
 

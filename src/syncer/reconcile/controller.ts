@@ -38,6 +38,8 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
+  /** What a key is the key of: a kind, or `reference`. */
+  readonly kind: string;
   /** Tells the user what went wrong with a key. */
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Makes the missing host namespace of a key; undefined: that is not our task. */
@@ -140,12 +142,12 @@ class QueueController implements Controller {
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
-    const { logger, queue, metrics, clock, name, dryRun } = this.#options;
+    const { logger, queue, metrics, clock, name, kind, dryRun } = this.#options;
     const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
     if (!isBlocked) this.#problems.delete(key);
     const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
     this.#block(key, blockedBy);
-    dryRun?.settled(name, key, blockedBy);
+    dryRun?.settled(kind, key, blockedBy);
     const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
     // What a dry run would write is logged with its difference.
     if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
@@ -162,12 +164,12 @@ class QueueController implements Controller {
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
-    const { queue, name, warn, createNamespace, logger, dryRun } = this.#options;
+    const { queue, name, kind, warn, createNamespace, logger, dryRun } = this.#options;
     const { retry, warning } = outcomeOf(error, queue.failures(key));
     if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
     this.#block(key, warning?.reason);
-    dryRun?.settled(name, key, warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`);
+    dryRun?.settled(kind, key, warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`);
     if (createNamespace !== undefined && isNamespaceMissing(error)) {
       await this.#makeNamespace(key, createNamespace);
     } else if (warning !== undefined) warn(key, warning);

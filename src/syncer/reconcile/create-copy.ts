@@ -11,6 +11,7 @@ import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, type ReconcileResult } from './result.ts';
 
 const HOST_DELETED = 'host copy was deleted';
+const DELETION_CHECK_MS = 5000;
 
 export class CopyCreation {
   readonly #options: ReconcilerOptions;
@@ -77,6 +78,10 @@ export class CopyCreation {
   async deleteToRecreate({ key, target }: Observation, host: KubeObject): Promise<ReconcileResult> {
     const reason = 'an immutable field has changed';
     invariant(target, 'a copy that is updated has a target');
+    // A finalizer holds it: its removal is an event.
+    if (host.metadata['deletionTimestamp'] !== undefined)
+      return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
+    this.#options.replacing(target);
     await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
     return { outcome: 'deleted', reason, waitMs: 0 };

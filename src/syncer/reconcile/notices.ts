@@ -41,6 +41,14 @@ export function contestedNotice(host: KubeObject, waitMs: number): RecordedEvent
   );
 }
 
+export function contestedStatusNotice(virtual: KubeObject, waitMs: number): RecordedEvent {
+  return warning(
+    'Contested',
+    `Field manager "${otherManager(virtual)}" keeps overwriting the status that comes from the host copy; it is written again in ${waitMs / 1000} s. ` +
+      'Stop the other writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
+  );
+}
+
 export function notAllowedNotice(reference: ObjectReference): RecordedEvent {
   const { patchIndex, path, apiVersion, kind, namespace, name } = reference;
   return warning(

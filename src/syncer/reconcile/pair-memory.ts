@@ -20,6 +20,9 @@ export class PairMemory {
   /** Keys whose expressions read a host object that our own write has changed since, with the number of runs in a row. */
   readonly #reruns = new Map<ObjectKey, number>();
 
+  /** Why an object was ignored when it was last decided. */
+  readonly #ignored = new Map<ObjectKey, string>();
+
   constructor(options: ReconcilerOptions) {
     this.#options = options;
   }
@@ -42,6 +45,7 @@ export class PairMemory {
   remember(seen: Observation, virtual: KubeObject, host: KubeObject): void {
     const notice = this.#options.kind.noticeOf(virtual, seen.service);
     if (notice !== undefined) this.report(seen, notice);
+    this.#ignored.delete(seen.key);
     this.#options.pairs.set(seen.key, syncedPair(virtual, host, seen.service));
   }
 
@@ -49,6 +53,7 @@ export class PairMemory {
     const { pairs, recreation, takeOverBackoff, contention, arrivals, references } = this.#options;
     for (const memory of [recreation, takeOverBackoff, contention, arrivals]) memory.forget(key);
     pairs.delete(key);
+    this.#ignored.delete(key);
     this.#reruns.delete(key);
     references.clearReferences(key);
   }
@@ -70,6 +75,14 @@ export class PairMemory {
 
   report({ virtual }: Observation, notice: RecordedEvent): void {
     if (virtual !== undefined) this.#options.recorder.event(virtual, this.#options.kind.resource, notice);
+  }
+
+  /** Once for each reason, however often the object is decided. */
+  reportIgnored(seen: Observation, reason: string): void {
+    if (this.#ignored.get(seen.key) === reason) return;
+    this.#ignored.set(seen.key, reason);
+    const notice = this.#options.kind.noticeOfGate(reason);
+    if (notice !== undefined) this.report(seen, notice);
   }
 
   reportNotAllowed(seen: Observation, references: readonly ObjectReference[]): void {

@@ -36,6 +36,8 @@ export interface ReconcilerOptions {
   readonly contention: ContentionGuard;
   readonly recorder: EventRecorder;
   readonly references: ReferenceRecords;
+  /** A copy is about to be deleted and created again. */
+  readonly replacing: (target: NamespacedName) => void;
   /** This program freed a host name. Its own deletions cause no event, and other objects may wait for the name. */
   readonly released: (target: NamespacedName) => void;
 }

@@ -9,6 +9,7 @@ import { warning } from './notices.ts';
 import { PairMemory } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, UNCHANGED, type Reconcile, type ReconcileResult } from './result.ts';
+import { StatusFlow } from './status-flow.ts';
 import { PairUpdate } from './update-pair.ts';
 
 export function createReconciler(options: ReconcilerOptions): Reconcile {
@@ -21,6 +22,7 @@ class KindReconciler {
   readonly #memory: PairMemory;
   readonly #caches: CacheRefresh;
   readonly #creation: CopyCreation;
+  readonly #status: StatusFlow;
   readonly #update: PairUpdate;
 
   constructor(options: ReconcilerOptions) {
@@ -28,8 +30,10 @@ class KindReconciler {
     this.#memory = new PairMemory(options);
     this.#caches = new CacheRefresh(options);
     this.#creation = new CopyCreation(options, this.#memory, this.#caches);
+    this.#status = new StatusFlow(options, this.#memory);
     this.#update = new PairUpdate(options, {
       memory: this.#memory,
+      status: this.#status,
       caches: this.#caches,
       creation: this.#creation,
     });
@@ -47,8 +51,9 @@ class KindReconciler {
 
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
     const seen = this.#options.observe(key);
-    if (this.#memory.isUnchanged(seen)) return UNCHANGED;
     const decision = decide(seen, this.#options.decide);
+    // Objects of other kinds may decide about an unchanged pair, so the decision comes first.
+    if (decision.kind === 'update' && this.#memory.isUnchanged(seen)) return UNCHANGED;
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
       return await this.#act(decision, seen);
@@ -79,6 +84,7 @@ class KindReconciler {
 
   #ignore(seen: Observation, reason: string): ReconcileResult {
     if (seen.virtual === undefined) this.#memory.forget(seen.key);
+    else this.#memory.reportIgnored(seen, reason);
     // An object of another controller keeps its copy, and the objects that this copy names.
     if (reason !== 'controlled by another' && reason !== 'skip-backsync')
       this.#options.references.clearReferences(seen.key);
@@ -97,6 +103,7 @@ class KindReconciler {
     if (seen.virtual === undefined && (await this.#caches.isMissedByCache(seen.key, host)))
       return DECIDE_AGAIN;
     await this.#options.host.writer.delete(target, host.metadata.uid, reason);
+    await this.#status.clear(seen, host);
     this.#memory.forget(seen.key);
     this.#options.released(target);
     return { outcome: 'deleted', reason };

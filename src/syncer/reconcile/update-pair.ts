@@ -15,6 +15,7 @@ import { contestedNotice } from './notices.ts';
 import { pairOf, recordOf, type PairMemory } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, UNCHANGED, type ReconcileResult } from './result.ts';
+import type { StatusFlow } from './status-flow.ts';
 
 const FROM_HOST = 'changed on the host';
 
@@ -23,6 +24,7 @@ type SeenPair = Observation & { readonly virtual: KubeObject; readonly host: Kub
 
 export interface PairUpdateParts {
   readonly memory: PairMemory;
+  readonly status: StatusFlow;
   readonly caches: CacheRefresh;
   readonly creation: CopyCreation;
 }
@@ -76,14 +78,17 @@ export class PairUpdate {
     return this.#finishHost(seen, merged, { copy: stored ?? host, reason });
   }
 
-  #finishHost(
-    { key, virtual, ...seen }: SeenPair,
+  async #finishHost(
+    seen: SeenPair,
     merged: MergedCopy,
     { copy, reason }: { readonly copy: KubeObject; readonly reason: string },
-  ): ReconcileResult {
-    const { memory } = this.#parts;
+  ): Promise<ReconcileResult> {
+    const { memory, status } = this.#parts;
+    const { key, virtual } = seen;
     if (merged.hasIncoming) this.#options.arrivals.note(key, recordOf(copy), 'arrived');
-    memory.remember({ ...seen, key, virtual }, virtual, copy);
+    const copied = await status.copy(seen, virtual, copy);
+    if (copied !== undefined) return copied;
+    memory.remember(seen, virtual, copy);
     if (merged.host !== undefined) return memory.rerunAfterWrite(key, { outcome: 'updated', reason });
     memory.endReruns(key);
     return UNCHANGED;
@@ -97,12 +102,14 @@ export class PairUpdate {
       copy,
     }: { readonly merged: MergedCopy; readonly patch: JsonObject; readonly copy: KubeObject },
   ): Promise<ReconcileResult> {
-    const { memory } = this.#parts;
+    const { memory, status } = this.#parts;
     const patched = await this.#patchVirtual(seen, patch, recordOf(merged.host ?? seen.host));
     const result = { outcome: 'updated', reason: FROM_HOST } as const;
     // The virtual cluster stored something else than was sent, such as after admission: that is a change of its own.
     if (patched !== undefined && !isStoredAs(this.#options.kind, patched, merged.virtual))
       return { ...result, waitMs: 0 };
+    const copied = await status.copy(seen, patched ?? seen.virtual, copy);
+    if (copied !== undefined) return copied;
     memory.remember(seen, patched ?? seen.virtual, copy);
     return memory.rerunAfterWrite(seen.key, result);
   }

@@ -188,6 +188,7 @@ export class References {
     const { clock, metrics, logger, dryRun } = this.#environment;
     return createController({
       name: 'references',
+      kind: 'reference',
       queue: this.#queue,
       reconcile: (id) => this.#importer.reconcile(id),
       warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),

@@ -15,6 +15,7 @@ import type { ContentRules } from './types.ts';
 /** For kinds of which only metadata and whole members cross. */
 export const NO_CONTENT: ContentRules = {
   members: [],
+  ownMembers: [],
   toHost: () => ({}),
   toVirtual: () => ({}),
   ownLabels: () => ({}),

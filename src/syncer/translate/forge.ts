@@ -54,6 +54,7 @@ export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): Kub
     kind: kind.kind,
     metadata: forgeHostMetadata(virtual, options),
   };
+  for (const member of content.ownMembers) delete copy[member];
   return withMembers(copy, content.toHost(virtual, { names, host }));
 }
 

@@ -66,6 +66,8 @@ export interface FlowRules {
 export interface ContentRules {
   /** Where two-way paths may lie, and what flows back. All other members follow the virtual object. */
   readonly members: readonly string[];
+  /** Members that each API server keeps for itself, such as `status`: they do not cross. */
+  readonly ownMembers: readonly string[];
   /** Members of the host copy that differ from those of the virtual object. `host`: the copy as it is. */
   toHost(virtual: KubeObject, place: HostPlace): JsonObject;
   /** Members of the virtual object that differ from those of the host copy. */

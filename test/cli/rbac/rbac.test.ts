@@ -28,6 +28,8 @@ const HOST_RULES = [
     verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
   },
   { apiGroups: [''], resources: ['services'], verbs: ['get'] },
+  // Without it contested slices are not reported.
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
 ];
 
 describe('rbac', () => {
@@ -56,6 +58,33 @@ describe('rbac', () => {
         roleRef: { kind: 'ClusterRole', name: 'vc-a:team:team' },
       },
     ]);
+  });
+
+  test('grants what EndpointSlices and Services need, each right once', async () => {
+    const { documents } = await rbac({
+      sync: { toHost: { endpointSlices: { enabled: true } } },
+      endpointSyncer: { ...BASE, services: 'sync' },
+    });
+    const all = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+    const both = ['get', 'list', 'watch', 'update', 'patch'];
+    expect(documents[1]).toMatchObject({
+      rules: [
+        { resources: ['endpoints'], verbs: all },
+        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: all },
+        { resources: ['services'], verbs: all },
+      ],
+    });
+    expect(documents[4]).toMatchObject({
+      kind: 'ClusterRole',
+      rules: [
+        { resources: ['endpoints'], verbs: both },
+        { resources: ['endpointslices'], verbs: both },
+        { resources: ['services'], verbs: both },
+        { resources: ['services/status'], verbs: ['patch'] },
+        { resources: ['events'] },
+        { resources: ['events'] },
+      ],
+    });
   });
 
   test('prints rules for the values of vCluster’s chart', async () => {

@@ -100,7 +100,14 @@ export class SimDaemon {
       referrers,
     );
     const { lookup, prepare } = references;
-    const translation = createTranslation({ config, compiled, evaluator, lookup, prepare });
+    const translation = createTranslation({
+      config,
+      kind: endpointsKind,
+      compiled,
+      evaluator,
+      lookup,
+      prepare,
+    });
     this.#engine = createEngine({
       ...common,
       ...translators,

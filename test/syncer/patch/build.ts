@@ -33,6 +33,7 @@ export function build(patches: readonly PatchConfig[], options: BuildOptions = {
   const names = createNameTranslator({ vcluster, hostNamespace, mode, referenceNaming: naming });
   const pipeline = createPatchPipeline({
     compiled,
+    contentMembers: ['subsets'],
     evaluator,
     references: {
       names,

@@ -66,6 +66,7 @@ describe('as the trusted evaluator of the other tests', () => {
     });
     const pipeline = createPatchPipeline({
       compiled,
+      contentMembers: ['subsets'],
       evaluator: sandbox,
       labels: createLabelTranslator(VCLUSTER.name, { kind: 'single' }),
       references: { names, lookup: () => undefined, isKindAllowed: () => true, skipPodTargetRefs: false },

@@ -29,6 +29,7 @@ function settings(patches: readonly PatchConfig[]): PipelineOptions {
   const mode = { kind: 'single' } as const;
   return {
     compiled,
+    contentMembers: ['subsets'],
     evaluator: new TrustedEvaluator(compiled.programs),
     references: {
       names: createNameTranslator({ vcluster: 'vc', hostNamespace: 'ns', mode, referenceNaming: 'short' }),

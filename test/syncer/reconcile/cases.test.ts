@@ -33,6 +33,7 @@ const names = createNameTranslator({
 const labels = createLabelTranslator('suffix', mode);
 const pipeline = createPatchPipeline({
   compiled: compilePatches([]),
+  contentMembers: endpointsKind.content.members,
   evaluator: undefined,
   labels,
   references: { names, lookup: () => undefined, isKindAllowed: () => false, skipPodTargetRefs: true },
@@ -51,7 +52,14 @@ async function managedCopy(uid = 'u1'): Promise<KubeObject> {
 }
 
 function options(requireService = false) {
-  return { kind: endpointsKind, names, labels, pipeline, owner: undefined, decide: { requireService } };
+  return {
+    kind: endpointsKind,
+    names,
+    labels,
+    pipeline,
+    owner: undefined,
+    decide: { requireService },
+  };
 }
 
 async function seen(parts: Partial<Observation>): Promise<Observation> {
@@ -70,7 +78,7 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
   };
 }
 
-const rules = { requireService: false };
+const rules = { requireService: false, kind: endpointsKind };
 
 describe('worked cases of the engine', () => {
   test('every case is run here, or listed with its reason', () => {
@@ -99,7 +107,7 @@ describe('worked cases of the engine', () => {
 
   test('ep-05, overruled: no Service is no obstacle; with requireService the copy goes', async () => {
     expect(decide(await seen({}), rules).kind).toBe('update');
-    expect(decide(await seen({}), { requireService: true })).toEqual({
+    expect(decide(await seen({}), { requireService: true, kind: endpointsKind })).toEqual({
       kind: 'delete',
       reason: 'no service',
     });

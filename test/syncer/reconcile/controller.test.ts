@@ -17,6 +17,7 @@ describe('ten thousand decisions that need no request', () => {
     const controller = createController({
       queue,
       name: 'endpoints',
+      kind: 'Endpoints',
       async reconcile(key) {
         if (decided.length === 0) setImmediate(() => (decidedAtTurn = decided.length));
         decided.push(key);

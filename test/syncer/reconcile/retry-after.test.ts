@@ -46,6 +46,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   const controller = createController({
     queue,
     name: 'endpoints',
+    kind: 'Endpoints',
     async reconcile() {
       try {
         await client.update(ENDPOINTS, { metadata: { namespace: 'ns', name: 'a' } });

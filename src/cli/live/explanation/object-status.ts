@@ -82,6 +82,8 @@ function ignored({ seen, key }: ObjectPlan, reason: IgnoreReason, what: string):
     case 'no service name':
     case 'made by the EndpointSlice controller':
     case 'mirrored from Endpoints':
+    case 'selects Pods':
+    case 'no synced endpoints':
       return `${what} is not copied: ${reason}`;
     default:
       return reason satisfies never;

@@ -28,7 +28,7 @@ import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
 import type { OfflineSync } from '../../offline/offline-sync.ts';
 import type { Snapshot } from './snapshot.ts';
-import { staticLister } from './static-lister.ts';
+import { staticLister } from '../../objects/static-lister.ts';
 
 /** One object on one side, before and after; undefined: it is not there. */
 export interface Change {
@@ -82,7 +82,7 @@ export class Planner {
       decide: this.#decide,
       kind,
     });
-    this.pipelineOptions = sync.pipelineOptionsFor(lookup);
+    this.pipelineOptions = sync.pipelineOptionsFor(kind, lookup);
     this.#forge = createCopyForge({
       kind,
       names,

@@ -1,14 +1,14 @@
 /** Checks a patch without running it. The configuration adds the file and the position. */
 
-import { unmatchable, type PatchedKind } from './field-warnings.ts';
+import { unmatchable, type KnownFields } from './field-warnings.ts';
 import { parsePath, type Segment } from '../paths/path-syntax.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../../config/types.ts';
 import { compileExpression } from '../../sandbox/front-end/compile-expression.ts';
 
 /** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
-export function checkPatch(patch: PatchConfig, kind?: PatchedKind): readonly PatchFieldProblem[] {
+export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
   return [
-    ...checkPath('path', patch.path, kind),
+    ...checkPath('path', patch.path, known),
     ...checkExpression('expression', patch.expression),
     ...checkExpression('reverseExpression', patch.reverseExpression),
     ...checkReference(patch.reference),
@@ -34,10 +34,14 @@ function plainSegment(segment: Segment): PathSegment {
   }
 }
 
-function checkPath(field: string, text: string, kind: PatchedKind | undefined): readonly PatchFieldProblem[] {
+function checkPath(
+  field: string,
+  text: string,
+  known: KnownFields | undefined,
+): readonly PatchFieldProblem[] {
   const parsed = parsePath(text);
   if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
-  const problem = kind && unmatchable(text, parsed.segments, kind);
+  const problem = known && unmatchable(text, parsed.segments, known);
   return problem === undefined ? [] : [{ field, ...problem, severity: 'warning' }];
 }
 

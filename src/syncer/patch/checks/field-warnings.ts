@@ -3,83 +3,32 @@
 import { nearestWord } from '../../../config/rules/suggest.ts';
 import type { Segment } from '../paths/path-syntax.ts';
 
-export type PatchedKind = 'Endpoints' | 'EndpointSlice';
-
 /** The fields of an object; `*`: any key; a string: no fields below. */
-type Fields = { readonly [field: string]: Fields } | 'value' | 'any';
+export type Fields = { readonly [field: string]: Fields } | 'value' | 'any';
 
-const REFERENCE: Fields = {
-  apiVersion: 'value',
-  fieldPath: 'value',
-  kind: 'value',
-  name: 'value',
-  namespace: 'value',
-  resourceVersion: 'value',
-  uid: 'value',
-};
-const METADATA: Fields = {
-  annotations: { '*': 'value' },
-  creationTimestamp: 'value',
-  deletionGracePeriodSeconds: 'value',
-  deletionTimestamp: 'value',
-  finalizers: { '*': 'value' },
-  generateName: 'value',
-  generation: 'value',
-  labels: { '*': 'value' },
-  managedFields: 'any',
-  name: 'value',
-  namespace: 'value',
-  ownerReferences: 'any',
-  resourceVersion: 'value',
-  selfLink: 'value',
-  uid: 'value',
-};
-const PORT: Fields = { appProtocol: 'value', name: 'value', port: 'value', protocol: 'value' };
-const ADDRESS: Fields = { hostname: 'value', ip: 'value', nodeName: 'value', targetRef: REFERENCE };
-const OBJECT = { apiVersion: 'value', kind: 'value', metadata: METADATA } as const;
-
-const FIELDS: Readonly<Record<PatchedKind, Fields>> = {
-  Endpoints: {
-    ...OBJECT,
-    subsets: {
-      '*': { addresses: { '*': ADDRESS }, notReadyAddresses: { '*': ADDRESS }, ports: { '*': PORT } },
-    },
-  },
-  EndpointSlice: {
-    ...OBJECT,
-    addressType: 'value',
-    endpoints: {
-      '*': {
-        addresses: { '*': 'value' },
-        conditions: { ready: 'value', serving: 'value', terminating: 'value' },
-        deprecatedTopology: { '*': 'value' },
-        hints: 'any',
-        hostname: 'value',
-        nodeName: 'value',
-        targetRef: REFERENCE,
-        zone: 'value',
-      },
-    },
-    ports: { '*': PORT },
-  },
-};
+/** What a kind's objects may have, for warnings about paths. */
+export interface KnownFields {
+  /** With its article: `an Endpoints`. */
+  readonly what: string;
+  readonly fields: Fields;
+}
 
 /** Why a path cannot match an object of this kind; undefined when it can. */
 export function unmatchable(
   text: string,
   segments: readonly Segment[],
-  kind: PatchedKind,
+  known: KnownFields,
 ): { readonly message: string; readonly offset: number } | undefined {
   if (text.startsWith('/')) {
     const message = 'this looks like a JSON Pointer, which no path is; write metadata.annotations["key"]';
     return { message, offset: 0 };
   }
-  let fields: Fields = FIELDS[kind];
+  let { fields } = known;
   let above = '';
   for (const segment of segments) {
     if (fields === 'any') return undefined;
     const name = segment.kind === 'key' ? segment.key : '';
-    const where = above === '' ? `${kind === 'Endpoints' ? 'an Endpoints' : 'an EndpointSlice'}` : above;
+    const where = above === '' ? known.what : above;
     const offset = Math.max(0, name === '' ? 0 : text.lastIndexOf(name));
     if (fields === 'value') return { message: `never matches: ${where} has no fields`, offset };
     const next: Fields | undefined = fieldOf(fields, segment);

@@ -1,6 +1,5 @@
 /** What is to be done with one key, decided from what both caches show. Pure: no clock, no requests, no memory of its own. */
 
-import { endpointsKind } from '../../kinds/endpoints.ts';
 import type { GateOptions, GateReason, SyncedKind } from '../../kinds/kind.ts';
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
 import type { Ownership } from '../../translate/types.ts';
@@ -61,12 +60,11 @@ export type IgnoreReason =
 export type RefuseReason = 'NotManaged' | 'NameConflict' | 'NamespaceNotMapped';
 
 export interface DecideOptions extends GateOptions {
-  /** Default: Endpoints. */
-  readonly kind?: SyncedKind;
+  readonly kind: SyncedKind;
 }
 
 export function decide(seen: Observation, options: DecideOptions): Decision {
-  const { kind = endpointsKind } = options;
+  const { kind } = options;
   if (seen.key === NEVER_SYNCED) return ignore('never synced');
   const ownsCopy = isCopyOf(seen);
   if (isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host))) return ignore('controlled by another');

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../../../base/clock.ts';
+import type { ObjectKey } from '../../../kube/object.ts';
 import { backoffDelayMs } from '../../../base/backoff.ts';
 
 const BASE_MS = 250;
@@ -11,7 +12,7 @@ const MAX_MS = 5 * 60_000;
 const QUIET_MS = 10 * 60_000;
 
 export interface RecreationBackoff {
-  /** Somebody else deleted the host copy of this key. */
+  /** Another client deleted the host copy of this key. */
   noteDeletion(key: string): void;
   /** How long to wait before the copy may be created again, milliseconds; 0: now. */
   waitMs(key: string): number;
@@ -57,4 +58,30 @@ export function createRecreationBackoff(
     deletions: (key) => current(key)?.count ?? 0,
     forget: (key) => void streaks.delete(key),
   };
+}
+
+/** An API server answers the deletion, and deletes what belongs to the object, within this time. */
+const REPLACED_MS = 10_000;
+
+/**
+ * Host names whose copy this process deletes to create it again. An API server deletes an Endpoints along with the Service of its name:
+ * that is no deletion by another client.
+ */
+export class Replacements {
+  readonly #clock: Clock;
+  readonly #deletedMs = new Map<ObjectKey, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(key: ObjectKey): void {
+    for (const known of this.#deletedMs.keys()) if (!this.has(known)) this.#deletedMs.delete(known);
+    this.#deletedMs.set(key, this.#clock.monotonicMs());
+  }
+
+  has(key: ObjectKey): boolean {
+    const deletedMs = this.#deletedMs.get(key);
+    return deletedMs !== undefined && this.#clock.monotonicMs() - deletedMs < REPLACED_MS;
+  }
 }

@@ -25,7 +25,7 @@ function metadataEquals(wanted: ObjectMeta, actual: ObjectMeta): boolean {
 /** Everything besides metadata and the type; null, an empty list and a missing member are the same. */
 function contentEquals(wanted: KubeObject, actual: KubeObject, rules: ContentRules): boolean {
   const members = new Set([...Object.keys(wanted), ...Object.keys(actual)]);
-  for (const member of ['metadata', 'apiVersion', 'kind']) members.delete(member);
+  for (const member of ['metadata', 'apiVersion', 'kind', ...rules.ownMembers]) members.delete(member);
   for (const member of members) {
     const [a, b] = [contentOf(wanted, member), contentOf(actual, member)];
     const isEqual = rules.members.includes(member) ? memberEquals(rules, member, a, b) : jsonEquals(a, b);

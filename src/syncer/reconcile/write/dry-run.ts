@@ -29,7 +29,7 @@ export class DryRun {
   /** Verb and content of the last write that was logged, by object. */
   readonly #logged = new Map<string, string>();
   readonly #writes = new Map<string, DryRunRow>();
-  /** By controller and key. */
+  /** By kind and key. */
   readonly #failures = new Map<string, DryRunRow>();
 
   constructor(logger: Logger) {
@@ -49,9 +49,8 @@ export class DryRun {
   }
 
   /** `reason` undefined: nothing keeps this object from being synced any more. */
-  settled(controller: string, key: ObjectKey, reason: string | undefined): void {
-    const id = `${controller} ${key}`;
-    const kind = controller === 'references' ? 'reference' : 'Endpoints';
+  settled(kind: string, key: ObjectKey, reason: string | undefined): void {
+    const id = `${kind} ${key}`;
     if (reason === undefined) this.#failures.delete(id);
     else this.#failures.set(id, { cluster: 'virtual', kind, key, action: 'failed', reason });
   }

@@ -49,7 +49,12 @@ export interface Writer {
   /** PUT; `metadata.resourceVersion` must be set and guards it. */
   update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
   /** JSON merge patch; `metadata.resourceVersion` in the body guards it. */
-  mergePatch(key: NamespacedName, body: JsonObject, reason: string): Promise<KubeObject | undefined>;
+  mergePatch(
+    key: NamespacedName,
+    body: JsonObject,
+    reason: string,
+    subresource?: 'status',
+  ): Promise<KubeObject | undefined>;
   /** Deletes exactly the object with this uid; that it is gone already is fine. */
   delete(key: NamespacedName, uid: string, reason: string): Promise<void>;
 }
@@ -72,9 +77,9 @@ export function createWriter(options: WriterOptions): Writer {
       const intent: Intent = { verb: 'update', key: objectKey(object), reason, uid: object.metadata.uid };
       return store(intent, () => client.update(resource, object, write));
     },
-    mergePatch: (key, body, reason) =>
+    mergePatch: (key, body, reason, subresource) =>
       store({ verb: 'patch', key: keyOf(key), reason }, () =>
-        client.patch(resource, key, { type: 'merge', body }, write),
+        client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
       ),
     async delete(key, uid, reason) {
       invariant(uid, 'a deletion must name the uid it means');

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../../src/config/types.ts';
+import { endpointSliceFields } from '../../../../src/syncer/kinds/endpoint-slices.ts';
+import { endpointsFields } from '../../../../src/syncer/kinds/endpoints.ts';
 import { checkPatch, pathSegments } from '../../../../src/syncer/patch/checks/check-patch.ts';
+
+const FIELDS = { Endpoints: endpointsFields, EndpointSlice: endpointSliceFields };
 
 describe('what is wrong with a patch', () => {
   test('nothing', () => {
@@ -57,7 +61,7 @@ describe('what is wrong with a patch', () => {
 
 describe('warnings', () => {
   const warningsOf = (path: string, kind?: 'Endpoints' | 'EndpointSlice', expression = 'value'): unknown[] =>
-    checkPatch({ path, expression }, kind).map(({ severity, message, offset }) => [
+    checkPatch({ path, expression }, kind && FIELDS[kind]).map(({ severity, message, offset }) => [
       severity,
       offset,
       message,

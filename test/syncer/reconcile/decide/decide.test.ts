@@ -1,5 +1,6 @@
 /** One row a rule: what both sides show, and what is to be done. */
 
+import { endpointsKind } from '../../../../src/syncer/kinds/endpoints.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
 import { decide, type Observation } from '../../../../src/syncer/reconcile/decide/decide.ts';
@@ -218,13 +219,16 @@ function claim(key: string, createdAt: string) {
 
 describe('decide', () => {
   test.each(ROWS)('$rule → $does', ({ sees, requireService = false, does }) => {
-    const decision = decide(seen(sees), { requireService });
+    const decision = decide(seen(sees), { requireService, kind: endpointsKind });
     const reason = 'reason' in decision ? `: ${decision.reason}` : '';
     expect(`${decision.kind}${reason}`).toBe(does);
   });
 
   test('a refusal says what, where and what to do', () => {
-    const decision = decide(seen({ host: hostObject(), ownership: foreign }), { requireService: false });
+    const decision = decide(seen({ host: hostObject(), ownership: foreign }), {
+      requireService: false,
+      kind: endpointsKind,
+    });
     const note = 'note' in decision ? decision.note : '';
     expect(note).toContain('host/web-x-default-x-vc');
     expect(note).toMatch(/delete or rename/i);

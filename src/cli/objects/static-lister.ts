@@ -1,7 +1,7 @@
 /** Objects that were read once, with the indexes of an informer: the engine's observer reads them as it reads its caches. */
 
-import { objectKey, type KubeObject, type ObjectKey, type Resource } from '../../../kube/object.ts';
-import type { IndexFunctions, Lister } from '../../../kube/types.ts';
+import { objectKey, type KubeObject, type ObjectKey, type Resource } from '../../kube/object.ts';
+import type { IndexFunctions, Lister } from '../../kube/types.ts';
 
 const NOTHING: ReadonlySet<ObjectKey> = new Set();
 

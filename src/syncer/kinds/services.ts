@@ -1,0 +1,222 @@
+/**
+ * Services, for virtual clusters without vCluster: those without a selector that have Endpoints or slices synced here, and ExternalName
+ * ones. What the host's API server allocates, cluster IPs and node ports, stays the host's; the load-balancer status goes back.
+ */
+
+import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
+import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { asStored, listAt, memberOf } from '../translate/content.ts';
+import type { ContentRules } from '../translate/types.ts';
+import { serviceKeyOf } from './endpoint-slices.ts';
+import { hasSelector, type GateReason, type SyncedKind } from './kind.ts';
+
+const SPEC = 'spec';
+const STATUS = 'status';
+const EXTERNAL_NAME = 'ExternalName';
+const LOAD_BALANCER = 'LoadBalancer';
+const HEADLESS = 'None';
+
+/** Allocated by each API server for itself; a headless Service has none, and says so and its families itself. */
+const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs', 'ipFamilies']);
+/** What no virtual Service names is not on the host either. Absent in the virtual Service, any other field keeps the host's default. */
+const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
+  'externalIPs',
+  'externalName',
+  'loadBalancerIP',
+  'loadBalancerSourceRanges',
+  'ports',
+  'publishNotReadyAddresses',
+  'selector',
+  'sessionAffinityConfig',
+  'trafficDistribution',
+]);
+/** Fields that only Services of these types have. */
+const TYPES_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
+  allocateLoadBalancerNodePorts: [LOAD_BALANCER],
+  loadBalancerClass: [LOAD_BALANCER],
+  healthCheckNodePort: [LOAD_BALANCER],
+  internalTrafficPolicy: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+  ipFamilyPolicy: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+  clusterIP: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+  clusterIPs: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+  ipFamilies: ['ClusterIP', 'NodePort', LOAD_BALANCER],
+};
+
+const serviceContent: ContentRules = {
+  members: [SPEC],
+  ownMembers: [STATUS],
+  toHost: (virtual, { host }) => ({ [SPEC]: specToHost(specOf(virtual), host && specOf(host)) }),
+  // The spec follows the virtual Service.
+  toVirtual: (_host, { original }) => ({ [SPEC]: original === undefined ? null : memberOf(original, SPEC) }),
+  ownLabels: () => ({}),
+  isOwnLabel: () => false,
+  stored(object) {
+    const spec = ownValue(object, SPEC);
+    return isJsonObject(spec) ? { [SPEC]: storedSpec(spec) } : {};
+  },
+  haveSameShape: () => true,
+  elementAt: () => undefined,
+};
+
+export interface ServiceKindOptions {
+  /** Endpoints of this key, or a slice of this Service, are synced. */
+  readonly hasSyncedEndpoints: (service: KubeObject) => boolean;
+}
+
+export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): SyncedKind {
+  return {
+    resource: SERVICES,
+    content: serviceContent,
+    // No patches apply to Services.
+    validate: () => undefined,
+    // The object is the Service: no other one decides about it.
+    serviceKey: () => undefined,
+    indexes: {},
+    keysOfService: () => [],
+    relatedKinds: {
+      [ENDPOINTS.plural]: (object) => [objectKey(object)],
+      [ENDPOINT_SLICES.plural]: (object) => {
+        const key = serviceKeyOf(object);
+        return key === undefined ? [] : [key];
+      },
+    },
+    gate: (virtual) => gate(virtual, hasSyncedEndpoints),
+    noticeOfGate: (reason) =>
+      reason === 'selects Pods' ? { type: 'Normal', reason: 'NotSynced', note: SELECTOR_NOTE } : undefined,
+    isMadeByController: () => false,
+    needsRecreation,
+    statusPatch,
+    hasStatus: true,
+    noticeOf: () => undefined,
+  };
+}
+
+const SELECTOR_NOTE =
+  'This Service has a selector, so it is not synced: no Pods are synced to the host, so nothing there would match it. ' +
+  'Remove the selector and write the Endpoints or EndpointSlices yourself, or let vCluster sync Services and Pods.';
+
+/** The selector of an ExternalName Service means nothing. */
+function gate(
+  virtual: KubeObject,
+  hasSyncedEndpoints: ServiceKindOptions['hasSyncedEndpoints'],
+): GateReason | undefined {
+  if (typeOf(specOf(virtual)) === EXTERNAL_NAME) return undefined;
+  if (hasSelector(virtual)) return 'selects Pods';
+  return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
+}
+
+/** The spec of the copy: the virtual one, with what the host has allocated. */
+function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObject {
+  const type = typeOf(virtual);
+  const isHeadless = isHeadlessSpec(virtual);
+  const spec: JsonObject = { type, sessionAffinity: 'None' };
+  for (const [field, value] of Object.entries(virtual)) {
+    const isHostsOwn = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);
+    if (!isHostsOwn && field !== 'selector') spec[field] = value;
+  }
+  spec['ports'] = portsToHost(virtual, host, { type, spec });
+  for (const [field, value] of Object.entries(host ?? {})) {
+    if (Object.hasOwn(spec, field) || WITHOUT_DEFAULT.has(field)) continue;
+    const isKept = (TYPES_OF_FIELD[field]?.includes(type) ?? true) && isStillValid(field, spec);
+    const isAlike = !ALLOCATED.has(field) || isHeadless === isHeadlessSpec(host ?? {});
+    if (isKept && isAlike) spec[field] = value;
+  }
+  if (spec['sessionAffinity'] === 'ClientIP') keep(spec, host, 'sessionAffinityConfig');
+  return spec;
+}
+
+/** Each port has the node port of the host's port of the same number and protocol. */
+function portsToHost(
+  virtual: JsonObject,
+  host: JsonObject | undefined,
+  { type, spec }: { readonly type: string; readonly spec: JsonObject },
+): JsonValue[] {
+  const hasNodePorts =
+    type === 'NodePort' || (type === LOAD_BALANCER && spec['allocateLoadBalancerNodePorts'] !== false);
+  const allocated = new Map(
+    listAt(host, 'ports')
+      .filter(isJsonObject)
+      .map((port) => [portId(port), port['nodePort']]),
+  );
+  return listAt(virtual, 'ports').map((port) => {
+    if (!isJsonObject(port)) return port;
+    const { nodePort: _own, ...rest } = port;
+    const nodePort = hasNodePorts ? allocated.get(portId(port)) : undefined;
+    return nodePort ? { ...rest, nodePort } : rest;
+  });
+}
+
+function portId({ port, protocol }: JsonObject): string {
+  return JSON.stringify([port, protocol ?? 'TCP']);
+}
+
+/** Fields that depend on others: the policy needs an address outside of the cluster, the health check one of the policies. */
+function isStillValid(field: string, spec: JsonObject): boolean {
+  if (field === 'healthCheckNodePort') return spec['externalTrafficPolicy'] === 'Local';
+  if (field !== 'externalTrafficPolicy') return true;
+  return ['NodePort', LOAD_BALANCER].includes(typeOf(spec)) || listAt(spec, 'externalIPs').length > 0;
+}
+
+function keep(spec: JsonObject, host: JsonObject | undefined, field: string): void {
+  const value = host && ownValue(host, field);
+  if (value !== undefined && !Object.hasOwn(spec, field)) spec[field] = value;
+}
+
+/** As an API server stores it, where it fills in what is missing. */
+function storedSpec(spec: JsonObject): JsonObject {
+  const { publishNotReadyAddresses, ...rest } = spec;
+  const stored = asStored(rest);
+  if (!isJsonObject(stored)) return {};
+  const ports = listAt(stored, 'ports').map((port) =>
+    isJsonObject(port) ? { targetPort: port['port'] ?? 0, ...port } : port,
+  );
+  return {
+    type: 'ClusterIP',
+    sessionAffinity: 'None',
+    ...stored,
+    ...(publishNotReadyAddresses === true ? { publishNotReadyAddresses } : {}),
+    ...(ports.length > 0 ? { ports } : {}),
+  };
+}
+
+/** Headless or not, the first family and the class of the load balancer are immutable. */
+function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
+  const [next, now] = [specOf(wanted), specOf(actual)];
+  if ([next, now].some((spec) => typeOf(spec) === EXTERNAL_NAME)) return false;
+  if (isHeadlessSpec(next) !== isHeadlessSpec(now)) return true;
+  const [family, familyNow] = [listAt(next, 'ipFamilies')[0], listAt(now, 'ipFamilies')[0]];
+  if (family !== undefined && familyNow !== undefined && family !== familyNow) return true;
+  const areBalanced = [next, now].every((spec) => typeOf(spec) === LOAD_BALANCER);
+  return areBalanced && next['loadBalancerClass'] !== now['loadBalancerClass'];
+}
+
+/** Only a load balancer has a status that means something in the virtual cluster. */
+function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
+  if (typeOf(specOf(virtual)) !== LOAD_BALANCER) return undefined;
+  const [from, to] = [host === undefined ? {} : balancerOf(host), balancerOf(virtual)];
+  if (jsonEquals(asStored(from), asStored(to))) return undefined;
+  const removed = Object.keys(to).filter((field) => !Object.hasOwn(from, field));
+  return {
+    [STATUS]: { loadBalancer: { ...from, ...Object.fromEntries(removed.map((field) => [field, null])) } },
+  };
+}
+
+function balancerOf(service: KubeObject): JsonObject {
+  const status = memberOf(service, STATUS);
+  const balancer = isJsonObject(status) ? ownValue(status, 'loadBalancer') : undefined;
+  return isJsonObject(balancer) ? balancer : {};
+}
+
+function specOf(service: KubeObject): JsonObject {
+  const spec = memberOf(service, SPEC);
+  return isJsonObject(spec) ? spec : {};
+}
+
+function typeOf(spec: JsonObject): string {
+  const type = ownValue(spec, 'type');
+  return typeof type === 'string' && type !== '' ? type : 'ClusterIP';
+}
+
+function isHeadlessSpec(spec: JsonObject): boolean {
+  return ownValue(spec, 'clusterIP') === HEADLESS;
+}

@@ -1,0 +1,311 @@
+/** Services with `endpointSyncer.services: sync`: which ones are copied, what stays each side's own, and the status that comes back. */
+
+import { describe, expect, test } from 'vitest';
+import type { KubeObject, StringMap } from '../../src/kube/object.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
+import { slice } from './endpoint-slices.ts';
+import { MARKER } from './expected-copy.ts';
+import { endpoints, ipsOf } from './objects.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const SERVICES: JsonObject = {
+  sync: { toHost: { endpointSlices: { enabled: true } } },
+  endpointSyncer: { services: 'sync' },
+};
+const INGRESS = [{ ip: '203.0.113.7' }];
+
+export function serviceScenarios(newWorld: NewWorld): void {
+  describe('Services', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: SERVICES }));
+
+    test('with synced Endpoints or slices are copied: ports, affinity, policies, labels and annotations', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const spec = {
+        sessionAffinity: 'ClientIP',
+        sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } },
+        internalTrafficPolicy: 'Local',
+        ports: [
+          { name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' },
+          { name: 'dns', port: 53, targetPort: 53, protocol: 'UDP' },
+        ],
+      };
+      const labels = { app: 'db', release: 'stable' };
+      await world.virtual.create('Service', plain(`${ns}/db`, { spec, labels, annotations: { a: '1' } }));
+      await world.virtual.create('Endpoints', endpoints(`${ns}/db`));
+      await world.virtual.create('Service', plain(`${ns}/sliced`));
+      await world.virtual.create('EndpointSlice', slice(`${ns}/sliced-1`, 'sliced'));
+      const copy = await whenService(world, `${ns}/db`);
+      expect(specOf(copy)).toMatchObject({ type: 'ClusterIP', ...spec });
+      expect(copy.metadata.labels).toMatchObject({ app: 'db', [MARKER]: world.vcluster });
+      expect(copy.metadata.labels?.['release']).toBeUndefined();
+      expect(copy.metadata.annotations).toMatchObject({
+        a: '1',
+        'vcluster.loft.sh/object-kind': '/v1, Kind=Service',
+      });
+      expect(specOf(copy)['selector']).toBeUndefined();
+      await whenService(world, `${ns}/sliced`);
+      const [, hostSlice] = world.hostKey(`${ns}/sliced-1`);
+      const found = await world.host.get('EndpointSlice', world.hostNamespace, hostSlice);
+      expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
+    });
+
+    test('of the other kinds stay where they are, those with a selector with an Event that says why', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await world.virtual.create('Service', plain(`${ns}/pods`, { spec: { selector: { app: 'x' } } }));
+      await world.virtual.create('Service', plain(`${ns}/empty`));
+      expect(await world.whenEvent(`${ns}/pods`, 'NotSynced', { kind: 'Service' })).toContain(
+        'has a selector',
+      );
+      await world.settle(daemon);
+      expect(await serviceNames(world, ns)).toEqual([]);
+      await world.virtual.merge('Service', [ns, 'empty'], { metadata: { labels: { a: '1' } } });
+      await world.virtual.create('Endpoints', endpoints(`${ns}/empty`));
+      await whenService(world, `${ns}/empty`);
+      await world.virtual.delete('Endpoints', ns, 'empty');
+      await whenNoService(world, `${ns}/empty`);
+    });
+
+    test('of type ExternalName are copied without Endpoints', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/outside`;
+      const spec = { type: 'ExternalName', externalName: 'db.example.com', ports: undefined };
+      await world.virtual.create('Service', plain(key, { spec }));
+      const copy = await whenService(world, key);
+      expect(specOf(copy)).toMatchObject({ type: 'ExternalName', externalName: 'db.example.com' });
+      expect(specOf(copy)['clusterIP'] ?? '').toBe('');
+      await world.virtual.merge('Service', pair(key), { spec: { externalName: 'db2.example.com' } });
+      await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
+    });
+
+    test('keep the type, and the host’s own cluster IP and node ports survive every update', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/nodes`;
+      const ports = [{ name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' }];
+      await world.virtual.create('Service', plain(key, { spec: { type: 'NodePort', ports } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const created = await whenService(world, key);
+      expect(specOf(created)['type']).toBe('NodePort');
+      if (world.ground.kind === 'embedded') {
+        // Nothing is allocated there.
+        await world.host.merge('Service', world.hostKey(key), {
+          spec: { clusterIP: '10.0.0.77', ports: [{ ...ports[0], nodePort: 30_777 }] },
+        });
+      }
+      const before = specOf(await world.host.get('Service', ...world.hostKey(key)));
+      await world.virtual.merge('Service', pair(key), {
+        metadata: { labels: { changed: '1' } },
+        spec: { ports: [...ports, { name: 'more', port: 81, targetPort: 81, protocol: 'TCP' }] },
+      });
+      const after = specOf(await whenService(world, key, (one) => portsOf(one).length === 2));
+      await world.settle(daemon);
+      expect([after['clusterIP'], portOf(after, 80)?.['nodePort']]).toEqual([
+        before['clusterIP'],
+        portOf(before, 80)?.['nodePort'],
+      ]);
+      expect(after['clusterIP']).not.toBe(
+        specOf(await world.virtual.get('Service', ...pair(key)))['clusterIP'] ?? '',
+      );
+      const quiet = await world.host.get('Service', ...world.hostKey(key));
+      await world.settle(daemon);
+      expect((await world.host.get('Service', ...world.hostKey(key))).metadata.resourceVersion).toBe(
+        quiet.metadata.resourceVersion,
+      );
+    });
+
+    test('follow a change of type, and a headless Service is created again', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/typed`;
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const first = await whenService(world, key, (one) => specOf(one)['type'] === 'LoadBalancer');
+      await world.virtual.merge('Service', pair(key), { spec: { type: 'ClusterIP' } });
+      await whenService(world, key, (one) => specOf(one)['type'] === 'ClusterIP');
+      await world.virtual.delete('Service', ...pair(key));
+      await world.virtual.create('Service', plain(key, { spec: { clusterIP: 'None' } }));
+      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
+        await world.virtual.create('Endpoints', endpoints(key));
+      const last = await whenService(world, key, (one) => specOf(one)['clusterIP'] === 'None');
+      expect(last.metadata.uid).not.toBe(first.metadata.uid);
+      expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
+    });
+
+    test('get the load-balancer status of the host, and lose it with the copy', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/balanced`;
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await whenService(world, key);
+      await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      const arrived = await whenIngress(world, key, 1);
+      expect(ingressOf(arrived)[0]).toMatchObject(INGRESS[0] ?? {});
+      await world.virtual.mergeStatus('Service', pair(key), { loadBalancer: { ingress: null } });
+      await whenIngress(world, key, 1);
+      await world.settle(daemon);
+      const log = await world.log('virtual', 'Service');
+      await world.settle(daemon);
+      expect(log.of(pair(key)[1])).toEqual([]);
+      await world.host.mergeStatus('Service', world.hostKey(key), {
+        loadBalancer: { ingress: [...INGRESS, { ip: '203.0.113.8' }] },
+      });
+      await whenIngress(world, key, 2);
+      await world.virtual.merge('Service', pair(key), { spec: { selector: { app: 'x' } } });
+      await whenNoService(world, key);
+      await whenIngress(world, key, 0);
+    });
+
+    test('labels and annotations flow both ways, drift of the spec is corrected', async () => {
+      const { world, daemon, namespace } = shared();
+      const key = `${await namespace()}/both`;
+      await world.virtual.create('Service', plain(key, { annotations: { a: '1', b: '1' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await whenService(world, key);
+      await world.host.merge('Service', world.hostKey(key), {
+        metadata: { annotations: { a: 'host', b: null, c: 'new' }, labels: { cloud: 'x' } },
+        spec: { sessionAffinity: 'ClientIP' },
+      });
+      const virtual = await world.virtual.when(
+        'Service',
+        pair(key),
+        (one) => one?.metadata.annotations?.['a'] === 'host',
+      );
+      expect(virtual.metadata.annotations).toEqual({ a: 'host', c: 'new' });
+      expect(virtual.metadata.labels).toEqual({ cloud: 'x' });
+      await whenService(world, key, (one) => specOf(one)['sessionAffinity'] === 'None');
+      await world.settle(daemon);
+    });
+
+    test('deleted on the host come back with their Endpoints; a foreign one is never touched', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const [key, blocked] = [`${ns}/deleted`, `${ns}/blocked`];
+      await world.virtual.create('Service', plain(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const before = await whenService(world, key);
+      await world.whenCopied(key);
+      await world.host.delete('Service', ...world.hostKey(key));
+      await whenService(world, key, ({ metadata }) => metadata.uid !== before.metadata.uid);
+      expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
+      const foreign = await world.host.create('Service', plain(world.hostKey(blocked).join('/')));
+      await world.virtual.create('Service', plain(blocked));
+      await world.virtual.create('Endpoints', endpoints(blocked));
+      await world.whenEvent(blocked, 'NotManaged', { kind: 'Service' });
+      await world.settle(daemon);
+      const still = await world.host.get('Service', ...world.hostKey(blocked));
+      expect(still.metadata.resourceVersion).toBe(foreign.metadata.resourceVersion);
+    });
+  });
+
+  describe('Services while the daemon is down', () => {
+    test('go from the host when they are gone in the virtual cluster', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: SERVICES });
+      for (const key of ['default/kept', 'default/gone']) {
+        await world.virtual.create('Service', plain(key));
+        await world.virtual.create('Endpoints', endpoints(key));
+        await whenService(world, key);
+      }
+      await world.whenIdle(first);
+      expect((await first.terminate()).code).toBe(0);
+      const kept = await world.host.get('Service', ...world.hostKey('default/kept'));
+      await world.virtual.delete('Service', 'default', 'gone');
+      await world.virtual.delete('Endpoints', 'default', 'gone');
+      const second = await world.startDaemon({ config: SERVICES });
+      await whenNoService(world, 'default/gone');
+      await world.settle(second);
+      expect((await whenService(world, 'default/kept')).metadata.resourceVersion).toBe(
+        kept.metadata.resourceVersion,
+      );
+    });
+
+    test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async () => {
+      await using world = await newWorld();
+      const config = { ...SERVICES, endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } };
+      const daemon = await world.startDaemon({ config });
+      const key = 'default/replaced';
+      await world.virtual.create('Service', plain(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const first = await whenService(world, key);
+      await world.whenCopied(key);
+      await daemon.terminate();
+      await world.virtual.delete('Service', ...pair(key));
+      await world.virtual.create('Service', plain(key, { spec: { clusterIP: 'None' } }));
+      if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
+        await world.virtual.create('Endpoints', endpoints(key));
+      const second = await world.startDaemon({ config });
+      await whenService(world, key, ({ metadata }) => metadata.uid !== first.metadata.uid);
+      await world.whenCopied(key);
+      await world.whenIdle(second);
+      expect(ipsOf(await world.getVirtual(key))).toEqual(['10.1.0.1']);
+    });
+  });
+}
+
+interface ServiceOptions {
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly labels?: StringMap;
+  readonly annotations?: StringMap;
+}
+
+/** Without a selector, with a cluster IP, where the API server allocates one. */
+export function plain(key: string, { spec, labels, annotations }: ServiceOptions = {}): KubeObject {
+  const [namespace, name] = pair(key);
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace, name, ...(labels && { labels }), ...(annotations && { annotations }) },
+    spec: {
+      ports: [{ name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' }],
+      ...spec,
+    } as unknown as JsonObject, // undefined members are left out of JSON
+  };
+}
+
+export function whenService(
+  world: World,
+  key: string,
+  holds: (copy: KubeObject) => boolean = () => true,
+): Promise<KubeObject> {
+  return world.host.when('Service', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
+}
+
+async function whenNoService(world: World, key: string): Promise<void> {
+  await world.host.when('Service', world.hostKey(key), (copy) => copy === undefined);
+}
+
+function whenIngress(world: World, key: string, count: number): Promise<KubeObject> {
+  return world.virtual.when(
+    'Service',
+    pair(key),
+    (one) => one !== undefined && ingressOf(one).length === count,
+  );
+}
+
+async function serviceNames(world: World, namespace: string): Promise<string[]> {
+  const selector = `?labelSelector=vcluster.loft.sh/namespace%3D${namespace}`;
+  const found = await world.host.list('Service', world.hostNamespace, selector);
+  return found.map(({ metadata }) => metadata.name);
+}
+
+function specOf(service: KubeObject): JsonObject {
+  const spec = service['spec'];
+  return isJsonObject(spec) ? spec : {};
+}
+
+function portsOf(service: KubeObject): JsonObject[] {
+  const { ports } = specOf(service);
+  return Array.isArray(ports) ? ports.filter(isJsonObject) : [];
+}
+
+function portOf({ ports }: JsonObject, number: number): JsonObject | undefined {
+  return (Array.isArray(ports) ? ports.filter(isJsonObject) : []).find(({ port }) => port === number);
+}
+
+function ingressOf(service: KubeObject): JsonObject[] {
+  const status = service['status'];
+  const balancer = isJsonObject(status) ? status['loadBalancer'] : undefined;
+  const ingress = isJsonObject(balancer) ? balancer['ingress'] : undefined;
+  return Array.isArray(ingress) ? ingress.filter(isJsonObject) : [];
+}
