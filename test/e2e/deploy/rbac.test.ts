@@ -29,10 +29,13 @@ const CONFIG = {
           },
         ],
       },
+      // Their rights contain the one right that is not needed to start: to list the slices of the host.
+      endpointSlices: { enabled: true },
     },
   },
   endpointSyncer: {
     name: 'a',
+    services: 'sync',
     virtual: { secret: 'vc-a' },
     host: { kubeconfig: 'host.kubeconfig', namespace: 'team' },
     onHostDelete: 'deleteVirtual',
