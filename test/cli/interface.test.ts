@@ -1,0 +1,297 @@
+/** The interface that scripts rely on: commands, flags, defaults, exit codes and output shapes. A change here breaks users. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { FLAGS } from '../../src/config/layers/flags.ts';
+import { parseText, validConfig } from '../config/setup.ts';
+import { capturedRun } from './captured-run.ts';
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'interface-'));
+afterAll(() => rmSync(FOLDER, { recursive: true }));
+
+describe('commands have their flags', () => {
+  const LIVE =
+    '--config --name --virtual-kubeconfig --virtual-context --host-kubeconfig --host-context --host-namespace';
+  const API = '--server --token --kubeconfig --config';
+  test.each([
+    ['run', `--dry-run --once --vcluster-config --workers --log-level --http-bind-address ${LIVE}`],
+    ['demo', '--once --dir'],
+    ['api', '--config'],
+    ['validate', '--output --strict --config'],
+    ['render', '--config --filename --host --reverse --virtual --output'],
+    [
+      'patch',
+      '--config --patches --filename --reverse --virtual-object --host-object --name --host-namespace --namespace',
+    ],
+    ['eval', '--value --path --context --jsonl'],
+    ['test', '--output --coverage --update --watch'],
+    ['diff', `--show-bookkeeping ${LIVE}`],
+    ['explain', `--host --output ${LIVE}`],
+    ['status', `--output --namespace --selector --watch ${LIVE}`],
+    ['rbac', '--cluster --as --service-account --config'],
+    ['playground', '--config --port'],
+    ['names', '--kind --reverse --output --config --name --host-namespace'],
+    ['keys bootstrap', '--config'],
+    ['keys create', API],
+    ['keys get', API],
+    ['keys list', API],
+    ['keys rotate', `--overlap ${API}`],
+    ['keys revoke', API],
+    ['keys token', `--output ${API}`],
+    ['store backup', '--config'],
+    ['store verify', '--config'],
+    ['store compact', '--config'],
+    ['cleanup', `--yes --dry-run ${LIVE}`],
+    ['completion', ''],
+    ['version', ''],
+  ])('%s', async (name, flags) => {
+    const { code, out } = await capturedRun([...name.split(' '), '--help']);
+    expect(code).toBe(0);
+    for (const flag of flags.split(' ')) expect(out).toMatch(new RegExp(`(^|[ ,])${flag}\\b`, 'mu'));
+  });
+
+  test.each([
+    ['render', '-f, --filename'],
+    ['patch', '-f, --filename'],
+    ['status', '-n, --namespace'],
+    ['status', '-l, --selector'],
+    ['names', '-o, --output'],
+  ])('%s: %s', async (name, flag) => {
+    expect((await capturedRun([name, '--help'])).out).toContain(flag);
+  });
+});
+
+describe('the configuration file', () => {
+  // Every field of our own sections with its default value.
+  const DEFAULTS = `
+sync:
+  toHost:
+    endpoints: {enabled: true, patches: []}
+    endpointSlices: {enabled: false, patches: []}
+    services: {enabled: true}
+    namespaces: {enabled: false, mappingsOnly: false, mappings: {byName: {}}}
+    secrets: {enabled: true}
+    configMaps: {enabled: true}
+    customResources: {}
+experimental:
+  multiNamespaceMode: {enabled: false}
+endpointSyncer:
+  name: my-vcluster
+  virtual: {kubeconfig: "", context: "", secret: ""}
+  host: {kubeconfig: "", context: "", namespace: ""}
+  owner: {kind: "", name: "", apiVersion: ""}
+  workers: 10
+  vclusterConfig: ""
+  services: vcluster
+  requireService: false
+  onHostDelete: recreate
+  createNamespaces: false
+  references: {naming: short}
+  sandbox: {expressionTimeout: 100ms, batchTimeout: 1s, memory: 128Mi, memoBytes: 64Mi}
+  leaderElection: {enabled: false, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
+  http: {bindAddress: "127.0.0.1:8080"}
+  log: {level: info}
+managementApi:
+  enabled: false
+  bindAddress: 127.0.0.1:8443
+  tls: {certFile: "", keyFile: ""}
+  dataDir: ./data
+  store: {driver: sqlite}
+  issuer: ""
+  maxTtl: 0s
+  tokenTtl: {default: 24h, max: 168h}
+  delegatedAuth: false
+  bootstrapKeyFile: ""
+`;
+
+  test('has these fields and defaults', () => {
+    const { vclusterConfig: _merged, ...config } = validConfig(DEFAULTS);
+    expect(validConfig('endpointSyncer: {name: my-vcluster}')).toMatchObject(config);
+  });
+
+  test.each([
+    ['endpointSyncer.services', 'vcluster sync'],
+    ['endpointSyncer.onHostDelete', 'recreate deleteVirtual'],
+    ['endpointSyncer.references.naming', 'short long'],
+    ['endpointSyncer.log.format', 'json pretty'],
+    ['managementApi.store.driver', 'sqlite memory kubernetes'],
+  ])('%s is one of %s', (path, words) => {
+    const [section = '', ...steps] = path.split('.');
+    for (const word of words.split(' ')) {
+      const value = steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), word);
+      const name = section === 'endpointSyncer' ? {} : { endpointSyncer: { name: 'a' } };
+      const file = {
+        ...name,
+        [section]: { ...(section === 'endpointSyncer' ? { name: 'a' } : {}), ...(value as object) },
+      };
+      const errors = parseText(JSON.stringify(file)).problems.map(({ message }) => message);
+      expect(errors.filter((message) => message.startsWith('must be one of'))).toEqual([]);
+    }
+  });
+
+  test('scalars have flags in kebab case', () => {
+    const flags = FLAGS.map(({ flag }) => `--${flag}`);
+    expect(flags).toEqual(
+      expect.arrayContaining([
+        ...['--name', '--virtual-kubeconfig', '--virtual-context', '--virtual-secret', '--host-kubeconfig'],
+        ...[
+          '--host-context',
+          '--host-namespace',
+          '--owner-kind',
+          '--owner-name',
+          '--workers',
+          '--vcluster-config',
+        ],
+        ...[
+          '--services',
+          '--require-service',
+          '--on-host-delete',
+          '--create-namespaces',
+          '--references-naming',
+        ],
+        ...[
+          '--sandbox-expression-timeout',
+          '--sandbox-batch-timeout',
+          '--sandbox-memory',
+          '--sandbox-memo-bytes',
+        ],
+        ...[
+          '--leader-election-enabled',
+          '--leader-election-lease-duration',
+          '--leader-election-renew-deadline',
+        ],
+        ...[
+          '--leader-election-retry-period',
+          '--http-bind-address',
+          '--log-level',
+          '--log-format',
+          '--bind-address',
+        ],
+        ...['--tls-cert-file', '--tls-key-file', '--data-dir', '--store-driver', '--issuer', '--max-ttl'],
+        ...['--token-ttl-default', '--token-ttl-max', '--delegated-auth', '--bootstrap-key-file'],
+      ]),
+    );
+  });
+});
+
+describe('offline commands: exit code, standard output, standard error', () => {
+  const file = (name: string, text: string): string => {
+    const path = join(FOLDER, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const patches = `[{path: 'metadata.annotations["example.com/owner"]', expression: '"team-" + value'}]`;
+  const config = file(
+    'config.yaml',
+    `sync: {toHost: {endpoints: {patches: ${patches}}}}\nendpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
+  );
+  const invalid = file('invalid.yaml', 'endpointSyncer: {name: vc, workers: 0}\n');
+  const failing = file(
+    'failing.yaml',
+    `sync: {toHost: {endpoints: {patches: [{path: metadata.annotations.a, expression: value.b.c}]}}}
+endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
+  );
+  const list = file('patches.yaml', patches);
+  const mapping = file('mapping.yaml', `patches: ${patches}`);
+  const objects = file(
+    'objects.yaml',
+    `{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: shop, annotations: {example.com/owner: a, a: x}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: db, namespace: shop}, spec: {selector: {app: db}}}
+---
+{apiVersion: v1, kind: Endpoints, metadata: {name: db, namespace: shop}}
+`,
+  );
+  const one = file(
+    'one.yaml',
+    '{apiVersion: v1, kind: Endpoints, metadata: {name: web, annotations: {example.com/owner: a, a: x}}}',
+  );
+  const skipped = 'skipped Endpoints shop/db: service has a selector\n';
+  const names = ['--name', 'vc', '--host-namespace', 'team-a'];
+
+  test.each([
+    [['validate', config], 0, /^$/u, /valid/u],
+    [
+      ['validate', invalid],
+      2,
+      /^\S+invalid\.yaml:1:37: endpointSyncer\.workers: .*\n.*\n +\^\n$/u,
+      /1 error/u,
+    ],
+    [['validate', join(FOLDER, 'none.yaml')], 2, /none\.yaml: cannot be read/u, /1 error/u],
+    [['run', '--config', invalid], 2, /^$/u, /^\S+invalid\.yaml:1:37: endpointSyncer\.workers: /u],
+    [['run', '--config', config, '--once'], 2, /^$/u, /--once needs --dry-run/u],
+    [['render', '--config', config, '-f', objects], 0, /owner: team-a/u, skipped],
+    [['render', '--config', config, '-f', objects, '-o', 'json'], 0, /"kind": "List"/u, skipped],
+    [
+      ['render', '--config', failing, '-f', objects],
+      1,
+      /^$/u,
+      /patches\[0\] at metadata\.annotations\.a: .*\n.*\n +\^\n/u,
+    ],
+    [['render', '--config', config], 2, /^$/u, /required option/u],
+    [['patch', '--config', config, '-f', one], 0, /owner: team-a\n/u, ''],
+    [['patch', '--patches', list, '-f', one], 0, /owner: team-a\n/u, ''],
+    [['patch', '--patches', mapping, '-f', one, ...names], 0, /owner: team-a\n/u, ''],
+    [['patch', '--config', failing, '-f', one], 1, /^$/u, /patches\[0\]/u],
+    [['patch', '-f', one], 2, /^$/u, /no patches/u],
+    [['eval', 'value.a + 1', '--value', '{"a":1}'], 0, /^2\n$/u, ''],
+    [['eval', 'value.a.b', '--value', '{}'], 1, /^$/u, /^[^\n]+\n$/u],
+    [
+      ['names', 'shop/web', ...names],
+      0,
+      /^KIND +VIRTUAL +HOST +SHORTNAME\nEndpoints +shop\/web +team-a\/web-x-shop-x-vc +v\w{13}\n$/u,
+      '',
+    ],
+    [['names', '--reverse', 'web-x-shop-x-vc', '--config', config], 0, /shop\/web/u, ''],
+    [['names', 'web', ...names], 2, /^$/u, /write NAMESPACE\/NAME/u],
+    [
+      ['rbac', '--config', config, '--cluster', 'host'],
+      0,
+      /kind: ServiceAccount\nmetadata:\n {2}name: endpoint-syncer\n {2}namespace: team-a\n/u,
+      '',
+    ],
+    [['rbac', '--config', config, '--as', 'vcluster-values'], 0, /^rbac:\n {2}role:\n {4}extraRules:\n/u, ''],
+    [['test', FOLDER], 2, /^$/u, /no \*endpoint-syncer-test\.yaml/u],
+    [['version'], 0, /^endpoint-syncer \d+\.\d+\.\d+ \(node v/u, ''],
+    [['completion', 'zsh'], 0, /^#compdef endpoint-syncer\n/u, ''],
+    [['status', '--config', invalid], 2, /^$/u, /workers/u],
+    [['diff', '--config', invalid], 2, /^$/u, /workers/u],
+    [['explain', '--config', invalid, 'shop/web'], 2, /^$/u, /workers/u],
+    [['cleanup', '--config', invalid], 2, /^$/u, /workers/u],
+    [['api', '--config', invalid], 2, /^$/u, /workers/u],
+    [['keys', 'list', '--server', 'nonsense'], 2, /^$/u, /https:\/\//u],
+    [['store', 'backup'], 2, /^$/u, /store backup FILE/u],
+  ] as const)('%j: %i', async (args, code, out, err) => {
+    const run = await capturedRun([...args]);
+    expect(run).toEqual({
+      code,
+      out: expect.stringMatching(out),
+      err: typeof err === 'string' ? err : expect.stringMatching(err),
+    });
+  });
+
+  const json = async (...args: string[]): Promise<unknown> => JSON.parse((await capturedRun(args)).out);
+
+  test('JSON has the documented members, and no other', async () => {
+    expect(await json('validate', '-o', 'json', invalid)).toEqual([
+      {
+        file: invalid,
+        line: 1,
+        column: 37,
+        path: 'endpointSyncer.workers',
+        severity: 'error',
+        message: 'must be at least 1, found 0',
+      },
+    ]);
+    expect(await json('names', 'shop/web', '-o', 'json', ...names)).toEqual([
+      {
+        kind: 'Endpoints',
+        virtual: { namespace: 'shop', name: 'web' },
+        host: { namespace: 'team-a', name: 'web-x-shop-x-vc' },
+        shortName: expect.stringMatching(/^v[0-9a-z]{13}$/u),
+      },
+    ]);
+  });
+});
