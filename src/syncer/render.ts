@@ -24,6 +24,8 @@ export interface RenderOptions extends CopyForgeOptions {
   readonly decide: GateOptions;
   /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
   readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
+  /** Called after each object, for progress. */
+  readonly onRendered?: () => void;
 }
 
 /** What became of one object, in the order of the input. */
@@ -44,7 +46,7 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
   const host = byKey(world.host, kind.resource.kind);
   const hostServices = byKey(world.host, 'Service');
   const references: ObjectReference[] = [];
-  const forge = noting(createCopyForge(options), references);
+  const forge = recordingForge(createCopyForge(options), references);
   const claims = claimsByHostKey(virtual, services, options);
   const rendered: Promise<Rendered>[] = [];
   for (const [key, object] of virtual) {
@@ -65,14 +67,14 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
     };
     const hostService = hostKey === undefined ? undefined : hostServices.get(hostKey);
     rendered.push(
-      guarded({ of: kind.resource.kind, key }, () => renderOne(seen, hostService, forge, options)),
+      guarded({ of: kind.resource.kind, key }, options, () => renderOne(seen, hostService, forge, options)),
     );
   }
   return [...(await Promise.all(rendered)), ...importsOf(references, 'to-host', options)];
 }
 
-/** Collects what the rendered copies name. */
-function noting(forge: CopyForge, references: ObjectReference[]): CopyForge {
+/** A forge that records the references of the copies that it makes. */
+function recordingForge(forge: CopyForge, references: ObjectReference[]): CopyForge {
   return {
     async fresh(pair) {
       const copy = await forge.fresh(pair);
@@ -141,11 +143,11 @@ export async function renderToVirtual(world: RenderWorld, options: RenderOptions
   const { resource } = options.kind;
   const virtual = byKey(world.virtual, resource.kind);
   const references: ObjectReference[] = [];
-  const forge = noting(createCopyForge(options), references);
+  const forge = recordingForge(createCopyForge(options), references);
   const hostObjects = [...byKey(world.host, resource.kind).values()];
   const rendered = await Promise.all(
     hostObjects.map((host) =>
-      guarded({ of: resource.kind, key: objectKey(host) }, async () => {
+      guarded({ of: resource.kind, key: objectKey(host) }, options, async () => {
         const name = virtualOf(host, resource, options.names);
         if (name === undefined) {
           return {
@@ -194,12 +196,15 @@ async function translateBack(
 
 async function guarded(
   subject: { readonly of: string; readonly key: ObjectKey },
+  { onRendered }: RenderOptions,
   render: () => Promise<Rendered>,
 ): Promise<Rendered> {
   try {
     return await render();
   } catch (error) {
     return { kind: 'failed', ...subject, error };
+  } finally {
+    onRendered?.();
   }
 }
 

@@ -44,8 +44,8 @@ describe('commands have their flags', () => {
     ['store verify', '--config'],
     ['store compact', '--config'],
     ['cleanup', `--yes --dry-run ${LIVE}`],
-    ['completion', ''],
-    ['version', ''],
+    ['completion', '--help'],
+    ['version', '--help'],
   ])('%s', async (name, flags) => {
     const { code, out } = await capturedRun([...name.split(' '), '--help']);
     expect(code).toBe(0);
@@ -133,46 +133,16 @@ managementApi:
 
   test('scalars have flags in kebab case', () => {
     const flags = FLAGS.map(({ flag }) => `--${flag}`);
-    expect(flags).toEqual(
-      expect.arrayContaining([
-        ...['--name', '--virtual-kubeconfig', '--virtual-context', '--virtual-secret', '--host-kubeconfig'],
-        ...[
-          '--host-context',
-          '--host-namespace',
-          '--owner-kind',
-          '--owner-name',
-          '--workers',
-          '--vcluster-config',
-        ],
-        ...[
-          '--services',
-          '--require-service',
-          '--on-host-delete',
-          '--create-namespaces',
-          '--references-naming',
-        ],
-        ...[
-          '--sandbox-expression-timeout',
-          '--sandbox-batch-timeout',
-          '--sandbox-memory',
-          '--sandbox-memo-bytes',
-        ],
-        ...[
-          '--leader-election-enabled',
-          '--leader-election-lease-duration',
-          '--leader-election-renew-deadline',
-        ],
-        ...[
-          '--leader-election-retry-period',
-          '--http-bind-address',
-          '--log-level',
-          '--log-format',
-          '--bind-address',
-        ],
-        ...['--tls-cert-file', '--tls-key-file', '--data-dir', '--store-driver', '--issuer', '--max-ttl'],
-        ...['--token-ttl-default', '--token-ttl-max', '--delegated-auth', '--bootstrap-key-file'],
-      ]),
-    );
+    const expected =
+      '--name --virtual-kubeconfig --virtual-context --virtual-secret --host-kubeconfig --host-context ' +
+      '--host-namespace --owner-kind --owner-name --workers --vcluster-config --services ' +
+      '--require-service --on-host-delete --create-namespaces --references-naming ' +
+      '--sandbox-expression-timeout --sandbox-batch-timeout --sandbox-memory --sandbox-memo-bytes ' +
+      '--leader-election-enabled --leader-election-lease-duration --leader-election-renew-deadline ' +
+      '--leader-election-retry-period --http-bind-address --log-level --log-format --bind-address ' +
+      '--tls-cert-file --tls-key-file --data-dir --store-driver --issuer --max-ttl --token-ttl-default ' +
+      '--token-ttl-max --delegated-auth --bootstrap-key-file';
+    expect(flags).toEqual(expect.arrayContaining(expected.split(' ')));
   });
 });
 
@@ -208,7 +178,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     'one.yaml',
     '{apiVersion: v1, kind: Endpoints, metadata: {name: web, annotations: {example.com/owner: a, a: x}}}',
   );
-  const skipped = 'skipped Endpoints shop/db: service has a selector\n';
+  const skipped = /^skipped Endpoints shop\/db: service has a selector\n$/u;
   const names = ['--name', 'vc', '--host-namespace', 'team-a'];
 
   test.each([
@@ -231,31 +201,36 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
       /patches\[0\] at metadata\.annotations\.a: .*\n.*\n +\^\n/u,
     ],
     [['render', '--config', config], 2, /^$/u, /required option/u],
-    [['patch', '--config', config, '-f', one], 0, /owner: team-a\n/u, ''],
-    [['patch', '--patches', list, '-f', one], 0, /owner: team-a\n/u, ''],
-    [['patch', '--patches', mapping, '-f', one, ...names], 0, /owner: team-a\n/u, ''],
+    [['patch', '--config', config, '-f', one], 0, /owner: team-a\n/u, /^$/u],
+    [['patch', '--patches', list, '-f', one], 0, /owner: team-a\n/u, /^$/u],
+    [['patch', '--patches', mapping, '-f', one, ...names], 0, /owner: team-a\n/u, /^$/u],
     [['patch', '--config', failing, '-f', one], 1, /^$/u, /patches\[0\]/u],
     [['patch', '-f', one], 2, /^$/u, /no patches/u],
-    [['eval', 'value.a + 1', '--value', '{"a":1}'], 0, /^2\n$/u, ''],
+    [['eval', 'value.a + 1', '--value', '{"a":1}'], 0, /^2\n$/u, /^$/u],
     [['eval', 'value.a.b', '--value', '{}'], 1, /^$/u, /^[^\n]+\n$/u],
     [
       ['names', 'shop/web', ...names],
       0,
       /^KIND +VIRTUAL +HOST +SHORTNAME\nEndpoints +shop\/web +team-a\/web-x-shop-x-vc +v\w{13}\n$/u,
-      '',
+      /^$/u,
     ],
-    [['names', '--reverse', 'web-x-shop-x-vc', '--config', config], 0, /shop\/web/u, ''],
+    [['names', '--reverse', 'web-x-shop-x-vc', '--config', config], 0, /shop\/web/u, /^$/u],
     [['names', 'web', ...names], 2, /^$/u, /write NAMESPACE\/NAME/u],
     [
       ['rbac', '--config', config, '--cluster', 'host'],
       0,
       /kind: ServiceAccount\nmetadata:\n {2}name: endpoint-syncer\n {2}namespace: team-a\n/u,
-      '',
+      /^$/u,
     ],
-    [['rbac', '--config', config, '--as', 'vcluster-values'], 0, /^rbac:\n {2}role:\n {4}extraRules:\n/u, ''],
+    [
+      ['rbac', '--config', config, '--as', 'vcluster-values'],
+      0,
+      /^rbac:\n {2}role:\n {4}extraRules:\n/u,
+      /^$/u,
+    ],
     [['test', FOLDER], 2, /^$/u, /no \*endpoint-syncer-test\.yaml/u],
-    [['version'], 0, /^endpoint-syncer \d+\.\d+\.\d+ \(node v/u, ''],
-    [['completion', 'zsh'], 0, /^#compdef endpoint-syncer\n/u, ''],
+    [['version'], 0, /^endpoint-syncer \d+\.\d+\.\d+ \(node v/u, /^$/u],
+    [['completion', 'zsh'], 0, /^#compdef endpoint-syncer\n/u, /^$/u],
     [['status', '--config', invalid], 2, /^$/u, /workers/u],
     [['diff', '--config', invalid], 2, /^$/u, /workers/u],
     [['explain', '--config', invalid, 'shop/web'], 2, /^$/u, /workers/u],
@@ -265,11 +240,9 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['store', 'backup'], 2, /^$/u, /store backup FILE/u],
   ] as const)('%j: %i', async (args, code, out, err) => {
     const run = await capturedRun([...args]);
-    expect(run).toEqual({
-      code,
-      out: expect.stringMatching(out),
-      err: typeof err === 'string' ? err : expect.stringMatching(err),
-    });
+    expect(run.code).toBe(code);
+    expect(run.out).toMatch(out);
+    expect(run.err).toMatch(err);
   });
 
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await capturedRun(args)).out);
@@ -290,7 +263,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
         kind: 'Endpoints',
         virtual: { namespace: 'shop', name: 'web' },
         host: { namespace: 'team-a', name: 'web-x-shop-x-vc' },
-        shortName: expect.stringMatching(/^v[0-9a-z]{13}$/u),
+        shortName: 'v1pldehnn0c9y2',
       },
     ]);
   });

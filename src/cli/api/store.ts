@@ -15,6 +15,7 @@ import type { StoreVerdict } from '../../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from '../configuration/config-options.ts';
 import { reportProblems } from '../configuration/config-report.ts';
 import { guarded } from '../output/guarded.ts';
+import { showProgress } from '../output/terminal.ts';
 import { packageVersion } from '../version.ts';
 
 interface StoreOptions {
@@ -100,7 +101,10 @@ function usageError(message: string): number {
 
 function backup(database: string, target: string): number {
   rejectForeignLog(database);
+  using progress = showProgress(`copying ${database}`);
+  progress.announce();
   const { objects, revision, bytes } = backupDatabase(database, target);
+  progress[Symbol.dispose]();
   process.stdout.write(`${target}: ${objects} objects, revision ${revision}, ${bytes} bytes\n`);
   return 0;
 }

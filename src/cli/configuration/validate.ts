@@ -4,10 +4,11 @@ import { type Command, Option } from 'commander';
 import { readDocument } from '../../config/source/document.ts';
 import { checkConfig, configFile, type LoadOptions } from '../../config/load.ts';
 import type { ConfigText } from '../../config/layers/layers.ts';
-import { formatProblems, problemToJson } from '../../config/report.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { ownValue } from '../../base/json.ts';
+import { paintFor, showProgress } from '../output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
+import { formatProblems, problemToJson } from './config-report.ts';
 
 const SYNC_SECTIONS = ['endpointSyncer', 'sync'];
 
@@ -41,13 +42,18 @@ async function validate(
   { output, isStrict }: { readonly output: string; readonly isStrict: boolean },
 ): Promise<number> {
   const found: ConfigProblem[] = [];
-  for (const file of files) found.push(...(await problemsOf(file, options)));
+  using progress = showProgress('checking');
+  for (const [index, file] of files.entries()) {
+    found.push(...(await problemsOf(file, options)));
+    progress.update(index + 1, files.length);
+  }
+  progress[Symbol.dispose]();
   const problems = isStrict ? found.map((problem) => ({ ...problem, severity: 'error' as const })) : found;
   const errors = problems.filter((problem) => problem.severity === 'error').length;
   if (output === 'json') {
     process.stdout.write(`${JSON.stringify(problems.map(problemToJson), null, 2)}\n`);
   } else {
-    process.stdout.write(formatProblems(problems));
+    process.stdout.write(formatProblems(problems, paintFor(process.stdout)));
     const subject = files[0] === undefined ? 'without a file' : counted(files.length, 'file');
     process.stderr.write(`${subject}: ${summary(errors, problems.length - errors)}\n`);
   }

@@ -10,7 +10,7 @@ import type { ClusterName } from '../../kube/types.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
-import { progressOn } from '../output/terminal.ts';
+import { showProgress } from '../output/terminal.ts';
 import type { Connection } from './world/connection.ts';
 import { createdObjects, type CreatedObject } from './world/created-objects.ts';
 import { readLease, type LeaseState } from './reports.ts';
@@ -111,7 +111,7 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
 /** As many requests as the daemon would have in flight. */
 async function deleteAll(objects: readonly CreatedObject[], connection: Connection): Promise<number> {
   const { config } = connection;
-  using progress = progressOn(process.stderr, 'deleting', () => systemClock.monotonicMs());
+  using progress = showProgress('deleting');
   const left: string[] = [];
   let done = 0;
   const todo = objects.values();

@@ -2,12 +2,13 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { Composer, Parser } from 'yaml';
 import { problemAt, problemOf } from '../../config/source/problem.ts';
 import { createSourceFile } from '../../config/source/source-file.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import type { KubeObject } from '../../kube/object.ts';
+import { showProgress } from '../output/terminal.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
@@ -20,11 +21,15 @@ const BYTES_MAX = 256 * 1024 * 1024;
 export async function readObjects(paths: readonly string[]): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
   const problems: ConfigProblem[] = [];
-  for (const path of paths) {
-    for (const file of (await collectProblems(filesOf(path), problems)) ?? []) {
-      const text = await collectProblems(readTextFile(file, BYTES_MAX), problems);
-      if (text !== undefined) objects.push(...parseObjects(displayName(file), text, problems));
-    }
+  const files: string[] = [];
+  for (const path of paths) files.push(...((await collectProblems(filesOf(path), problems)) ?? []));
+  using progress = showProgress('reading');
+  for (const [index, file] of files.entries()) {
+    const text = await collectProblems(readTextFile(file, BYTES_MAX), problems);
+    if (text === undefined) continue;
+    const onDocument = (offset: number): void =>
+      files.length > 1 ? progress.update(index, files.length) : progress.update(offset, text.length);
+    objects.push(...parseObjects(displayName(file), text, problems, onDocument));
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return objects;
@@ -54,12 +59,17 @@ async function filesOf(path: string): Promise<string[]> {
     .map((name) => join(path, name));
 }
 
-/** The objects of all valid documents; errors are added to `problems`. */
-export function parseObjects(file: string, text: string, problems: ConfigProblem[]): KubeObject[] {
+/** The objects of all valid documents; errors are added to `problems`. `onDocument` gets the offset of the end of each document. */
+export function parseObjects(
+  file: string,
+  text: string,
+  problems: ConfigProblem[],
+  onDocument?: (offset: number) => void,
+): KubeObject[] {
   const source = createSourceFile(file, text);
-  const documents = parseAllDocuments(text, { version: '1.2', prettyErrors: false });
   const found: KubeObject[] = [];
-  for (const document of Array.isArray(documents) ? documents : []) {
+  for (const document of new Composer({ version: '1.2' }).compose(new Parser().parse(text))) {
+    onDocument?.(document.range[2]);
     for (const { message, pos } of document.errors)
       problems.push(problemAt(source, pos[0], { path: '', severity: 'error', message }));
     if (document.errors.length > 0) continue;

@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
-import { objectKey } from '../../kube/object.ts';
+import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
@@ -11,6 +11,7 @@ import { reportConfigError } from '../configuration/config-report.ts';
 import { readObjects } from '../objects/object-files.ts';
 import { inNamespace, openOfflineSync } from './offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
+import { showProgress } from '../output/terminal.ts';
 import { describeFailure } from './patch-failure.ts';
 
 interface RenderFlags {
@@ -65,9 +66,18 @@ async function renderWorld(world: RenderWorld, config: Config, isReverse: boolea
     return [];
   }
   await using sync = await openOfflineSync(config);
-  const rendered = sync
-    .optionsForKinds(world)
-    .map((options) => (isReverse ? renderToVirtual(world, options) : renderToHost(world, options)));
+  const kinds = sync.optionsForKinds(world);
+  const isRendered = ({ kind }: KubeObject): boolean =>
+    kinds.some((options) => options.kind.resource.kind === kind);
+  const total = (isReverse ? world.host : world.virtual).filter(isRendered).length;
+  using progress = showProgress('rendering');
+  let done = 0;
+  const onRendered = (): void => progress.update(++done, total);
+  const rendered = kinds.map((options) =>
+    isReverse
+      ? renderToVirtual(world, { ...options, onRendered })
+      : renderToHost(world, { ...options, onRendered }),
+  );
   return (await Promise.all(rendered)).flat();
 }
 

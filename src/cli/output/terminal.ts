@@ -1,6 +1,7 @@
 /** Colours and progress, for terminals only. */
 
 import type { WriteStream } from 'node:tty';
+import { systemClock } from '../../base/clock.ts';
 
 /** Standard output or standard error, a terminal or not. */
 export type Output = Pick<WriteStream, 'write'> & { readonly isTTY?: boolean };
@@ -22,6 +23,13 @@ export function paintFor(output: Pick<Output, 'isTTY'>, env: NodeJS.ProcessEnv =
 export interface Progress extends Disposable {
   /** `done` of `total` items are finished. */
   update(done: number, total: number): void;
+  /** Shows the label alone, immediately: for work of unknown length that blocks the process. */
+  announce(): void;
+}
+
+/** Progress of a command, on standard error. */
+export function showProgress(what: string): Progress {
+  return progressOn(process.stderr, what, () => systemClock.monotonicMs());
 }
 
 /** No progress is shown before this time has passed. */
@@ -31,7 +39,8 @@ const WIDTH = 24;
 
 /** A bar on one line, removed at the end. Writes nothing if the output is not a terminal. */
 export function progressOn(output: Output, what: string, monotonicMs: () => number): Progress {
-  if (output.isTTY !== true) return { update: () => undefined, [Symbol.dispose]: () => undefined };
+  if (output.isTTY !== true)
+    return { update: () => undefined, announce: () => undefined, [Symbol.dispose]: () => undefined };
   const startMs = monotonicMs();
   let shownMs: number | undefined;
   return {
@@ -42,8 +51,13 @@ export function progressOn(output: Output, what: string, monotonicMs: () => numb
       const filled = total === 0 ? WIDTH : Math.floor((WIDTH * done) / total);
       output.write(`\r${what} [${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${done}/${total}\u001b[K`);
     },
+    announce() {
+      shownMs = monotonicMs();
+      output.write(`\r${what} …\u001b[K`);
+    },
     [Symbol.dispose]() {
       if (shownMs !== undefined) output.write('\r\u001b[K');
+      shownMs = undefined;
     },
   };
 }

@@ -11,7 +11,7 @@ import type { Config } from '../../config/types.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
 import { reportProblems } from '../configuration/config-report.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
-import { paintFor, progressOn } from '../output/terminal.ts';
+import { paintFor, showProgress } from '../output/terminal.ts';
 import { CoverageRun } from './coverage.ts';
 import { formatReport, type CaseResult, type FileCoverage, type TestFormat } from './report.ts';
 import { runCase, type CaseRun } from './run-case.ts';
@@ -74,7 +74,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   const results: CaseResult[] = [];
   const coverage: FileCoverage[] = [];
   const total = files.reduce((sum, { cases }) => sum + cases.length, 0);
-  using progress = progressOn(process.stderr, 'testing', monotonicMs);
+  using progress = showProgress('testing');
   for (const [config, of] of Map.groupBy(files, (file) => file.config)) {
     const { config: given } = await loadConfig({ file: config, env: {}, flags: {}, checks: CONFIG_CHECKS });
     const loaded = withHostNamespace(given);

@@ -1,13 +1,12 @@
 /** One command on both clusters: configuration, connection, snapshot, and what a sync would do with it. */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../../base/clock.ts';
 import { loadConfig } from '../../../config/load.ts';
 import type { Config } from '../../../config/types.ts';
 import { reportProblems } from '../../configuration/config-report.ts';
 import { loaderInput } from '../../configuration/config-options.ts';
 import { openOfflineSync, type OfflineSync } from '../../offline/offline-sync.ts';
-import { progressOn } from '../../output/terminal.ts';
+import { showProgress } from '../../output/terminal.ts';
 import { connect, type Connection } from './connection.ts';
 import { ImportPlanner, type ImportPlan } from './import-plan.ts';
 import { Planner, type ObjectPlan } from './plan.ts';
@@ -51,7 +50,7 @@ export async function planSnapshot(snapshot: Snapshot, sync: OfflineSync): Promi
   const planner = new Planner(snapshot, sync, importPlanner.lookup);
   const keys = planner.keys();
   const objects: ObjectPlan[] = [];
-  using progress = progressOn(process.stderr, 'comparing', () => systemClock.monotonicMs());
+  using progress = showProgress('comparing');
   for (let at = 0; at < keys.length; at += BATCH) {
     objects.push(...(await Promise.all(keys.slice(at, at + BATCH).map((key) => planner.plan(key)))));
     progress.update(objects.length, keys.length);
