@@ -100,7 +100,7 @@ async function start(
   }
 }
 
-/** For scripts and for the person at the terminal: the address, the authority to trust, and the next command. */
+/** Prints the address, the authority to trust, and the next command. */
 function announce({ url, caFile, hasKeys }: ManagementApi, { file }: LoadedConfig): void {
   const config = file === undefined ? '' : ` --config ${file}`;
   const lines = [

@@ -1,4 +1,4 @@
-/** Requests of the `keys` commands to the key and token API: one at a time, JSON in and out. */
+/** HTTP client of the `keys` commands: JSON requests to the key and token API. */
 
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
@@ -7,18 +7,18 @@ import { responseError } from '../../kube/client/response-error.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
-/** How the server proves who it is. */
+/** How the certificate of the server is verified. */
 export type ServerTrust =
-  /** By a certificate from these authorities, PEM; undefined: those that this machine trusts. `serverName`: for another name than the URL's. */
+  /** With these authorities, PEM; undefined: those that this machine trusts. `serverName` replaces the host of the URL. */
   | { readonly kind: 'authorities'; readonly ca: string | undefined; readonly serverName?: string }
-  /** By this very certificate, PEM, whatever names are in it: it lies on the same machine. */
+  /** It is this certificate, PEM, with any names: the file is on the same machine. */
   | { readonly kind: 'certificate'; readonly certificate: string };
 
 export interface ApiConnection {
-  /** `https://host:port`, perhaps with a path before that of the API. */
+  /** `https://host:port`, optionally with a path prefix. */
   readonly server: string;
   readonly trust: ServerTrust;
-  /** Called for each request: it may expire within a minute. */
+  /** Called for each request, because a credential may expire within a minute. */
   token(): string | Promise<string>;
 }
 
@@ -42,14 +42,14 @@ export class ApiClient implements AsyncDisposable {
   readonly #warn: (text: string) => void;
   readonly #agent: Agent;
 
-  /** `warn` gets the text of each `Warning` header. */
+  /** `warn` is called with the text of each `Warning` header. */
   constructor(connection: ApiConnection, warn: (text: string) => void) {
     this.#connection = connection;
     this.#warn = warn;
     this.#agent = new Agent({ connect: tlsOptions(connection.trust) });
   }
 
-  /** Rejects with `StatusError` when the server refuses, with `TerminalError` when there is no answer. */
+  /** Rejects with `StatusError` for an error response and with `TerminalError` if there is no response. */
   async send({
     method,
     path,
@@ -79,7 +79,7 @@ export class ApiClient implements AsyncDisposable {
       );
     }
     const value: unknown = JSON.parse(text);
-    if (!isJsonObject(value)) throw new TerminalError(`${url} did not answer with an object`);
+    if (!isJsonObject(value)) throw new TerminalError(`the response of ${url} is not an object`);
     return value;
   }
 
@@ -120,7 +120,7 @@ function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
     checkServerIdentity: (_host: string, peer: PeerCertificate) =>
       peer.fingerprint256 === fingerprint256
         ? undefined
-        : new Error('the server shows another certificate than managementApi.tls.certFile'),
+        : new Error('the certificate of the server is not managementApi.tls.certFile'),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * `keys bootstrap`: the first key. It asks the running API, as whoever can read its master key; where none runs, it starts one for the
- * moment, on a port that nobody knows, over the same store.
+ * `keys bootstrap`: creates the first key. It sends the request to the running API as the local administrator. If no API runs, it starts a
+ * temporary one over the same store, on a random port.
  */
 
 import type { Command } from 'commander';
@@ -35,16 +35,16 @@ export async function bootstrap(command: Command, options: BootstrapOptions): Pr
       'managementApi.store.driver is memory, and the API does not run: start it first (api --config FILE), then bootstrap',
     );
   }
-  await using api = await startForAMoment(management, level);
+  await using api = await startTemporaryApi(management, level);
   return await printFirstKey(await localConnection(management, api.url), management, options);
 }
 
-async function startForAMoment(
+async function startTemporaryApi(
   management: ManagementConfig,
   level: 'error' | 'silent',
 ): Promise<ManagementApi> {
   const options = {
-    // The API may run elsewhere with the same configuration: whoever is not it must not look like it.
+    // Not the configured address: another machine may serve the API there.
     config: { ...management, bindAddress: '127.0.0.1:0', bootstrapKeyFile: '' },
     clock: systemClock,
     random: systemRandom,
@@ -56,12 +56,12 @@ async function startForAMoment(
     return await startManagementApi(options);
   } catch (error) {
     if (!(error instanceof TerminalError) || management.store.driver !== 'sqlite') throw error;
-    const hint = 'If it is the API that runs, name the address that it printed with --server';
-    throw new TerminalError(`${error.message}. ${hint}`, { cause: error });
+    const hint = 'if the running API holds it, give the address that the API printed with --server';
+    throw new TerminalError(`${error.message}; ${hint}`, { cause: error });
   }
 }
 
-/** The connection to the API when it answers; undefined when there is none. */
+/** The connection to the running API; undefined if there is none. */
 async function runningApi(
   management: ManagementConfig,
   server: string | undefined,
@@ -70,7 +70,7 @@ async function runningApi(
   try {
     connection = await localConnection(management, server);
   } catch (error) {
-    // No master key, no certificate, no fixed port: it has never run here, or nobody can know where.
+    // Without a master key, a certificate or a fixed port the address of a running API is unknown.
     if (server !== undefined) throw error;
     return undefined;
   }
@@ -99,9 +99,9 @@ async function printFirstKey(
       if (error instanceof StatusError && error.code === 409) throw alreadyThere(management);
       throw error;
     });
-  // Where a port was taken for the moment, the address of everyday life is what a kubeconfig must have.
-  const isMomentary = server === undefined && !connection.server.endsWith(portOf(management));
-  const lasting = isMomentary ? { ...connection, server: management.issuer } : connection;
+  // A kubeconfig must have the address of the API, not that of the temporary one.
+  const isTemporary = server === undefined && !connection.server.endsWith(portOf(management));
+  const lasting = isTemporary ? { ...connection, server: management.issuer } : connection;
   printSecret(newKeyText(created, output, lasting));
   process.stderr.write(`${summary(created)}\n`);
   return 0;
@@ -120,8 +120,8 @@ async function removeFirstKey(client: ApiClient): Promise<void> {
 }
 
 function alreadyThere({ bootstrapKeyFile }: ManagementConfig): TerminalError {
-  const where = bootstrapKeyFile === '' ? 'was printed when it was made' : `is in ${bootstrapKeyFile}`;
+  const where = bootstrapKeyFile === '' ? 'was printed when it was created' : `is in ${bootstrapKeyFile}`;
   return new TerminalError(
-    `the first key exists already (${FIRST_KEY_NAME}) and ${where}. Is it lost? keys bootstrap --rotate revokes it and prints another`,
+    `the first key exists already (${FIRST_KEY_NAME}) and ${where}; if it is lost, keys bootstrap --rotate revokes it and creates another`,
   );
 }

@@ -1,4 +1,4 @@
-/** The connection of a `keys` command to the key and token API, from its options. */
+/** Chooses the address, the authority and the credential of a `keys` command. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { TerminalError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { openLocalAdministrator } from '../../access-keys/bootstrap/local-administrator.ts';
 import type { ApiConnection, ServerTrust } from './api-client.ts';
-import { httpsUrl } from './https-url.ts';
+import { httpsUrl } from './option-values.ts';
 import { addConfigOptions, loaderInput, managementInput } from '../configuration/config-options.ts';
 
 export interface ConnectionOptions {
@@ -20,31 +20,36 @@ export interface ConnectionOptions {
   readonly token?: string;
   readonly tokenFile?: string;
   readonly kubeconfig?: string;
+  readonly context?: string;
 }
 
 const HELP_GROUP = 'Connection:';
-/** Of the configuration only what tells where the API is. */
+/** The fields of the configuration with the address of the API. */
 const FIELDS = ['bindAddress', 'dataDir', 'tls.certFile', 'tls.keyFile'];
 
 export function addConnectionOptions(command: Command): void {
   const add = (flags: string, help: string): void => {
     command.addOption(new Option(flags, help).helpGroup(HELP_GROUP));
   };
-  command.addOption(serverOption('address of the API; else that of the configuration').helpGroup(HELP_GROUP));
+  command.addOption(
+    serverOption('address of the API; default: that of the configuration').helpGroup(HELP_GROUP),
+  );
   add(
     '--certificate-authority <file>',
-    'PEM certificates that the server is verified with; else ca.crt in dataDir',
+    'PEM certificates to verify the server with; default: ca.crt in dataDir',
   );
-  add('--certificate-authority-data <base64>', 'the same, as text in base64');
+  add('--certificate-authority-data <base64>', 'PEM certificates to verify the server with, in base64');
   add(
     '--token <key>',
-    'access key; else ENDPOINT_SYNCER_TOKEN, else, on the machine of the API, its master key',
+    'access key; default: ENDPOINT_SYNCER_TOKEN, then, on the machine of the API, its master key',
   );
+  add('--token-file <file>', 'file with the access key; other processes can see --token, but not this file');
   add(
-    '--token-file <file>',
-    'file with the access key, which other processes cannot see as they see --token',
+    '--kubeconfig <file>',
+    'kubeconfig of the API with its address, authority and access key; default: KUBECONFIG, if there is no --server, ' +
+      'no configuration and no API on this machine',
   );
-  add('--kubeconfig <file>', 'kubeconfig of the API, for its address, its authority and the access key');
+  add('--context <name>', 'context of the kubeconfig; default: its current context');
   addConfigOptions(command, FIELDS);
 }
 
@@ -52,67 +57,71 @@ export function serverOption(help: string): Option {
   return new Option('-s, --server <url>', help).argParser(httpsUrl);
 }
 
-/** Rejects with a `ConfigError`, or with a `TerminalError` when there is nothing to ask with. */
+/** Rejects with a `ConfigError`, or with a `TerminalError` if the address or the credential is missing. */
 export async function connectionFor(command: Command): Promise<ApiConnection> {
   const options: ConnectionOptions = command.opts();
-  const token = keyOf(options);
-  if (options.kubeconfig !== undefined) return kubeconfigConnection(options.kubeconfig, options, token);
+  const flagKey = keyFromFlags(options);
+  if (options.kubeconfig !== undefined || options.context !== undefined) {
+    return kubeconfigConnection(options, flagKey);
+  }
+  const key = flagKey || (process.env['ENDPOINT_SYNCER_TOKEN'] ?? '');
   const hasConfig = configFile(loaderInput(command)) !== undefined;
   const { management } = await managementConfig(command);
-  const isLocal = options.server === undefined || hasConfig;
-  if (options.server === undefined && !hasConfig) refuseUnknownPlace(management);
-  const trust = trustFor(options, isLocal ? management : undefined);
-  const server = options.server ?? localServer(management);
-  if (token !== '') return { server, trust, token: () => token };
-  if (!isLocal) {
-    throw new TerminalError(
-      'no access key: give --token-file, --token or --kubeconfig, or set ENDPOINT_SYNCER_TOKEN',
-    );
+  const { server } = options;
+  if (server === undefined && !hasConfig && !isServedHere(management)) {
+    if (process.env['KUBECONFIG']) return kubeconfigConnection(options, key);
+    throw new TerminalError(NO_ADDRESS);
   }
-  return { server, trust, token: await localToken(management) };
+  const isLocal = server === undefined || hasConfig;
+  const trust = trustFor(options, isLocal ? management : undefined);
+  const address = server ?? localServer(management);
+  if (key !== '') return { server: address, trust, token: () => key };
+  if (isLocal) return { server: address, trust, token: await localToken(management) };
+  throw new TerminalError(
+    'no access key: give --token-file, --token or --kubeconfig, or set ENDPOINT_SYNCER_TOKEN',
+  );
 }
 
-/** '' where none is given. */
-function keyOf({ token, tokenFile }: ConnectionOptions): string {
+const NO_ADDRESS =
+  'no address of the API: give --server URL and an access key (--token-file, --token or ENDPOINT_SYNCER_TOKEN), or --kubeconfig FILE; ' +
+  'on the machine where the API runs, --config FILE is enough';
+
+/** '' if no flag gives one. */
+function keyFromFlags({ token, tokenFile }: ConnectionOptions): string {
   if (token !== undefined) return token;
-  if (tokenFile === undefined) return process.env['ENDPOINT_SYNCER_TOKEN'] ?? '';
+  if (tokenFile === undefined) return '';
   const key = readText(tokenFile, '--token-file').trim();
   if (key === '') throw new TerminalError(`--token-file ${tokenFile} is empty`);
   return key;
 }
 
-/** Without a word about where the API is, it must be here: no file of another machine is named that is not there. */
-function refuseUnknownPlace({ dataDir, tls }: ManagementConfig): void {
-  if (tls.certFile !== '' || existsSync(join(dataDir, 'ca.crt'))) return;
-  throw new TerminalError(
-    'no address of the API: give --server URL and an access key (--token-file, --token or ENDPOINT_SYNCER_TOKEN), or --kubeconfig FILE; ' +
-      'on the machine where the API runs, --config FILE is enough',
-  );
+/** Without an explicit address the API must have run on this machine: its authority is in `dataDir`. */
+function isServedHere({ dataDir, tls }: ManagementConfig): boolean {
+  return tls.certFile !== '' || existsSync(join(dataDir, 'ca.crt'));
 }
 
-async function kubeconfigConnection(
-  file: string,
-  options: ConnectionOptions,
-  token: string,
-): Promise<ApiConnection> {
+/** As kubectl chooses: `--kubeconfig`, else the files in KUBECONFIG, else `~/.kube/config`. A flag overrides what the file says. */
+async function kubeconfigConnection(options: ConnectionOptions, key: string): Promise<ApiConnection> {
   const { loadClusterAccess } = await import('../../kube/credentials/kubeconfig.ts');
-  const access = loadClusterAccess({ kubeconfig: file, context: '' }, { clock: systemClock });
+  const { kubeconfig = '', context = '', server } = options;
+  const named = kubeconfig || process.env['KUBECONFIG'] || '~/.kube/config';
+  // Without the variables of a Pod, whose service account is not a user of this API.
+  const env = { KUBECONFIG: process.env['KUBECONFIG'] };
+  const access = loadClusterAccess({ kubeconfig, context }, { clock: systemClock, env });
   const { ca, serverName, isUnverified } = await access.trust();
   if (isUnverified) {
     throw new TerminalError(
-      `${file} does not verify the server: remove insecure-skip-tls-verify and name its authority`,
+      `${named} does not verify the server: remove insecure-skip-tls-verify and add its certificate-authority`,
     );
   }
-  const given = authorityIn(options);
-  const authority = given ?? ca?.toString();
   return {
-    server: options.server ?? access.server,
+    server: server ?? access.server,
     trust: {
       kind: 'authorities',
-      ca: authority,
-      ...(serverName === undefined || options.server !== undefined ? {} : { serverName }),
+      ca: authorityIn(options) ?? ca?.toString(),
+      ...(serverName === undefined || server !== undefined ? {} : { serverName }),
     },
-    token: async () => token || bearerIn((await access.credentials.headers())['authorization'], file),
+    token: async () => key || bearerIn((await access.credentials.headers())['authorization'], named),
   };
 }
 
@@ -124,7 +133,7 @@ function bearerIn(authorization: string | undefined, file: string): string {
   );
 }
 
-/** The configuration of the API; that of a virtual cluster is not needed. */
+/** The configuration of the API, without that of a virtual cluster. */
 export async function managementConfig(
   command: Command,
 ): Promise<{ readonly management: ManagementConfig; readonly level: 'error' | 'silent' }> {
@@ -132,7 +141,7 @@ export async function managementConfig(
   return { management: config.management, level: config.log.level === 'silent' ? 'silent' : 'error' };
 }
 
-/** The connection of the local administrator, who can read the API's files. */
+/** The connection of the local administrator, which needs read access to the files of the API. */
 export async function localConnection(
   management: ManagementConfig,
   server: string | undefined,
@@ -153,12 +162,12 @@ async function localToken({ dataDir }: ManagementConfig): Promise<() => string> 
   );
 }
 
-/** An address that listens everywhere is reached on this machine. */
+/** A wildcard address is replaced by that of the loopback interface. */
 function localServer({ bindAddress }: ManagementConfig): string {
   const { host = '', port = 0 } = parseBindAddress(bindAddress) ?? {};
   if (port === 0) {
     throw new TerminalError(
-      'managementApi.bindAddress lets the system choose a port: name the address that the API printed with --server',
+      'managementApi.bindAddress has port 0: give the address that the API printed with --server',
     );
   }
   const name = host === '' || host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
@@ -177,7 +186,7 @@ function trustFor(options: ConnectionOptions, management: ManagementConfig | und
   return { kind: 'authorities', ca: readText(join(dataDir, 'ca.crt'), 'the certificate of the API', advice) };
 }
 
-/** PEM; undefined where no flag gives it. */
+/** PEM; undefined if no flag gives it. */
 function authorityIn(options: ConnectionOptions): string | undefined {
   const { certificateAuthority: file, certificateAuthorityData: data } = options;
   if (file === undefined && data === undefined) return undefined;
@@ -188,7 +197,7 @@ function authorityIn(options: ConnectionOptions): string | undefined {
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem;
   const flag = file === undefined ? '--certificate-authority-data' : `--certificate-authority ${file}`;
   throw new TerminalError(
-    `${flag} contains no PEM certificate: give a copy of ca.crt from the dataDir of the API`,
+    `${flag} contains no PEM certificate: use a copy of ca.crt from the dataDir of the API`,
   );
 }
 

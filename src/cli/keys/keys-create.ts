@@ -1,4 +1,4 @@
-/** `keys create`: flags → an OwnedAccessKey. */
+/** `keys create` and `keys rotate`: the commands that print a new secret. */
 
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { ApiClient, ApiConnection } from './api-client.ts';
 import { memberOf, newKeyText, textIn, type KeyFormat } from './keys-output.ts';
 import { addScopeOptions, collected, scopeIn, type ScopeOptions } from './keys-scope.ts';
-import { DAY_SECONDS, secondsIn } from './seconds-option.ts';
+import { DAY_SECONDS, secondsIn } from './option-values.ts';
 import { printSecret } from './secret-output.ts';
 
 export interface CreateOptions extends ScopeOptions {
@@ -23,8 +23,7 @@ export interface CreateOptions extends ScopeOptions {
   readonly ttlAfterLastActivity?: true;
 }
 
-const SCOPE_GROUP =
-  'Scope (without one, the key may do everything that its subject may; options may be repeated):';
+const SCOPE_GROUP = 'Scope (default: no restriction; options may be repeated):';
 
 export function addCreateOptions(command: Command): void {
   command
@@ -32,20 +31,23 @@ export function addCreateOptions(command: Command): void {
     .option('--generate-name <prefix>', 'prefix of the generated name', 'key-')
     .option('--display-name <text>', 'name shown in lists; default: the name')
     .option('--description <text>', 'what the key is used for')
-    .option('--user <user>', 'user that the key speaks for')
-    .option('--team <team>', 'team that the key speaks for; its members see and change the key')
-    .option('--subject <subject>', 'subject that the key speaks for, if it is neither a user nor a team')
-    .option('--group <group>', 'group besides those of the subject; may be repeated', collected, [])
+    .option('--user <user>', 'user of the key')
+    .option('--team <team>', 'team of the key; its members can read and change the key')
+    .option('--subject <subject>', 'subject of the key, if it is neither a user nor a team')
+    .option('--group <group>', 'extra group; may be repeated', collected, [])
     .addOption(
-      new Option('--ttl <duration>', 'lifetime, such as 90d, 720h or 30m; 0 means that it never expires')
+      new Option(
+        '--ttl <duration>',
+        'lifetime of the key, such as 90d or 720h; 0 means that it never expires',
+      )
         .argParser(secondsIn)
         .default(30 * DAY_SECONDS, '30d'),
     )
-    .option('--ttl-after-last-activity', 'count the lifetime from the last use of the key');
+    .option('--ttl-after-last-activity', 'start the lifetime after the last use of the key');
   addScopeOptions(command, SCOPE_GROUP);
 }
 
-/** Prints the key. Rejects with `StatusError` when the server refuses. */
+/** Prints the key. Rejects with `StatusError` when the server denies the request. */
 export async function createKey(
   client: ApiClient,
   connection: ApiConnection,
@@ -89,7 +91,7 @@ export function namesOneOwner(options: CreateOptions): boolean {
   return Object.keys(ownerOf(options)).length === 1;
 }
 
-/** The key in a sentence, without its secret. */
+/** A summary of the key without its secret. */
 export function summary(created: JsonObject): string {
   const name = textIn(created, 'metadata', 'name');
   const ttl = memberOf(created, 'spec', 'ttl');
@@ -107,4 +109,30 @@ function endOf(created: JsonObject, ttlSeconds: number): string {
   const end = new Date(from + ttlSeconds * 1000);
   if (Number.isNaN(end.getTime())) return 'after the year 275760';
   return `${end.toISOString().replace(/\.\d+Z$/u, 'Z')}${isSliding ? ' unless it is used' : ''}`;
+}
+
+export interface RotateOptions {
+  readonly output: KeyFormat;
+  /** Seconds. */
+  readonly overlap: number;
+}
+
+/** Prints the new secret. Rejects with `StatusError` when the server denies the request. */
+export async function rotateKey(
+  client: ApiClient,
+  connection: ApiConnection,
+  name: string,
+  { output, overlap }: RotateOptions,
+): Promise<number> {
+  const nowMs = Date.now();
+  const rotated = await client.send({
+    method: 'POST',
+    path: `ownedaccesskeys/${encodeURIComponent(name)}/rotate`,
+    body: { overlapSeconds: overlap },
+  });
+  printSecret(newKeyText(rotated, output, connection));
+  const until = new Date(nowMs + overlap * 1000).toISOString().replace(/\.\d+Z$/u, 'Z');
+  const old = overlap === 0 ? 'the old one no longer works' : `the old one works until ${until}`;
+  process.stderr.write(`key ${name} has a new secret, which is not shown again; ${old}\n`);
+  return 0;
 }

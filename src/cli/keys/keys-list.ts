@@ -1,11 +1,10 @@
-/** `keys list`: the keys that the caller may see, selected by the server, by expiry and order selected here. */
+/** `keys list` and `keys get`: keys without their secrets. */
 
-import { stringify } from 'yaml';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { endOfKey } from '../../access-keys/keys/lifecycle/key-expiry.ts';
-import type { JsonObject, JsonValue } from '../../base/json.ts';
+import { formatListing, type Listing } from '../output/listing.ts';
 import type { ApiClient } from './api-client.ts';
 import { memberOf, textIn } from './keys-output.ts';
-import { objectsIn, TABLE_MEDIA, tableText } from './keys-table.ts';
 
 export interface ListOptions {
   readonly output: string;
@@ -16,17 +15,35 @@ export interface ListOptions {
   readonly sortBy?: string;
 }
 
+const TABLE_MEDIA = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
+/** Rejects with `StatusError` when the server denies the request. */
 export async function listKeys(client: ApiClient, options: ListOptions): Promise<number> {
   const { output } = options;
-  const isTable = output === 'table' || output === 'wide';
+  const isTable = isTableFormat(output);
   const path = `ownedaccesskeys${queryOf(options, isTable)}`;
   const list = await client.send({ method: 'GET', path, ...(isTable ? { accept: TABLE_MEDIA } : {}) });
-  const shown = isTable
-    ? selected(list, 'rows', (row) => objectIn(row), options)
-    : selected(list, 'items', (item) => item, options);
-  process.stdout.write(isTable ? tableText(shown, output === 'wide') : listText(shown, output));
-  if (isTable && objectsIn(shown, 'rows').length === 0) process.stderr.write('no keys\n');
+  const selected = isTable
+    ? select(list, 'rows', (row) => objectIn(row), options)
+    : select(list, 'items', (item) => item, options);
+  const listing = isTable ? listingOfTable(selected) : listingOf(objectsIn(selected, 'items'), selected);
+  process.stdout.write(formatListing(listing, output));
+  if (isTable && listing.rows.length === 0) process.stderr.write('no keys\n');
   return 0;
+}
+
+/** Rejects with `StatusError` when the server denies the request. */
+export async function getKey(client: ApiClient, name: string, output: string): Promise<number> {
+  const path = `ownedaccesskeys/${encodeURIComponent(name)}`;
+  const isTable = isTableFormat(output);
+  const answer = await client.send({ method: 'GET', path, ...(isTable ? { accept: TABLE_MEDIA } : {}) });
+  const listing = isTable ? listingOfTable(answer) : listingOf([answer], answer);
+  process.stdout.write(formatListing(listing, output));
+  return 0;
+}
+
+function isTableFormat(output: string): boolean {
+  return output === 'table' || output === 'wide';
 }
 
 function queryOf({ selector, fieldSelector }: ListOptions, isTable: boolean): string {
@@ -38,13 +55,47 @@ function queryOf({ selector, fieldSelector }: ListOptions, isTable: boolean): st
   return query.size === 0 ? '' : `?${query.toString()}`;
 }
 
-function objectIn(row: JsonObject): JsonObject {
-  const { object } = row;
-  return typeof object === 'object' && object !== null && !Array.isArray(object) ? object : {};
+function listingOf(keys: readonly JsonObject[], document: JsonObject): Listing {
+  const rows = keys.map((key) => ({ cells: [], name: textIn(key, 'metadata', 'name'), json: key }));
+  return { heading: [], rows, document };
 }
 
-/** The list with those of its members that were asked for, in the order that was asked for. */
-function selected(
+/** A Table of meta.k8s.io: columns with a priority are only in `wide`. */
+function listingOfTable(table: JsonObject): Listing {
+  const columns = objectsIn(table, 'columnDefinitions');
+  const isShown = (isWide: boolean) => (_: unknown, index: number) =>
+    ((columns[index]?.['priority'] ?? 0) !== 0) === isWide;
+  const heads = columns.map((column) => textIn(column, 'name').toUpperCase());
+  const rows = objectsIn(table, 'rows').map((row) => {
+    const cells = (Array.isArray(row['cells']) ? row['cells'] : []).map(cellText);
+    const json = objectIn(row);
+    return {
+      cells: cells.filter(isShown(false)),
+      wideCells: cells.filter(isShown(true)),
+      name: textIn(json, 'metadata', 'name'),
+      json,
+    };
+  });
+  return { heading: heads.filter(isShown(false)), wideHeading: heads.filter(isShown(true)), rows };
+}
+
+function cellText(cell: JsonValue): string {
+  if (cell === null || cell === '') return '<none>';
+  return typeof cell === 'string' ? cell : JSON.stringify(cell);
+}
+
+function objectIn(row: JsonObject): JsonObject {
+  const { object } = row;
+  return isJsonObject(object) ? object : {};
+}
+
+function objectsIn(object: JsonObject, field: string): JsonObject[] {
+  const value = object[field];
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** The list with the members that match `--expiring`, sorted by `--sort-by`. */
+function select(
   list: JsonObject,
   field: 'rows' | 'items',
   keyOf: (member: JsonObject) => JsonObject,
@@ -68,7 +119,7 @@ const SORT_PATHS: Readonly<Record<string, string>> = {
   'last-activity': '.status.lastActivity',
 };
 
-/** `expires` and `subject` are computed; else a field, `.spec.ttl`, or a name for one. */
+/** `by` is `expires`, `subject`, a name in {@link SORT_PATHS} or a field such as `.spec.ttl`. */
 function sortValue(key: JsonObject, by: string): string | number {
   if (by === 'expires') return endOfKey(key) ?? Number.POSITIVE_INFINITY;
   if (by === 'subject') {
@@ -84,10 +135,4 @@ function compare(a: string | number, b: string | number): number {
   if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a - b;
   const [left, right] = [String(a), String(b)];
   return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function listText(list: JsonObject, output: string): string {
-  const items = objectsIn(list, 'items');
-  if (output === 'name') return items.map((item) => `${textIn(item, 'metadata', 'name')}\n`).join('');
-  return output === 'json' ? `${JSON.stringify(list, null, 2)}\n` : stringify(list);
 }

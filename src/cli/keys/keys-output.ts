@@ -1,4 +1,4 @@
-/** How a new key is shown: the only time that it is. */
+/** Output formats of a new secret. */
 
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -10,7 +10,7 @@ import type { ApiConnection } from './api-client.ts';
 export const KEY_FORMATS = ['key', 'kubeconfig', 'json', 'yaml'] as const;
 export type KeyFormat = (typeof KEY_FORMATS)[number];
 
-/** Text for standard output. `object` is the answer to the create. */
+/** Text for standard output. `object` is the response with the secret. */
 export function newKeyText(object: JsonObject, format: KeyFormat, connection: ApiConnection): string {
   switch (format) {
     case 'key':
@@ -30,7 +30,7 @@ export function memberOf(object: JsonObject, ...path: readonly string[]): JsonVa
   return value;
 }
 
-/** A member as text, '' when it is none. */
+/** A string member; '' if it is absent or of another type. */
 export function textIn(object: JsonObject, ...path: readonly string[]): string {
   const value = memberOf(object, ...path);
   return typeof value === 'string' ? value : '';
@@ -38,11 +38,11 @@ export function textIn(object: JsonObject, ...path: readonly string[]): string {
 
 function keyOf(object: JsonObject): string {
   const key = textIn(object, 'spec', 'key');
-  if (key === '') throw new TerminalError('the server made the key and did not show it');
+  if (key === '') throw new TerminalError('the response of the server does not contain the secret');
   return key;
 }
 
-/** For kubectl: the server, whom to trust, and the key. */
+/** A kubeconfig with the server, its authority and the key. */
 function kubeconfigOf(object: JsonObject, { server, trust }: ApiConnection): JsonObject {
   const name = textIn(object, 'metadata', 'name');
   const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
@@ -58,7 +58,7 @@ function kubeconfigOf(object: JsonObject, { server, trust }: ApiConnection): Jso
   };
 }
 
-/** A given certificate may be for another name than that of this machine: kubectl must ask for one that is in it. */
+/** A configured certificate may lack the host of the URL: kubectl then verifies a name that it has. */
 function serverName(server: string, trust: ApiConnection['trust']): JsonObject {
   if (trust.kind !== 'certificate') return {};
   const certificate = new X509Certificate(trust.certificate);

@@ -1,4 +1,4 @@
-/** `keys revoke`: deletes keys, or switches them off and on. */
+/** `keys revoke`: deletes, disables or enables keys. */
 
 import { StatusError } from '../../kube/status-error.ts';
 import type { ApiCall, ApiClient } from './api-client.ts';
@@ -8,14 +8,14 @@ export interface RevokeOptions {
   readonly enable?: true;
 }
 
-/** Every key is tried; exit code 1 when one could not be revoked. */
+/** Continues after a failure; exit code 1 if any key failed. */
 export async function revokeKeys(
   client: ApiClient,
   names: readonly string[],
   options: RevokeOptions,
 ): Promise<number> {
   if (options.disable && options.enable) {
-    process.stderr.write('error: --disable and --enable: say one of the two\n');
+    process.stderr.write('error: --disable and --enable exclude each other\n');
     return 2;
   }
   let failures = 0;

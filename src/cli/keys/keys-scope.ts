@@ -1,4 +1,4 @@
-/** The scope of a key or a token, from flags. */
+/** The options of a scope. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonObject } from '../../base/json.ts';
@@ -21,14 +21,18 @@ export function addScopeOptions(command: Command, helpGroup: string): void {
   const scope = <T>(flags: string, help: string, parse: (text: string, before: T[]) => T[]): void => {
     command.addOption(new Option(flags, help).argParser(parse).default([]).helpGroup(helpGroup));
   };
-  scope('--scope-project <project>', 'a project with everything in it; * means every project', collected);
-  scope('--scope-space <project/space>', 'a space of a project', pairs);
-  scope('--scope-virtual-cluster <project/name>', 'a virtual cluster of a project', pairs);
-  scope('--scope-cluster <cluster>', 'a connected cluster', collected);
-  scope('--scope-role <role>', 'permissions of a role, such as platformCLI', collected);
+  scope(
+    '--scope-project <project>',
+    'project with all its spaces and virtual clusters; * selects all',
+    collected,
+  );
+  scope('--scope-space <project/space>', 'space of a project', pairs);
+  scope('--scope-virtual-cluster <project/name>', 'virtual cluster of a project', pairs);
+  scope('--scope-cluster <cluster>', 'connected cluster; * selects all', collected);
+  scope('--scope-role <role>', 'role such as platformCLI', collected);
 }
 
-/** Undefined where no flag was given: no restriction. */
+/** Undefined without flags: no restriction. */
 export function scopeIn(options: ScopeOptions): JsonObject | undefined {
   const { scopeProject, scopeSpace, scopeVirtualCluster, scopeCluster, scopeRole } = options;
   const lists: JsonObject = {
@@ -42,7 +46,7 @@ export function scopeIn(options: ScopeOptions): JsonObject | undefined {
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** The flags that {@link scopeIn} reads as this scope. */
+/** The command line of these options. */
 export function scopeArguments(options: ScopeOptions): string[] {
   const { scopeProject, scopeSpace, scopeVirtualCluster, scopeCluster, scopeRole } = options;
   const flags = (flag: string, values: readonly string[]): string[] =>
@@ -63,6 +67,6 @@ export function collected(text: string, before: readonly string[]): string[] {
 
 function pairs(text: string, before: readonly Pair[]): Pair[] {
   const [project = '', name = '', ...more] = text.split('/');
-  if (project === '' || name === '' || more.length > 0) throw new InvalidArgumentError('Write PROJECT/NAME.');
+  if (project === '' || name === '' || more.length > 0) throw new InvalidArgumentError('Use PROJECT/NAME.');
   return [...before, { project, name }];
 }

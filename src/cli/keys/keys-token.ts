@@ -1,6 +1,6 @@
 /**
- * `keys token`: a token for a connected cluster, as text, as the answer of a client-go exec plugin, or as a kubeconfig whose user is this very
- * command. With the kubeconfig kubectl goes on past the end of each token.
+ * `keys token`: a token for a connected cluster, as text, as the output of a client-go exec plugin, or as a kubeconfig whose user runs this
+ * command as an exec plugin, so that kubectl gets a new token when one expires.
  */
 
 import { stringify } from 'yaml';
@@ -14,7 +14,7 @@ import { tokenKubeconfig } from './token-kubeconfig.ts';
 import { printSecret } from './secret-output.ts';
 import { claimsOf, TokenCache, type IssuedToken } from './token-cache.ts';
 
-/** Rejects with `StatusError` when the server refuses. */
+/** Rejects with `StatusError` when the server denies the request. */
 export async function printToken(connection: ApiConnection, options: TokenOptions): Promise<number> {
   const warn = (text: string): void => void process.stderr.write(`warning: ${text}\n`);
   await using client = new ApiClient(connection, warn);
@@ -22,7 +22,7 @@ export async function printToken(connection: ApiConnection, options: TokenOption
   if (!key.startsWith('local_'))
     return await print(client, key, { ...connection, token: () => key }, options);
   throw new TerminalError(
-    'a token is issued to an access key: give one with --token-file, --kubeconfig, --token or ENDPOINT_SYNCER_TOKEN',
+    'a token belongs to an access key: give one with --token-file, --kubeconfig, --token or ENDPOINT_SYNCER_TOKEN',
   );
 }
 
@@ -47,13 +47,13 @@ async function print(
       return 0;
     }
     case 'kubeconfig': {
-      // Fails here, not in kubectl, where the key or the scope is wrong.
+      // An invalid key or scope fails here instead of in kubectl.
       const { token } = await issue();
       const user = claimsOf(token).name;
       printSecret(stringify(tokenKubeconfig({ connection, key, user }, options)));
       if (options.clusterServer === undefined) {
         process.stderr.write(
-          'no cluster is in this kubeconfig: give --cluster-server, or kubectl --server\n',
+          'this kubeconfig has no cluster: give --cluster-server here, or --server to kubectl\n',
         );
       }
       return 0;
@@ -74,11 +74,11 @@ async function issueToken(client: ApiClient, spec: JsonObject): Promise<IssuedTo
   const body = { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken', spec };
   const created = await client.send({ method: 'POST', path: 'directclusterendpointtokens', body });
   const token = textIn(created, 'status', 'token');
-  if (token === '') throw new TerminalError('the server issued a token and did not show it');
+  if (token === '') throw new TerminalError('the response of the server does not contain the token');
   return { token, renewAtMs: nowMs + renewAfterMs(claimsOf(token).lifeSeconds) };
 }
 
-/** Shortly before its end, by the clock of this machine, whatever that of the server says. */
+/** Shortly before the expiry, by the clock of this machine, which may differ from that of the server. */
 function renewAfterMs(lifeSeconds: number): number {
   return (lifeSeconds - Math.min(60, lifeSeconds / 5)) * 1000;
 }

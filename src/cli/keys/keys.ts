@@ -1,79 +1,106 @@
-/** `keys`: every command about access keys and the tokens that they issue. */
+/** `keys`: the commands for access keys and the tokens that they issue. */
 
 import { type Command, Option } from 'commander';
 import { StatusError } from '../../kube/status-error.ts';
-import { ApiClient, type ApiConnection } from './api-client.ts';
 import { addConfigOptions, API_FIELDS } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
+import { outputOption } from '../output/listing.ts';
+import { ApiClient, type ApiConnection } from './api-client.ts';
 import { bootstrap, type BootstrapOptions } from './keys-bootstrap.ts';
 import { addConnectionOptions, connectionFor, serverOption } from './keys-connection.ts';
-import { addCreateOptions, createKey, namesOneOwner, type CreateOptions } from './keys-create.ts';
-import { getKey } from './keys-get.ts';
-import { listKeys, type ListOptions } from './keys-list.ts';
+import {
+  addCreateOptions,
+  createKey,
+  namesOneOwner,
+  rotateKey,
+  type CreateOptions,
+  type RotateOptions,
+} from './keys-create.ts';
+import { getKey, listKeys, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
 import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
-import { rotateKey, type RotateOptions } from './keys-rotate.ts';
 import { addTokenOptions, type TokenOptions } from './keys-token-options.ts';
 import { printToken } from './keys-token.ts';
-import { secondsIn } from './seconds-option.ts';
+import { secondsIn } from './option-values.ts';
 
 type Exit = (code: number) => void;
 
 export function define(command: Command, exit: Exit): void {
-  defineBootstrap(command.command('bootstrap'), exit);
-  defineCreate(command.command('create'), exit);
-  defineGet(command.command('get'), exit);
-  defineList(command.command('list').alias('ls'), exit);
-  defineRotate(command.command('rotate'), exit);
-  defineRevoke(command.command('revoke'), exit);
-  defineToken(command.command('token'), exit);
+  defineBootstrap(command, exit);
+  defineCreate(command, exit);
+  defineGet(command, exit);
+  defineList(command, exit);
+  defineRotate(command, exit);
+  defineRevoke(command, exit);
+  defineToken(command, exit);
 }
 
-function defineBootstrap(command: Command, exit: Exit): void {
-  command
-    .description(
-      "create the first administrator's key and print it, once; on the machine of the API, running or not",
-    )
-    .addOption(serverOption('address of the running API, if it is not that of the configuration'))
-    .option('--rotate', 'revoke the first key and print another')
-    .addOption(outputOption());
+/** A subcommand with its summary and two examples in its help. */
+function subcommand(
+  parent: Command,
+  name: string,
+  summary: string,
+  examples: readonly [string, string],
+): Command {
+  const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+  const lines = examples.map((line) => `  endpoint-syncer keys ${line}`);
+  return parent
+    .command(name)
+    .summary(summary)
+    .description(`${sentence}\n\nExamples:\n${lines.join('\n')}`);
+}
+
+function defineBootstrap(parent: Command, exit: Exit): void {
+  const summary = "create the first administrator's key and print it, once; on the machine of the API";
+  const command = subcommand(parent, 'bootstrap', summary, [
+    'bootstrap --config config.yaml',
+    'bootstrap --config config.yaml -o kubeconfig > admin.kubeconfig',
+  ])
+    .addOption(serverOption('address of the running API; default: that of the configuration'))
+    .option('--rotate', 'revoke the first key and create another')
+    .addOption(secretOption());
   addConfigOptions(command, API_FIELDS);
   command.action(async (options: BootstrapOptions) => exit(await advised(() => bootstrap(command, options))));
 }
 
-function defineCreate(command: Command, exit: Exit): void {
-  command.description('create a key and print it, once').addOption(outputOption());
+function defineCreate(parent: Command, exit: Exit): void {
+  const command = subcommand(parent, 'create', 'create a key and print it, once', [
+    'create --name ci --user ci-bot --ttl 90d --scope-cluster cluster-a',
+    'create --generate-name ci- --team ops --ttl 0 -o kubeconfig > ops.kubeconfig',
+  ]).addOption(secretOption());
   addCreateOptions(command);
   addConnectionOptions(command);
   command.action(async (options: CreateOptions & { readonly output: KeyFormat }) => {
     if (!namesOneOwner(options)) {
-      const message = 'error: say whose key it is with exactly one of --user, --team and --subject';
+      const message = 'error: name the subject of the key with exactly one of --user, --team and --subject';
       command.error(message, { exitCode: 2 });
     }
     exit(await withClient(command, (client, connection) => createKey(client, connection, options)));
   });
 }
 
-function defineGet(command: Command, exit: Exit): void {
-  command
-    .description('show one key; its secret is never shown again')
+function defineGet(parent: Command, exit: Exit): void {
+  const command = subcommand(parent, 'get', 'show a key without its secret', [
+    'get ci',
+    "get ci -o jsonpath='{.spec.user}'",
+  ])
     .argument('<name>', 'name of the key')
-    .addOption(formatOption());
+    .addOption(outputOption());
   addConnectionOptions(command);
   command.action(async (name: string, { output }: { readonly output: string }) =>
     exit(await withClient(command, (client) => getKey(client, name, output))),
   );
 }
 
-function defineList(command: Command, exit: Exit): void {
-  command
-    .description('show the keys that the caller may see')
-    .addOption(formatOption())
-    .option('-l, --selector <selector>', 'only keys whose labels match, as in kubectl')
-    .option(
-      '--field-selector <selector>',
-      'only keys whose fields match: metadata.name, spec.user, spec.team',
-    )
+function defineList(parent: Command, exit: Exit): void {
+  const command = subcommand(parent, 'list', 'list the keys that you may see', [
+    'list --expiring 7d --sort-by expires',
+    "list --field-selector spec.user=ci-bot -o jsonpath='{.items[*].metadata.name}'",
+  ])
+    .alias('ls')
+    .addOption(outputOption())
+    .option('-l, --selector <selector>', 'label selector')
+    .option('--field-selector <selector>', 'field selector: metadata.name, spec.user or spec.team')
     .addOption(
       new Option('--expiring <duration>', 'only keys that expire within this time, such as 7d').argParser(
         secondsIn,
@@ -89,36 +116,44 @@ function defineList(command: Command, exit: Exit): void {
   );
 }
 
-function defineRotate(command: Command, exit: Exit): void {
-  command
-    .description('give a key a new secret and print it, once')
+function defineRotate(parent: Command, exit: Exit): void {
+  const command = subcommand(parent, 'rotate', 'rotate the secret of a key and print the new one, once', [
+    'rotate ci --overlap 1h > ci.key',
+    'rotate ci',
+  ])
     .argument('<name>', 'name of the key')
     .addOption(
-      new Option('--overlap <duration>', 'how long the old secret keeps working, at most 7d, such as 1h')
+      new Option('--overlap <duration>', 'time during which the old secret stays valid, at most 7d')
         .argParser(secondsIn)
-        .default(0, '0: it ends immediately, with the tokens issued so far'),
+        .default(0, '0: it is revoked immediately, with the tokens of the key'),
     )
-    .addOption(outputOption());
+    .addOption(secretOption());
   addConnectionOptions(command);
   command.action(async (name: string, options: RotateOptions) =>
     exit(await withClient(command, (client, connection) => rotateKey(client, connection, name, options))),
   );
 }
 
-function defineRevoke(command: Command, exit: Exit): void {
-  command
-    .description('delete keys; requests that use them fail immediately')
+function defineRevoke(parent: Command, exit: Exit): void {
+  const command = subcommand(parent, 'revoke', 'delete keys; requests that use them fail immediately', [
+    'revoke ci',
+    'revoke ci --disable',
+  ])
     .argument('<names...>', 'names of keys')
-    .option('--disable', 'keep the key, but refuse requests that use it')
-    .option('--enable', 'accept a disabled key again');
+    .option('--disable', 'disable the keys instead of deleting them')
+    .option('--enable', 'enable disabled keys');
   addConnectionOptions(command);
   command.action(async (names: string[], options: RevokeOptions) =>
     exit(await withClient(command, (client) => revokeKeys(client, names, options))),
   );
 }
 
-function defineToken(command: Command, exit: Exit): void {
-  command.description('issue a token for a connected cluster, or a kubeconfig that renews it');
+function defineToken(parent: Command, exit: Exit): void {
+  const summary = 'issue a token for a connected cluster, or a kubeconfig that renews it';
+  const command = subcommand(parent, 'token', summary, [
+    'token --ttl 10m --token-file ci.key',
+    'token -o kubeconfig --token-file ci.key --cluster-server https://cluster-a.example.com:6443',
+  ]);
   addTokenOptions(command);
   addConnectionOptions(command);
   command.action(async (options: TokenOptions) =>
@@ -137,13 +172,7 @@ function withClient(
   });
 }
 
-function formatOption(): Option {
-  return new Option('-o, --output <format>', 'output format')
-    .choices(['table', 'wide', 'name', 'json', 'yaml'])
-    .default('table');
-}
-
-function outputOption(): Option {
+function secretOption(): Option {
   return new Option('-o, --output <format>', 'the key alone, a kubeconfig with it, or the object')
     .choices(KEY_FORMATS)
     .default('key');
@@ -157,8 +186,8 @@ function advised(work: () => Promise<number>): Promise<number> {
   return guarded(work, adviceFor);
 }
 
-/** A key that is proven and refused is told so by the API itself. */
+/** Only for an unknown credential: the API gives the reason for a proven key that it refuses. */
 function adviceFor(error: Error): string {
   if (!(error instanceof StatusError) || error.message !== 'Unauthorized') return '';
-  return ': this API does not know the access key (--token or ENDPOINT_SYNCER_TOKEN), or the dataDir of --config is not its own';
+  return ': this API does not know the access key (--token or ENDPOINT_SYNCER_TOKEN), or --config names the dataDir of another API';
 }

@@ -1,4 +1,4 @@
-/** Secrets on standard output: the file to which one is redirected becomes readable for its owner alone before anything is written. */
+/** Prints secrets: a file that standard output is redirected to is restricted to its owner before the secret is written. */
 
 import { fchmodSync, fstatSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ export function printSecret(text: string, output: SecretOutput = process.stdout)
   output.write(text);
 }
 
-/** A terminal or a pipe stays as it is. */
+/** Does nothing for a terminal or a pipe. */
 function restrictToOwner(fd: number): void {
   const stat = fstatSync(fd);
   if (!stat.isFile() || (stat.mode & GROUP_AND_OTHERS) === 0) return;
@@ -23,7 +23,7 @@ function restrictToOwner(fd: number): void {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     process.stderr.write(
-      `warning: other users can read the file that this secret is written to, and its mode cannot be changed: ${why}\n`,
+      `warning: other users can read the file with this secret, and its mode cannot be changed: ${why}\n`,
     );
   }
 }

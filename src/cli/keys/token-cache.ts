@@ -1,4 +1,4 @@
-/** Tokens for connected clusters that are kept from one run of the exec plugin to the next, readable for their owner alone. */
+/** The cache of the exec plugin: tokens in files that only their owner can read. */
 
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
 export interface IssuedToken {
   readonly token: string;
-  /** Epoch milliseconds, shortly before it expires. */
+  /** Epoch milliseconds, shortly before the expiry. */
   readonly renewAtMs: number;
 }
 
@@ -16,13 +16,13 @@ const GROUP_AND_OTHERS = 0o077;
 export class TokenCache {
   readonly #folder: string | undefined;
 
-  /** Below `XDG_CACHE_HOME` or `HOME`; without either nothing is kept. */
+  /** Below `XDG_CACHE_HOME` or `HOME`; without either nothing is cached. */
   constructor({ XDG_CACHE_HOME: cache, HOME: home }: NodeJS.ProcessEnv) {
     const base = cache || (home && join(home, '.cache'));
     this.#folder = base ? join(base, 'endpoint-syncer', 'tokens') : undefined;
   }
 
-  /** `request`: everything that the token depends on. Undefined where there is none, or not for long. */
+  /** `request`: everything that the token depends on. Undefined if there is none or it is due for renewal. */
   read(request: string, nowMs: number): IssuedToken | undefined {
     const file = this.#fileFor(request);
     if (file === undefined) return undefined;
@@ -38,7 +38,7 @@ export class TokenCache {
     }
   }
 
-  /** A cache that cannot be written costs a request each time, no more. */
+  /** Without a writable cache each run requests a token. */
   write(request: string, issued: IssuedToken): void {
     const file = this.#fileFor(request);
     if (file === undefined || this.#folder === undefined) return;
@@ -59,12 +59,12 @@ export class TokenCache {
 }
 
 export interface TokenClaims {
-  /** Of the access key. */
+  /** Name of the access key. */
   readonly name: string;
   readonly lifeSeconds: number;
 }
 
-/** What the token says about itself; nothing is verified, it comes from the server. */
+/** The claims of a token from the server; they are not verified. */
 export function claimsOf(token: string): TokenClaims {
   const claims = payloadOf(token);
   const platform = isJsonObject(claims['platform.sh']) ? claims['platform.sh'] : {};

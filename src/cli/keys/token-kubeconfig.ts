@@ -1,4 +1,4 @@
-/** A kubeconfig for a connected cluster, whose user is `keys token` as the exec plugin of a client. */
+/** A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin. */
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -8,11 +8,10 @@ import type { ApiConnection } from './api-client.ts';
 import { scopeArguments } from './keys-scope.ts';
 import type { TokenOptions } from './keys-token-options.ts';
 
-/** Who asks for tokens, and where. */
 interface TokenSource {
   readonly connection: ApiConnection;
   readonly key: string;
-  /** Name of the key. */
+  /** Name of the access key. */
   readonly user: string;
 }
 
@@ -40,7 +39,7 @@ export function tokenKubeconfig(source: TokenSource, options: TokenOptions): Jso
 
 function execConfig({ connection, key }: TokenSource, options: TokenOptions): JsonObject {
   const { ttl } = options;
-  const isKeyNamed = options.kubeconfig !== undefined || options.tokenFile !== undefined;
+  const isKeyNamed = usesKubeconfig(options) || options.tokenFile !== undefined;
   return {
     apiVersion: 'client.authentication.k8s.io/v1',
     command: 'endpoint-syncer',
@@ -54,7 +53,7 @@ function execConfig({ connection, key }: TokenSource, options: TokenOptions): Js
       ...scopeArguments(options),
     ],
     env: [
-      // The configuration of an API on this machine has nothing to do with it.
+      // The configuration of another API on this machine must not be used.
       { name: 'ENDPOINT_SYNCER_CONFIG', value: '' },
       ...(isKeyNamed ? [] : [{ name: 'ENDPOINT_SYNCER_TOKEN', value: key }]),
     ],
@@ -65,7 +64,10 @@ function execConfig({ connection, key }: TokenSource, options: TokenOptions): Js
 }
 
 function connectionArguments({ server, trust }: ApiConnection, options: TokenOptions): string[] {
-  if (options.kubeconfig !== undefined) return ['--kubeconfig', resolve(options.kubeconfig)];
+  const { kubeconfig, context } = options;
+  if (kubeconfig !== undefined && usesKubeconfig(options)) {
+    return ['--kubeconfig', resolve(kubeconfig), ...(context === undefined ? [] : ['--context', context])];
+  }
   const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
   return [
     '--server',
@@ -73,6 +75,13 @@ function connectionArguments({ server, trust }: ApiConnection, options: TokenOpt
     ...(pem === undefined ? [] : ['--certificate-authority-data', Buffer.from(pem).toString('base64')]),
     ...(options.tokenFile === undefined ? [] : ['--token-file', resolve(options.tokenFile)]),
   ];
+}
+
+/** The plugin reads the kubeconfig too, unless another flag overrides a part of it. */
+function usesKubeconfig({ kubeconfig, server, token, tokenFile, ...authority }: TokenOptions): boolean {
+  const { certificateAuthority, certificateAuthorityData } = authority;
+  const overrides = [server, token, tokenFile, certificateAuthority, certificateAuthorityData];
+  return kubeconfig !== undefined && overrides.every((value) => value === undefined);
 }
 
 function authorityData(file: string): string {

@@ -12,6 +12,8 @@ export interface Listing {
   /** Columns that only `wide` has. */
   readonly wideHeading?: readonly string[];
   readonly rows: readonly ListedRow[];
+  /** What `json`, `yaml` and `jsonpath` print. Default: an array with the JSON of each row. */
+  readonly document?: JsonValue;
 }
 
 export interface ListedRow {
@@ -41,7 +43,7 @@ export function outputOption(prefix = ''): Option {
 
 export function formatListing(listing: Listing, format: string): string {
   const { rows } = listing;
-  const json = rows.map((row) => row.json);
+  const json = listing.document ?? rows.map((row) => row.json);
   switch (format) {
     case 'name':
       return rows.map(({ name }) => `${name}\n`).join('');

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
-import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
 import { claimsOf } from '../../access-keys/tokens/token-harness.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { kubeconfigText } from './kubeconfig-text.ts';
 
 let folder: string;
 let api: Composed;
@@ -204,8 +205,8 @@ describe('kubeconfig', () => {
       keyFile,
     ]);
     expect([byFile.code, byFile.out.includes(key), byFile.out.includes(keyFile)]).toEqual([0, false, true]);
-    expect(byFile.err).toContain('no cluster is in this kubeconfig');
-    writeFileSync(own, platformKubeconfig(), { mode: 0o600 });
+    expect(byFile.err).toContain('this kubeconfig has no cluster');
+    writeFileSync(own, kubeconfigText(api, { current: key }), { mode: 0o600 });
     const byConfig = await capturedRun([
       'keys',
       'token',
@@ -216,6 +217,22 @@ describe('kubeconfig', () => {
       own,
     ]);
     expect([byConfig.code, byConfig.out.includes(key), byConfig.out.includes(own)]).toEqual([0, false, true]);
+  });
+
+  test('a flag overrides the kubeconfig, also for the plugin', async () => {
+    const own = join(folder, 'other.kubeconfig');
+    writeFileSync(own, kubeconfigText(api, { current: 'pak_wrong', named: key }), { mode: 0o600 });
+    const made = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own];
+    const byKey = await capturedRun([...made, '--token', key]);
+    expect([byKey.code, byKey.out.includes(own), byKey.out.includes(key)]).toEqual([0, false, true]);
+    const byContext = await capturedRun([...made, '--context', 'named']);
+    expect([byContext.code, byContext.out.includes(own), byContext.out.includes(key)]).toEqual([
+      0,
+      true,
+      false,
+    ]);
+    const { users } = parse(byContext.out) as { users: { user: { exec: { args: string[] } } }[] }; // just printed
+    expect(users[0]?.user.exec.args.slice(-2)).toEqual(['--context', 'named']);
   });
 
   test('is refused where the key is, and not written', async () => {
@@ -233,116 +250,9 @@ describe('kubeconfig', () => {
   });
 });
 
-function platformKubeconfig(): string {
-  const authority = Buffer.from(api.ca).toString('base64');
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      { name: 'platform', cluster: { server: api.api.url, 'certificate-authority-data': authority } },
-    ],
-    users: [{ name: 'ci', user: { token: key } }],
-    contexts: [{ name: 'platform', context: { cluster: 'platform', user: 'ci' } }],
-    'current-context': 'platform',
-  });
-}
-
 test('needs an access key: the local administrator has none', async () => {
   const file = join(folder, 'api.yaml');
   writeFileSync(file, `managementApi: {dataDir: ${api.dataDir}}\n`);
   const { code, err } = await capturedRun(['keys', 'token', '--config', file, '--server', api.api.url]);
-  expect([code, err]).toEqual([1, expect.stringContaining('a token is issued to an access key')]);
-});
-
-describe('get and list', () => {
-  const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
-  let kubeconfig: string[];
-  beforeAll(async () => {
-    const file = join(folder, 'admin.kubeconfig');
-    const { text } = await api.key('root', { user: 'root', groups: ['platform:admins'] });
-    writeFileSync(file, platformKubeconfig().replace(key, text), { mode: 0o600 });
-    kubeconfig = ['--kubeconfig', file];
-    const day = 86_400;
-    await api.key('soon', { user: 'ann', ttl: day });
-    await api.key('later', { user: 'ann', ttl: 8 * day });
-    await api.key('idle', { team: 'blue', ttl: 2 * day, ttlAfterLastActivity: true });
-  });
-  const names = async (...args: string[]): Promise<string[]> => {
-    const listed = await run('list', ...kubeconfig, '-o', 'name', ...args);
-    const table = await run('list', ...kubeconfig, ...args);
-    const found = listed.out.trim().split('\n').filter(Boolean);
-    expect(
-      table.out
-        .split('\n')
-        .slice(1, -1)
-        .map((line) => line.split(' ')[0]),
-    ).toEqual(found);
-    return found;
-  };
-
-  test('get shows one key, by the connection of a kubeconfig', async () => {
-    const shown = await run('get', 'soon', ...kubeconfig);
-    expect(shown.out).toMatch(/^NAME .*\nsoon +soon +user\/ann /u);
-    expect((await run('get', 'soon', ...kubeconfig, '-o', 'wide')).out).toContain('LAST ACTIVITY');
-    expect((await run('get', 'soon', ...kubeconfig, '-o', 'name')).out).toBe('soon\n');
-    const yaml = await run('get', 'soon', ...kubeconfig, '-o', 'yaml');
-    expect(parse(yaml.out)).toMatchObject({ kind: 'OwnedAccessKey', spec: { ttl: 86_400 } });
-    expect(JSON.parse((await run('get', 'soon', ...kubeconfig, '-o', 'json')).out)).toEqual(parse(yaml.out));
-    expect((await run('get', 'missing', ...kubeconfig)).code).toBe(1);
-  });
-
-  test.each<[string[], string[]]>([
-    [
-      ['--expiring', '7d'],
-      ['idle', 'soon'],
-    ],
-    [
-      ['--expiring', '9d', '--sort-by', 'expires'],
-      ['soon', 'idle', 'later'],
-    ],
-    [['--expiring', '1m'], []],
-    [
-      ['--sort-by', 'expires', '--field-selector', 'spec.user=ann'],
-      ['soon', 'later'],
-    ],
-    [
-      ['--sort-by', '.spec.ttl', '--field-selector', 'spec.user=ann'],
-      ['soon', 'later'],
-    ],
-    [
-      ['--sort-by', 'subject', '--expiring', '30d'],
-      ['later', 'soon', 'idle'],
-    ],
-    [['--field-selector', 'spec.team=blue'], ['idle']],
-    [['--field-selector', 'spec.team=blue,spec.user=ann'], []],
-    [['--field-selector', 'spec.user!=ann', '--expiring', '7d'], ['idle']],
-  ])('list %j: %j', async (args, expected) => {
-    expect(await names(...args)).toEqual(expected);
-  });
-
-  test('a field that cannot be selected by is named', async () => {
-    const { code, err } = await run('list', ...kubeconfig, '--field-selector', 'spec.ttl=1');
-    expect([code, err]).toEqual([1, expect.stringContaining('spec.ttl')]);
-  });
-
-  test('a watch follows the keys of one user', async () => {
-    await using watch = await api.administrator.watch(`${KEYS_PATH}?watch=1&fieldSelector=spec.user%3Dann`);
-    expect((await watch.summary(2)).toSorted()).toEqual(['ADDED later', 'ADDED soon']);
-  });
-});
-
-test('off the machine of the API, what is missing is named, not a file that is not there', async () => {
-  const place = process.cwd();
-  process.chdir(mkdtempSync(join(folder, 'elsewhere-')));
-  try {
-    const { code, err } = await capturedRun(['keys', 'list']);
-    expect(code).toBe(1);
-    expect(err).toContain('no address of the API: give --server URL');
-    expect(err).not.toContain('ca.crt');
-    const [server] = [api.api.url];
-    const keyless = await capturedRun(['keys', 'list', '--server', server]);
-    expect(keyless.err).toContain('no access key: give --token-file');
-  } finally {
-    process.chdir(place);
-  }
+  expect([code, err]).toEqual([1, expect.stringContaining('a token belongs to an access key')]);
 });

@@ -154,8 +154,8 @@ describe('keys create, list and revoke', () => {
   test.each([
     [['--user', 'a', '--team', 'b'], 2, 'exactly one of --user, --team and --subject'],
     [[], 2, 'exactly one of --user, --team and --subject'],
-    [['--user', 'a', '--ttl', 'soon'], 2, 'Write a duration such as 90d'],
-    [['--user', 'a', '--scope-space', 'p'], 2, 'Write PROJECT/NAME'],
+    [['--user', 'a', '--ttl', 'soon'], 2, 'Use a duration such as 90d'],
+    [['--user', 'a', '--scope-space', 'p'], 2, 'Use PROJECT/NAME'],
     [['--user', 'a', '--name', 'A_b'], 1, 'metadata.name: Invalid value'],
     [['--user', 'a', '-o', 'xml'], 2, 'Allowed choices are key, kubeconfig, json, yaml'],
   ])('create %j is refused', async (flags, code, message) => {
@@ -220,7 +220,7 @@ describe('keys create, list and revoke', () => {
 
   test('who asks: a key by flag or environment, else whoever can read the files of the API', async () => {
     expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
-      /^error: Unauthorized: .* --config is not its own\n$/u,
+      /^error: Unauthorized: .* --config names the dataDir of another API\n$/u,
     );
     const { text } = await api.key('by-env', { user: 'env' });
     vi.stubEnv('ENDPOINT_SYNCER_TOKEN', text);

@@ -1,0 +1,88 @@
+/** Which address and which credential a `keys` command uses. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { kubeconfigText } from './kubeconfig-text.ts';
+
+const keys = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
+const START = process.cwd();
+
+let folder: string;
+let api: Composed;
+let kubeconfig: string;
+let carl: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-connection-'));
+  api = await startComposed();
+  const [ann, bob] = await Promise.all(['ann', 'bob'].map((user) => api.key(`of-${user}`, { user })));
+  carl = (await api.key('of-carl', { user: 'carl' })).text;
+  kubeconfig = join(folder, 'kubeconfig');
+  const text = kubeconfigText(api, { current: ann?.text ?? '', named: bob?.text ?? '' });
+  writeFileSync(kubeconfig, text, { mode: 0o600 });
+});
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+// No data directory of an API in the working directory.
+beforeEach(() => process.chdir(mkdtempSync(join(folder, 'elsewhere-'))));
+afterEach(() => {
+  process.chdir(START);
+  vi.unstubAllEnvs();
+});
+
+/** The keys that the command lists, which are those of its user. */
+async function listed(...args: string[]): Promise<string> {
+  const { out, err } = await keys('list', '-o', 'name', ...args);
+  return out.trim() || err;
+}
+
+describe('kubeconfig', () => {
+  test('--kubeconfig, then --context; a flag overrides the key, the environment does not', async () => {
+    expect(await listed('--kubeconfig', kubeconfig)).toBe('of-ann');
+    expect(await listed('--kubeconfig', kubeconfig, '--context', 'named')).toBe('of-bob');
+    expect(await listed('--kubeconfig', kubeconfig, '--token', carl)).toBe('of-carl');
+    vi.stubEnv('ENDPOINT_SYNCER_TOKEN', carl);
+    expect(await listed('--kubeconfig', kubeconfig)).toBe('of-ann');
+  });
+
+  test('KUBECONFIG, with several files merged as in kubectl', async () => {
+    vi.stubEnv('KUBECONFIG', `${join(folder, 'missing')}:${kubeconfig}`);
+    expect(await listed()).toBe('of-ann');
+    expect(await listed('--context', 'named')).toBe('of-bob');
+    expect(await listed('--context', 'other')).toContain('other');
+    vi.stubEnv('ENDPOINT_SYNCER_TOKEN', carl);
+    expect(await listed()).toBe('of-carl');
+  });
+
+  test('an API on this machine and --server come before KUBECONFIG', async () => {
+    vi.stubEnv('KUBECONFIG', kubeconfig);
+    expect(await listed('--server', api.api.url)).toContain('no access key: give --token-file');
+    mkdirSync('data');
+    writeFileSync('data/ca.crt', api.ca);
+    expect(await listed()).toContain('no access key, and no master key in');
+  });
+});
+
+test('without an API on this machine the error asks for --server instead of naming a file', async () => {
+  const { code, err } = await keys('list');
+  expect(code).toBe(1);
+  expect(err).toContain('no address of the API: give --server URL');
+  expect(err).not.toContain('ca.crt');
+  const keyless = await keys('list', '--server', api.api.url);
+  expect(keyless.err).toContain('no access key: give --token-file');
+});
+
+test.each(['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'])(
+  'keys %s --help has two examples',
+  async (name) => {
+    const { code, out } = await keys(name, '--help');
+    const examples = out.split('\n').filter((line) => line.startsWith(`  endpoint-syncer keys ${name}`));
+    expect([code, examples]).toEqual([0, [expect.any(String), expect.any(String)]]);
+  },
+);

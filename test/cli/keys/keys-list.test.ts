@@ -1,0 +1,113 @@
+/** `keys list` and `keys get`: columns, formats, selectors and order. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { JsonObject } from '../../../src/base/json.ts';
+import { KEYS_PATH, startComposed, type Composed } from '../../access-keys/composed-api.ts';
+import { capturedRun, type CapturedRun } from '../captured-run.ts';
+import { kubeconfigText } from './kubeconfig-text.ts';
+
+let folder: string;
+let api: Composed;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-list-'));
+  api = await startComposed();
+});
+afterAll(async () => {
+  await api[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+describe('get and list', () => {
+  const run = (...args: string[]): Promise<CapturedRun> => capturedRun(['keys', ...args]);
+  let kubeconfig: string[];
+  beforeAll(async () => {
+    const file = join(folder, 'admin.kubeconfig');
+    const { text } = await api.key('root', { user: 'root', groups: ['platform:admins'] });
+    writeFileSync(file, kubeconfigText(api, { current: text }), { mode: 0o600 });
+    kubeconfig = ['--kubeconfig', file];
+    const day = 86_400;
+    await api.key('soon', { user: 'ann', ttl: day });
+    await api.key('later', { user: 'ann', ttl: 8 * day });
+    await api.key('idle', { team: 'blue', ttl: 2 * day, ttlAfterLastActivity: true });
+  });
+  const names = async (...args: string[]): Promise<string[]> => {
+    const listed = await run('list', ...kubeconfig, '-o', 'name', ...args);
+    const table = await run('list', ...kubeconfig, ...args);
+    const found = listed.out.trim().split('\n').filter(Boolean);
+    expect(
+      table.out
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(found);
+    return found;
+  };
+
+  test('get shows one key, by the connection of a kubeconfig', async () => {
+    const shown = await run('get', 'soon', ...kubeconfig);
+    expect(shown.out).toMatch(/^NAME .*\nsoon +soon +user\/ann /u);
+    expect((await run('get', 'soon', ...kubeconfig, '-o', 'wide')).out).toContain('LAST ACTIVITY');
+    expect((await run('get', 'soon', ...kubeconfig, '-o', 'name')).out).toBe('soon\n');
+    const yaml = await run('get', 'soon', ...kubeconfig, '-o', 'yaml');
+    expect(parse(yaml.out)).toMatchObject({ kind: 'OwnedAccessKey', spec: { ttl: 86_400 } });
+    expect(JSON.parse((await run('get', 'soon', ...kubeconfig, '-o', 'json')).out)).toEqual(parse(yaml.out));
+    expect((await run('get', 'soon', ...kubeconfig, '-o', 'jsonpath={.spec.user} {.spec.ttl}')).out).toBe(
+      'ann 86400',
+    );
+    expect((await run('get', 'missing', ...kubeconfig)).code).toBe(1);
+  });
+
+  test.each<[string[], string[]]>([
+    [
+      ['--expiring', '7d'],
+      ['idle', 'soon'],
+    ],
+    [
+      ['--expiring', '9d', '--sort-by', 'expires'],
+      ['soon', 'idle', 'later'],
+    ],
+    [['--expiring', '1m'], []],
+    [
+      ['--sort-by', 'expires', '--field-selector', 'spec.user=ann'],
+      ['soon', 'later'],
+    ],
+    [
+      ['--sort-by', '.spec.ttl', '--field-selector', 'spec.user=ann'],
+      ['soon', 'later'],
+    ],
+    [
+      ['--sort-by', 'subject', '--expiring', '30d'],
+      ['later', 'soon', 'idle'],
+    ],
+    [['--field-selector', 'spec.team=blue'], ['idle']],
+    [['--field-selector', 'spec.team=blue,spec.user=ann'], []],
+    [['--field-selector', 'spec.user!=ann', '--expiring', '7d'], ['idle']],
+  ])('list %j: %j', async (args, expected) => {
+    expect(await names(...args)).toEqual(expected);
+  });
+
+  test('json, yaml and jsonpath print the list of the API', async () => {
+    const ann = [...kubeconfig, '--field-selector', 'spec.user=ann'];
+    const path = await run('list', ...ann, '-o', 'jsonpath={.items[*].metadata.name}{"\\n"}');
+    expect(path.out).toBe('later soon\n');
+    const json = JSON.parse((await run('list', ...ann, '-o', 'json')).out) as JsonObject;
+    expect(json).toMatchObject({ kind: 'OwnedAccessKeyList', items: [{ spec: {} }, { spec: {} }] });
+    expect(parse((await run('list', ...ann, '-o', 'yaml')).out)).toEqual(json);
+    expect((await run('list', ...kubeconfig, '-o', 'jsonpath={.items')).code).toBe(2);
+    expect((await run('list', ...kubeconfig, '-o', 'xml')).code).toBe(2);
+  });
+
+  test('a field that cannot be selected by is named', async () => {
+    const { code, err } = await run('list', ...kubeconfig, '--field-selector', 'spec.ttl=1');
+    expect([code, err]).toEqual([1, expect.stringContaining('spec.ttl')]);
+  });
+
+  test('a watch follows the keys of one user', async () => {
+    await using watch = await api.administrator.watch(`${KEYS_PATH}?watch=1&fieldSelector=spec.user%3Dann`);
+    expect((await watch.summary(2)).toSorted()).toEqual(['ADDED later', 'ADDED soon']);
+  });
+});
