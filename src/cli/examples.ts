@@ -52,31 +52,31 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   ],
   'keys bootstrap': [
     'endpoint-syncer keys bootstrap --config config.yaml',
-    'endpoint-syncer keys bootstrap --config config.yaml --rotate -o kubeconfig > admin.kubeconfig',
+    'endpoint-syncer keys bootstrap --config config.yaml -o kubeconfig > admin.kubeconfig',
   ],
   'keys create': [
-    'endpoint-syncer keys create --user alice --ttl 720h --kubeconfig admin.kubeconfig',
-    'endpoint-syncer keys create --team payments --scope-cluster production -o kubeconfig --config config.yaml',
+    'endpoint-syncer keys create --name ci --user ci-bot --ttl 90d --scope-cluster cluster-a > ci.key',
+    'endpoint-syncer keys create --team payments -o kubeconfig --config config.yaml > payments.kubeconfig',
   ],
   'keys get': [
-    'endpoint-syncer keys get my-key --kubeconfig admin.kubeconfig',
-    'endpoint-syncer keys get my-key -o yaml --config config.yaml',
+    'endpoint-syncer keys get ci --kubeconfig admin.kubeconfig',
+    "endpoint-syncer keys get ci -o jsonpath='{.spec.user}' --config config.yaml",
   ],
   'keys list': [
-    'endpoint-syncer keys list --kubeconfig admin.kubeconfig',
     'endpoint-syncer keys list --expiring 7d --sort-by expires -o wide --config config.yaml',
+    "endpoint-syncer keys list --field-selector spec.user=ci-bot -o jsonpath='{.items[*].metadata.name}'",
   ],
   'keys rotate': [
-    'endpoint-syncer keys rotate my-key --overlap 1h --kubeconfig admin.kubeconfig',
-    'endpoint-syncer keys rotate my-key -o kubeconfig --config config.yaml > my.kubeconfig',
+    'endpoint-syncer keys rotate ci --overlap 1h --config config.yaml > ci.key',
+    'endpoint-syncer keys rotate ci -o kubeconfig --config config.yaml > ci.kubeconfig',
   ],
   'keys revoke': [
-    'endpoint-syncer keys revoke my-key --kubeconfig admin.kubeconfig',
-    'endpoint-syncer keys revoke my-key --disable --config config.yaml',
+    'endpoint-syncer keys revoke ci --kubeconfig admin.kubeconfig',
+    'endpoint-syncer keys revoke ci --disable --config config.yaml',
   ],
   'keys token': [
-    'endpoint-syncer keys token --ttl 1h --kubeconfig my.kubeconfig',
-    'endpoint-syncer keys token -o kubeconfig --cluster-server https://10.0.0.1:6443 --kubeconfig my.kubeconfig',
+    'endpoint-syncer keys token --ttl 10m --server https://keys.example.com --token-file ci.key',
+    'endpoint-syncer keys token -o kubeconfig --kubeconfig ci.kubeconfig --cluster-server https://10.0.0.1:6443',
   ],
   store: [
     'endpoint-syncer store backup --output backup.db --config config.yaml',

@@ -35,27 +35,11 @@ export function define(command: Command, exit: Exit): void {
   defineToken(command, exit);
 }
 
-/** A subcommand with its summary and two examples in its help. */
-function subcommand(
-  parent: Command,
-  name: string,
-  summary: string,
-  examples: readonly [string, string],
-): Command {
-  const sentence = `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
-  const lines = examples.map((line) => `  endpoint-syncer keys ${line}`);
-  return parent
-    .command(name)
-    .summary(summary)
-    .description(`${sentence}\n\nExamples:\n${lines.join('\n')}`);
-}
-
 function defineBootstrap(parent: Command, exit: Exit): void {
   const summary = "create the first administrator's key and print it, once; on the machine of the API";
-  const command = subcommand(parent, 'bootstrap', summary, [
-    'bootstrap --config config.yaml',
-    'bootstrap --config config.yaml -o kubeconfig > admin.kubeconfig',
-  ])
+  const command = parent
+    .command('bootstrap')
+    .description(summary)
     .addOption(serverOption('address of the running API; default: that of the configuration'))
     .option('--rotate', 'revoke the first key and create another')
     .addOption(secretOption());
@@ -64,10 +48,10 @@ function defineBootstrap(parent: Command, exit: Exit): void {
 }
 
 function defineCreate(parent: Command, exit: Exit): void {
-  const command = subcommand(parent, 'create', 'create a key and print it, once', [
-    'create --name ci --user ci-bot --ttl 90d --scope-cluster cluster-a',
-    'create --generate-name ci- --team ops --ttl 0 -o kubeconfig > ops.kubeconfig',
-  ]).addOption(secretOption());
+  const command = parent
+    .command('create')
+    .description('create a key and print it, once')
+    .addOption(secretOption());
   addCreateOptions(command);
   addConnectionOptions(command);
   command.action(async (options: CreateOptions & { readonly output: KeyFormat }) => {
@@ -80,10 +64,9 @@ function defineCreate(parent: Command, exit: Exit): void {
 }
 
 function defineGet(parent: Command, exit: Exit): void {
-  const command = subcommand(parent, 'get', 'show a key without its secret', [
-    'get ci',
-    "get ci -o jsonpath='{.spec.user}'",
-  ])
+  const command = parent
+    .command('get')
+    .description('show a key without its secret')
     .argument('<name>', 'name of the key')
     .addOption(outputOption());
   addConnectionOptions(command);
@@ -93,10 +76,9 @@ function defineGet(parent: Command, exit: Exit): void {
 }
 
 function defineList(parent: Command, exit: Exit): void {
-  const command = subcommand(parent, 'list', 'list the keys that you may see', [
-    'list --expiring 7d --sort-by expires',
-    "list --field-selector spec.user=ci-bot -o jsonpath='{.items[*].metadata.name}'",
-  ])
+  const command = parent
+    .command('list')
+    .description('list the keys that you may see')
     .alias('ls')
     .addOption(outputOption())
     .option('-l, --selector <selector>', 'label selector')
@@ -117,10 +99,9 @@ function defineList(parent: Command, exit: Exit): void {
 }
 
 function defineRotate(parent: Command, exit: Exit): void {
-  const command = subcommand(parent, 'rotate', 'rotate the secret of a key and print the new one, once', [
-    'rotate ci --overlap 1h > ci.key',
-    'rotate ci',
-  ])
+  const command = parent
+    .command('rotate')
+    .description('rotate the secret of a key and print the new one, once')
     .argument('<name>', 'name of the key')
     .addOption(
       new Option('--overlap <duration>', 'time during which the old secret stays valid, at most 7d')
@@ -135,10 +116,9 @@ function defineRotate(parent: Command, exit: Exit): void {
 }
 
 function defineRevoke(parent: Command, exit: Exit): void {
-  const command = subcommand(parent, 'revoke', 'delete keys; requests that use them fail immediately', [
-    'revoke ci',
-    'revoke ci --disable',
-  ])
+  const command = parent
+    .command('revoke')
+    .description('delete keys; requests that use them fail immediately')
     .argument('<names...>', 'names of keys')
     .option('--disable', 'disable the keys instead of deleting them')
     .option('--enable', 'enable disabled keys');
@@ -150,10 +130,7 @@ function defineRevoke(parent: Command, exit: Exit): void {
 
 function defineToken(parent: Command, exit: Exit): void {
   const summary = 'issue a token for a connected cluster, or a kubeconfig that renews it';
-  const command = subcommand(parent, 'token', summary, [
-    'token --ttl 10m --token-file ci.key',
-    'token -o kubeconfig --token-file ci.key --cluster-server https://cluster-a.example.com:6443',
-  ]);
+  const command = parent.command('token').description(summary);
   addTokenOptions(command);
   addConnectionOptions(command);
   command.action(async (options: TokenOptions) =>
