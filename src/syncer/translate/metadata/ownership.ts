@@ -154,7 +154,7 @@ function rightful(
   { translator, expected }: { translator: NameTranslator; expected?: NamespacedName | undefined },
 ): NamespacedName {
   if (!hasMarkerAndRecord(known) || isAtItsPlace(known.host, stated, translator)) return stated;
-  if (expected !== undefined && isAtItsPlace(known.host, expected, translator)) return expected;
+  if (expected !== undefined && isLikelyCopyOf(known, expected, translator)) return expected;
   const [candidate, ...others] = translator.toVirtualCandidates(known.host);
   return candidate !== undefined && others.length === 0 ? candidate : stated;
 }
@@ -165,13 +165,32 @@ function isDamagedCopy(
   expected: NamespacedName | undefined,
   translator: NameTranslator,
 ): boolean {
-  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
+  if (expected === undefined || !hasMarkerAndRecord(known) || isCloned(known, translator)) return false;
+  return isLikelyCopyOf(known, expected, translator);
+}
+
+/** The whole bookkeeping of a copy in another place: another client applied the text of that copy under this name. */
+function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator): boolean {
+  const stated = annotatedVirtual(annotations);
+  const [name, namespace] = [annotations[OBJECT_HOST_NAME], annotations[OBJECT_HOST_NAMESPACE]];
+  if (stated === undefined || name === undefined || namespace === undefined) return false;
+  const isElsewhere = name !== host.name || namespace !== host.namespace;
+  return isElsewhere && isAtItsPlace({ name, namespace }, stated, translator);
+}
+
+/** It is where the copy of `virtual` belongs, and what is left of its bookkeeping fits no other object of this place better. */
+function isLikelyCopyOf(known: Bookkeeping, virtual: NamespacedName, translator: NameTranslator): boolean {
+  if (!isAtItsPlace(known.host, virtual, translator)) return false;
   const stated = annotatedVirtual(known.annotations);
-  const isAnothers =
-    stated !== undefined &&
-    (stated.name !== expected.name || stated.namespace !== expected.namespace) &&
-    isAtItsPlace(known.host, stated, translator);
-  return !isAnothers && isAtItsPlace(known.host, expected, translator);
+  const isStatedHere = stated !== undefined && isAtItsPlace(known.host, stated, translator);
+  const rivals = [...translator.toVirtualCandidates(known.host), ...(isStatedHere ? [stated] : [])];
+  const fit = fitOf(known, virtual);
+  return rivals.every((rival) => fitOf(known, rival) <= fit);
+}
+
+/** How many of the annotations that name the virtual object name this one. */
+function fitOf({ annotations }: Bookkeeping, { name, namespace }: NamespacedName): number {
+  return Number(annotations[OBJECT_NAME] === name) + Number(annotations[OBJECT_NAMESPACE] === namespace);
 }
 
 function hasMarkerAndRecord({ marker, annotations }: Bookkeeping): boolean {

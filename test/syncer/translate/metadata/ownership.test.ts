@@ -128,6 +128,29 @@ describe('ownership', () => {
     expect(verdict(damagedOther, other)).toBe('ours');
   });
 
+  test('a damaged copy stays that of the object that its bookkeeping fits best', () => {
+    const rivals = [
+      { name: 'a-x-b', namespace: 'c' },
+      { name: 'a', namespace: 'b-x-c' },
+    ] as const;
+    const own = mergePair({
+      virtual: endpoints({ ...rivals[0], uid: 'u1' }),
+      host: undefined,
+    }).host;
+    for (const name of [undefined, 'v1']) {
+      const annotations = changed(own.metadata.annotations, { [OBJECT_NAME]: name });
+      const host = { ...own, metadata: { ...own.metadata, annotations } };
+      expect(verdict(host, rivals[0])).toBe('ours');
+      const other = ownershipOf(host, ENDPOINTS, names, rivals[1]);
+      expect(other.kind === 'ours' && other.virtual.name === 'a').toBe(false);
+    }
+  });
+
+  test('a copy that was applied again in the place of another one is not ours', () => {
+    const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-shop-x-vc' } };
+    expect(verdict(clone, { name: 'db', namespace: 'shop' })).toBe('foreign');
+  });
+
   test('what another naming rule left behind still names its object', () => {
     const { names: mapped } = translators(mappings({ shop: 'h' }));
     expect(ownershipOf(copy, ENDPOINTS, mapped)).toMatchObject({ kind: 'ours', virtual });
