@@ -1,10 +1,12 @@
-/** `npm run sim -- --seeds N [--seed S] [--steps K] [--trace]`: many histories, each from a seed that repeats it. */
+/** `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it. */
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { showProgress } from '../../src/cli/output/terminal.ts';
-import type { Operation } from './history/operations.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { shrinkHistory } from './history/shrink.ts';
+import type { Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
 
 const { values } = parseArgs({
@@ -12,29 +14,73 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     steps: { type: 'string', default: '40' },
+    /** Processes that share the seeds. */
+    jobs: { type: 'string', default: '2' },
     trace: { type: 'boolean', default: false },
   },
 });
-const [seeds, firstSeed, steps] = [values.seeds, values.seed, values.steps].map(Number);
-if (!seeds || firstSeed === undefined || !steps) throw new Error('--seeds, --seed and --steps are numbers');
+const [seeds = 0, firstSeed = 0, steps = 0, jobs = 0] = [
+  values.seeds,
+  values.seed,
+  values.steps,
+  values.jobs,
+].map(Number);
+if (!(seeds > 0 && firstSeed >= 0 && steps > 0 && jobs > 0))
+  throw new Error('--seeds, --seed, --steps and --jobs are positive numbers');
+
+/** A process that runs fewer costs more than it saves. */
+const SEEDS_PER_JOB_MIN = 50;
 
 const startedMs = performance.now();
-const progress = showProgress('histories');
-for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
-  const { operations, daemons } = seededHistory(seed, steps);
-  const run = (operations: readonly Operation[], trace?: (line: string) => void): Promise<string[]> =>
-    runHistory({ seed, operations, daemons, ...(trace === undefined ? {} : { trace }) });
-  const violations = await run(operations, values.trace ? console.log : undefined);
-  progress.update(seed - firstSeed + 1, seeds);
-  if (violations.length === 0) continue;
-  progress[Symbol.dispose]();
-  console.log(`seed ${seed}: ${violations.join('\n  ')}`);
-  const shortest = await shrinkHistory(operations, async (shorter) => (await run(shorter)).length > 0);
-  console.log(`the shortest history found, ${shortest.length} of ${operations.length} operations:`);
-  for (const violation of await run(shortest, console.log)) console.log(`violated: ${violation}`);
-  console.log(`repeat it with: npm run sim -- --seed ${seed} --seeds 1 --steps ${steps}`);
-  process.exit(1);
+const isShared = jobs > 1 && seeds >= jobs * SEEDS_PER_JOB_MIN;
+const isOk = isShared ? await runJobs() : await runSeeds();
+if (!isOk) process.exit(1);
+if (process.env['SIM_JOB'] === undefined) {
+  const seconds = (performance.now() - startedMs) / 1000;
+  console.log(`${seeds} histories from seed ${firstSeed}: no violation, ${seconds.toFixed(1)} s`);
 }
-progress[Symbol.dispose]();
-const seconds = (performance.now() - startedMs) / 1000;
-console.log(`${seeds} histories from seed ${firstSeed}: no violation, ${seconds.toFixed(1)} s`);
+
+/** Each process runs a part of the seeds; the first violation ends them all. */
+async function runJobs(): Promise<boolean> {
+  const share = Math.ceil(seeds / jobs);
+  const children = Array.from({ length: jobs }, (_, job) => {
+    const first = job * share;
+    const part = { seed: firstSeed + first, seeds: Math.max(1, Math.min(share, seeds - first)) };
+    const args = Object.entries({ ...part, steps, jobs: 1 }).map(([name, value]) => `--${name}=${value}`);
+    return spawn(process.execPath, [...process.execArgv, import.meta.filename, ...args], {
+      stdio: 'inherit',
+      env: { ...process.env, SIM_JOB: String(job) },
+    });
+  });
+  const ends = children.map(async (child) => {
+    const [code] = (await once(child, 'exit')) as [number | null];
+    if (code !== 0) for (const other of children) other.kill();
+    return code === 0;
+  });
+  return (await Promise.all(ends)).every(Boolean);
+}
+
+async function runSeeds(): Promise<boolean> {
+  // One of several processes shows its own.
+  const progress = ['0', undefined].includes(process.env['SIM_JOB']) ? showProgress('histories') : undefined;
+  for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+    const history = seededHistory(seed, steps);
+    const run = (operations: readonly Operation[], trace?: (line: string) => void): Promise<string[]> =>
+      runHistory({ ...history, operations, ...(trace === undefined ? {} : { trace }) });
+    const violations = await run(history.operations, values.trace ? console.log : undefined);
+    progress?.update(seed - firstSeed + 1, seeds);
+    if (violations.length === 0) continue;
+    progress?.[Symbol.dispose]();
+    console.log(`seed ${seed}: ${violations.join('\n  ')}`);
+    const shortest = await shrinkHistory(
+      history.operations,
+      async (shorter) => (await run(shorter)).length > 0,
+    );
+    console.log(`the shortest history found, ${shortest.length} of ${history.operations.length} operations:`);
+    for (const violation of await run(shortest, console.log)) console.log(`violated: ${violation}`);
+    console.log(`repeat it with: npm run sim -- --seed ${seed} --seeds 1 --steps ${steps}`);
+    return false;
+  }
+  progress?.[Symbol.dispose]();
+  return true;
+}

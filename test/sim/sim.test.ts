@@ -4,17 +4,22 @@ import { describe, expect, test } from 'vitest';
 import { seededHistory } from './history/seeded-history.ts';
 import { runHistory } from './sim-run.ts';
 
-const SEEDS = Array.from({ length: 40 }, (_, at) => at + 1);
+const SEEDS = Array.from({ length: 150 }, (_, at) => at + 1);
 
 describe('simulated histories', () => {
-  test.each(SEEDS)('seed %i is not violated', async (seed) => {
-    expect(await runHistory(seededHistory(seed, 40))).toEqual([]);
-  });
+  test('no seed is violated', async () => {
+    const violated: Record<number, string[]> = {};
+    for (const seed of SEEDS) {
+      const violations = await runHistory(seededHistory(seed, 40));
+      if (violations.length > 0) violated[seed] = violations;
+    }
+    expect(violated).toEqual({});
+  }, 120_000);
 
-  test('a seed repeats a history exactly', async () => {
+  test.each([7, 9, 18, 31])('seed %i repeats a history exactly', async (seed) => {
     const traceOf = async (): Promise<string[]> => {
       const lines: string[] = [];
-      await runHistory({ ...seededHistory(7, 30), trace: (line) => lines.push(line) });
+      await runHistory({ ...seededHistory(seed, 30), trace: (line) => lines.push(line) });
       return lines;
     };
     expect(await traceOf()).toEqual(await traceOf());

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { Operation } from '../history/operations.ts';
+import { VIRTUAL_NAMES } from '../world/names.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 
 interface Intent {
@@ -10,18 +11,21 @@ interface Intent {
   readonly value: string | undefined;
 }
 
+/** A synced object: `plural` and the index of its name. */
+type ObjectId = string;
+
 export interface EditWorld {
   readonly isPatched: boolean;
   /** A daemon has crashed or was paused, or there are two. */
   readonly isInterrupted: boolean;
   /** Every object with the host name of this one, itself included. */
-  rivals(object: number): readonly number[];
-  virtual(object: number): KubeObject | undefined;
-  host(object: number): KubeObject | undefined;
+  rivals(object: ObjectId): readonly ObjectId[];
+  virtual(object: ObjectId): KubeObject | undefined;
+  host(object: ObjectId): KubeObject | undefined;
   /** The copy holds everything that the virtual object says. */
-  isInStep(object: number): boolean;
+  isInStep(object: ObjectId): boolean;
   /** The host object is the copy of exactly this virtual object, made by the program and not damaged. */
-  isWholePair(object: number): boolean;
+  isWholePair(object: ObjectId): boolean;
 }
 
 export class Edits {
@@ -29,45 +33,48 @@ export class Edits {
 
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
-    if ('side' in operation && operation.side === 'virtual' && 'object' in operation)
-      this.#forgetUncertain(operation.object, world);
+    const id = 'object' in operation && 'plural' in operation ? idOf(operation) : undefined;
+    if (id !== undefined && 'side' in operation && operation.side === 'virtual')
+      this.#forgetUncertain(id, world);
     switch (operation.kind) {
       case 'annotate':
-        if (operation.side === 'virtual') return this.#onVirtual(operation, world);
-        for (const object of world.rivals(operation.object)) this.#onHost({ ...operation, object }, world);
-        return;
-      case 'put':
-        // A whole object: every annotation of it is an edit, those it leaves out included.
-        return this.#forget(operation.object, world);
+        return this.#annotated(operation, world);
+      case 'service':
+        return this.#forgetService(operation.object, world);
       case 'configure':
-        return this.#forgetAll();
-      case 'trouble':
-      case 'compact':
-      case 'crash':
-      case 'pause':
+      case 'namespace':
+      case 'recreateOwner':
+      case 'restartController':
+        return this.#intents.clear();
       case 'addresses':
       case 'label':
-        return;
+        // Of a slice, a label decides whether it is synced.
+        if (operation.plural === 'endpoints') return;
+        return this.#forget(idOf(operation), world);
       default:
-        return this.#forget(operation.object, world);
+        if (id !== undefined) this.#forget(id, world);
     }
+  }
+
+  #annotated(operation: AnnotateOperation, world: EditWorld): void {
+    const id = idOf(operation);
+    if (operation.side === 'virtual') return this.#onVirtual(id, operation, world);
+    for (const rival of world.rivals(id)) this.#onHost(rival, operation, world);
   }
 
   /** What was lost, in words. */
   lost(world: EditWorld): string[] {
     return [...this.#intents].flatMap(([id, { side, value }]) => {
-      const [object = '0', key = ''] = id.split('|');
-      const virtual = world.virtual(Number(object));
-      if (virtual === undefined || !world.isWholePair(Number(object))) return [];
+      const [object = '', key = ''] = id.split('|');
+      const virtual = world.virtual(object);
+      if (virtual === undefined || !world.isWholePair(object)) return [];
       const actual = virtual.metadata.annotations?.[key];
       if (actual === value) return [];
-      return [
-        `the edit of ${key} on the ${side} side of object ${object} is lost: ${value} became ${actual}`,
-      ];
+      return [`the edit of ${key} on the ${side} side of ${object} is lost: ${value} became ${actual}`];
     });
   }
 
-  #onVirtual({ object, key, value }: Extract<Operation, { kind: 'annotate' }>, world: EditWorld): void {
+  #onVirtual(object: ObjectId, { key, value }: AnnotateOperation, world: EditWorld): void {
     const id = `${object}|${key}`;
     const virtual = world.virtual(object);
     if (virtual === undefined) return;
@@ -79,7 +86,7 @@ export class Edits {
     else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
   }
 
-  #onHost({ object, key, value }: Extract<Operation, { kind: 'annotate' }>, world: EditWorld): void {
+  #onHost(object: ObjectId, { key, value }: AnnotateOperation, world: EditWorld): void {
     const id = `${object}|${key}`;
     const [virtual, host] = [world.virtual(object), world.host(object)];
     // A change of the virtual side is on its way: see forgetUncertain.
@@ -100,26 +107,36 @@ export class Edits {
     else this.#intents.delete(id);
   }
 
-  #forget(object: number, world: EditWorld): void {
+  /** It decides about the Endpoints of its name, and may decide about any slice of its namespace. */
+  #forgetService(service: number, world: EditWorld): void {
+    this.#forget(idOf({ plural: 'endpoints', object: service }), world);
+    for (const [object, { namespace }] of VIRTUAL_NAMES.entries())
+      if (namespace === VIRTUAL_NAMES[service]?.namespace)
+        this.#forget(idOf({ plural: 'endpointslices', object }), world);
+  }
+
+  #forget(object: ObjectId, world: EditWorld): void {
     const rivals = world.rivals(object);
     for (const id of this.#intents.keys())
-      if (rivals.includes(Number(id.split('|')[0]))) this.#intents.delete(id);
+      if (rivals.includes(id.split('|')[0] ?? '')) this.#intents.delete(id);
   }
 
   /**
    * A daemon that finds an incoming value recorded, the virtual side at its base and at another version than the record cannot know whether
    * the value arrived and was changed back. It decides for the virtual side.
    */
-  #forgetUncertain(object: number, world: EditWorld): void {
+  #forgetUncertain(object: ObjectId, world: EditWorld): void {
     if (!world.isInterrupted) return;
     const annotations = world.virtual(object)?.metadata.annotations ?? {};
     for (const [id, { side, value }] of this.#intents) {
       const [owner, key = ''] = id.split('|');
-      if (Number(owner) === object && side === 'host' && annotations[key] !== value) this.#intents.delete(id);
+      if (owner === object && side === 'host' && annotations[key] !== value) this.#intents.delete(id);
     }
   }
+}
 
-  #forgetAll(): void {
-    this.#intents.clear();
-  }
+type AnnotateOperation = Extract<Operation, { kind: 'annotate' }>;
+
+export function idOf({ plural, object }: { readonly plural: string; readonly object: number }): ObjectId {
+  return `${plural} ${object}`;
 }

@@ -1,16 +1,30 @@
 /** What the host must hold when everything has settled, computed as simply as possible and without any code of the program. */
 
-import type { KubeObject } from '../../../src/kube/object.ts';
-import { hasSelector } from '../world/host-controllers.ts';
-import { HOST_NAMESPACE, hostNameOf, VCLUSTER, VIRTUAL_NAMES, type VirtualName } from '../world/names.ts';
-import { FORWARD, TEAM } from '../daemon/sim-config.ts';
+import { keyOf, objectKey, type KubeObject, type NamespacedName } from '../../../src/kube/object.ts';
+import { CONFIG, FORWARD, SECRET, TEAM, type Settings } from '../daemon/sim-config.ts';
+import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
+import { hasSelector, MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
+import { HOST_NAMESPACE, hostKeyOf, hostPlaceOf, referencePlaceOf, VCLUSTER } from '../world/names.ts';
+import type { SimCluster } from '../world/sim-cluster.ts';
+import { FORBIDDEN } from '../world/user.ts';
 
-/** How the program writes the reserved label `release`: sha256("release"), first ten digits. */
-const RELEASE_LABEL = 'vcluster.loft.sh/label-vc-x-';
+/** How the program writes reserved labels such as `release`, up to a digest of the key. */
+const RESERVED_LABEL = `vcluster.loft.sh/label-${VCLUSTER}-x-`;
+const OPT_OUT = 'vcluster.loft.sh/controlled-by';
+/** The annotations that reference patches translate. */
+export const REFERENCE_KEYS: Readonly<Record<string, ReferencedPlural>> = {
+  [SECRET]: 'secrets',
+  [CONFIG]: 'configmaps',
+};
 
 export interface World {
-  virtual(plural: string, key: string): KubeObject | undefined;
-  host(plural: string, key: string): KubeObject | undefined;
+  readonly settings: Settings;
+  readonly virtual: SimCluster;
+  readonly host: SimCluster;
+  /** The program made this object, or took it over as it may. */
+  isOurs(object: KubeObject): boolean;
+  /** Another client has removed a sync record that names kinds of references: without a patch, the program cannot know of them. */
+  readonly isRecordLost: boolean;
 }
 
 /** Parts of a copy that the virtual object alone decides. */
@@ -20,25 +34,40 @@ export interface ExpectedCopy {
   readonly addresses: readonly string[];
 }
 
-export function expectedCopy(virtual: KubeObject, isPatched: boolean): ExpectedCopy {
+export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
   const { name, namespace = '', uid = '', annotations = {}, labels = {} } = virtual.metadata;
-  const copied = Object.entries(annotations).map(([key, value]) => [
-    key,
-    patchedValue(key, value, isPatched),
-  ]);
+  const { isPatched } = world.settings;
+  const copied = Object.entries(annotations).map(([key, value]): [string, string] => {
+    const plural = REFERENCE_KEYS[key];
+    if (plural !== undefined && world.settings.hasReferences)
+      return [key, expectedReference(plural, { namespace, name: value }, world).written];
+    return [key, patchedValue(key, value, isPatched)];
+  });
   return {
     annotations: {
-      ...(Object.fromEntries(copied) as Record<string, string>), // pairs of strings
+      ...Object.fromEntries(copied),
       'vcluster.loft.sh/object-name': name,
       'vcluster.loft.sh/object-namespace': namespace,
       'vcluster.loft.sh/object-uid': uid,
     },
     labels: {
       ...labels,
+      ...sliceLabels(virtual, world.settings),
       'vcluster.loft.sh/managed-by': VCLUSTER,
       'vcluster.loft.sh/namespace': namespace,
     },
     addresses: addressesOf(virtual).map((text) => (isPatched && !text.endsWith(' ') ? `${text}-x` : text)),
+  };
+}
+
+function sliceLabels({ metadata }: KubeObject, settings: Settings): Record<string, string> {
+  const { namespace = '', labels = {} } = metadata;
+  const [service, manager] = [labels[SERVICE_NAME], labels[MANAGED_BY]];
+  return {
+    ...(service === undefined
+      ? {}
+      : { [SERVICE_NAME]: hostPlaceOf({ namespace, name: service }, settings).name }),
+    ...(manager === MIRRORING ? { [MANAGED_BY]: 'endpoint-syncer' } : {}),
   };
 }
 
@@ -48,39 +77,132 @@ function patchedValue(key: string, value: string, isPatched: boolean): string {
   return key === FORWARD ? `[${value}]` : value;
 }
 
+export interface ExpectedReference {
+  /** The name on the host copy. */
+  readonly written: string;
+  readonly isImported: 'to-host' | 'to-virtual' | undefined;
+  /** Why the user is told. */
+  readonly problem: 'ReferenceNotFound' | 'ReferenceNotAllowed' | 'NotManaged' | undefined;
+  readonly target: NamespacedName;
+  readonly source: NamespacedName;
+}
+
+export function expectedReference(
+  plural: ReferencedPlural,
+  virtual: NamespacedName,
+  world: World,
+): ExpectedReference {
+  const { virtual: tenant, host, settings } = world;
+  const isOurs = (object: KubeObject): boolean => world.isOurs(object);
+  const target = referencePlaceOf(virtual, settings);
+  const source = { namespace: HOST_NAMESPACE, name: virtual.name };
+  const own = tenant.get(plural, keyOf(virtual));
+  const isMapped = hostPlaceOf(virtual, settings).namespace !== HOST_NAMESPACE;
+  const onHost = isMapped ? undefined : host.get(plural, keyOf(source));
+  const known = { target, source };
+  if (own !== undefined && !isOurs(own)) {
+    const atTarget = host.get(plural, keyOf(target));
+    const problem = isForbidden(own)
+      ? 'ReferenceNotAllowed'
+      : atTarget !== undefined && !isOurs(atTarget)
+        ? 'NotManaged'
+        : undefined;
+    if (plural === 'configmaps')
+      return { written: target.name, isImported: undefined, problem: undefined, ...known };
+    const isImported = problem === undefined ? 'to-host' : undefined;
+    return { written: target.name, isImported, problem, ...known };
+  }
+  if (onHost === undefined)
+    return { written: target.name, isImported: undefined, problem: 'ReferenceNotFound', ...known };
+  if (isForbidden(onHost) || isOurs(onHost) || virtual.name.startsWith('vc-'))
+    return { written: target.name, isImported: undefined, problem: 'ReferenceNotAllowed', ...known };
+  return { written: virtual.name, isImported: 'to-virtual', problem: undefined, ...known };
+}
+
+export function isForbidden(object: KubeObject): boolean {
+  return JSON.stringify(object).includes(FORBIDDEN);
+}
+
 /** `ip hostname` of every address, in order. */
 export function addressesOf(object: KubeObject): string[] {
   const subsets = (object['subsets'] ?? []) as { addresses?: { ip: string; hostname?: string }[] }[]; // Endpoints
-  return subsets.flatMap(({ addresses = [] }) =>
-    addresses.map(({ ip, hostname = '' }) => `${ip} ${hostname}`),
-  );
+  const endpoints = (object['endpoints'] ?? []) as { addresses: string[]; hostname?: string }[]; // slices
+  return [
+    ...subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip, hostname = '' }) => `${ip} ${hostname}`)),
+    ...endpoints.map(({ addresses, hostname = '' }) => `${addresses.join()} ${hostname}`),
+  ];
 }
 
 /** The reserved label by its virtual key; a raw one that another client set on the host is the host's. */
-export function plainLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
+export function plainLabels(
+  labels: Readonly<Record<string, string>>,
+  { isMapped }: Settings,
+): Record<string, string> {
   return Object.fromEntries(
     Object.entries(labels)
-      .filter(([key]) => key !== 'release')
-      .map(([key, value]) => [key.startsWith(RELEASE_LABEL) ? 'release' : key, value]),
+      .filter(([key]) => isMapped || key !== 'release')
+      .map(([key, value]) => [key.startsWith(RESERVED_LABEL) ? 'release' : key, value]),
   );
 }
 
 export function isOptedOut(object: KubeObject | undefined): boolean {
-  return object?.metadata.annotations?.['vcluster.loft.sh/controlled-by'] !== undefined;
+  return object?.metadata.annotations?.[OPT_OUT] !== undefined;
 }
 
-/** The virtual objects that want a copy at their host name. */
-export function wantsCopy(name: VirtualName, world: World): boolean {
-  const key = `${name.namespace}/${name.name}`;
-  const virtual = world.virtual('endpoints', key);
-  return virtual !== undefined && !isOptedOut(virtual) && !hasSelector(world.virtual('services', key));
+/** The virtual object is to have a copy, if no other object has its host name. */
+export function wantsCopy(plural: SyncedPlural, virtual: KubeObject | undefined, world: World): boolean {
+  const { settings } = world;
+  if (virtual === undefined || isOptedOut(virtual)) return false;
+  const { namespace = '', name, labels = {} } = virtual.metadata;
+  const isSlice = plural === 'endpointslices';
+  if (isSlice ? !settings.areSlicesSynced : !settings.areEndpointsSynced) return false;
+  const serviceName = isSlice ? labels[SERVICE_NAME] : name;
+  if (serviceName === undefined || serviceName === '') return false;
+  if (isSlice && labels[MANAGED_BY] === 'endpointslice-controller.k8s.io') return false;
+  if (isSlice && labels[MANAGED_BY] === MIRRORING && settings.areEndpointsSynced) return false;
+  const service = world.virtual.get('services', `${namespace}/${serviceName}`);
+  if (settings.requiresService && service === undefined) return false;
+  return !hasSelector(service);
 }
 
-/** All virtual names with the same host name. */
-export function rivalsOf(name: VirtualName): readonly VirtualName[] {
-  return VIRTUAL_NAMES.filter((other) => hostNameOf(other) === hostNameOf(name));
+/** All virtual objects with the host name of this one, itself included. */
+export function rivalsOf(plural: SyncedPlural, virtual: KubeObject, world: World): readonly KubeObject[] {
+  const key = hostKeyOfObject(virtual, world.settings);
+  return world.virtual.list(plural).filter((other) => hostKeyOfObject(other, world.settings) === key);
 }
 
-export function hostKeyOf(name: VirtualName): string {
-  return `${HOST_NAMESPACE}/${hostNameOf(name)}`;
+export function hostKeyOfObject(
+  { metadata: { namespace = '', name } }: KubeObject,
+  settings: Settings,
+): string {
+  return hostKeyOf({ namespace, name }, settings);
+}
+
+export function differences(copy: KubeObject, virtual: KubeObject, world: World): string[] {
+  const expected = expectedCopy(virtual, world);
+  const { annotations = {}, labels = {} } = copy.metadata;
+  const ignored = /^vcluster\.loft\.sh\/(object-kind|object-host|managed-annotations)|^endpoint-syncer\//;
+  // What another client added at a path that does not flow back, and the virtual object never had, is the host's.
+  const isHostsOwn = (key: string): boolean => key === FORWARD && expected.annotations[key] === undefined;
+  const shown = Object.fromEntries(
+    Object.entries(annotations).filter(([key]) => !ignored.test(key) && !isHostsOwn(key)),
+  );
+  return [
+    ...mapDifferences('annotation', shown, expected.annotations),
+    ...mapDifferences('label', plainLabels(labels, world.settings), expected.labels),
+    ...(addressesOf(copy).join() === expected.addresses.join()
+      ? []
+      : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
+  ].map((problem) => `${objectKey(copy)}: ${problem}`);
+}
+
+function mapDifferences(
+  what: string,
+  actual: Readonly<Record<string, string>>,
+  expected: Readonly<Record<string, string>>,
+): string[] {
+  const keys = new Set([...Object.keys(actual), ...Object.keys(expected)]);
+  return [...keys].flatMap((key) =>
+    actual[key] === expected[key] ? [] : [`${what} ${key} is ${actual[key]}, expected ${expected[key]}`],
+  );
 }

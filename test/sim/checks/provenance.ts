@@ -1,63 +1,130 @@
-/** Who made each host object, and what this program may therefore do to it. */
+/** Who made each object, and what this program may therefore do to it: checked at every write. */
 
-import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
-import { HOST_NAMESPACE, hostNameOf, VIRTUAL_NAMES } from '../world/names.ts';
+import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
+import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
 import type { Change, SimCluster } from '../world/sim-cluster.ts';
+import { FORBIDDEN } from '../world/user.ts';
 
 export interface Provenance {
-  /** The program made the host object with this uid, or took it over as it may. */
-  isOurs(uid: string | undefined): boolean;
+  /** The program made the object, or took it over as it may. */
+  isOurs(object: KubeObject): boolean;
 }
 
-/** Watches a host cluster, and reports every write of the program that it must not do. */
+const SYNCED = ['endpoints', 'endpointslices'];
+const REFERENCED = ['secrets', 'configmaps'];
+const NOT_OBJECTS = ['events', 'leases'];
+/** Bookkeeping that never flows back; `release` is written under another key. */
+const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^endpoint-syncer\//;
+
+/** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
-  host: SimCluster,
-  virtual: SimCluster,
+  { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
   violation: (message: string) => void,
 ): Provenance {
   const owners = new Map<string, string>();
-  host.subscribe((change) => {
-    const { object, previous, manager, plural, isDeletion } = change;
-    const uid = object.metadata.uid ?? '';
-    const isTakenByController = manager === CONTROLLER_MANAGER && owners.get(uid) !== DAEMON_MANAGER;
-    if (previous === undefined || isTakenByController) owners.set(uid, manager);
-    if (manager !== DAEMON_MANAGER || plural !== 'endpoints') return;
-    const what = `${isDeletion ? 'delete' : previous === undefined ? 'create' : 'update'} of ${objectKey(object)}`;
-    const problem =
-      (isDeletion ? undefined : misplaced(object)) ??
-      (previous && foreignWrite(change, owners.get(uid) ?? '', virtual));
-    if (problem !== undefined) violation(`${what}: ${problem}`);
-    owners.set(uid, DAEMON_MANAGER);
-  });
-  return { isOurs: (uid) => owners.get(uid ?? '') === DAEMON_MANAGER };
+  /** The virtual object that the program wrote a copy for, by the copy's uid. */
+  const copied = new Map<string, string>();
+  const watch = (cluster: SimCluster): void => {
+    cluster.subscribe((change) => {
+      const { object, previous, manager, plural, isDeletion } = change;
+      const uid = object.metadata.uid ?? '';
+      const owner = owners.get(uid) ?? '';
+      const isTakenByController = manager === CONTROLLER_MANAGER && owner !== DAEMON_MANAGER;
+      if (previous === undefined || isTakenByController) owners.set(uid, manager);
+      if (manager !== DAEMON_MANAGER || NOT_OBJECTS.includes(plural)) return;
+      const verb = isDeletion ? 'delete' : previous === undefined ? 'create' : 'update';
+      const what = `${verb} of ${cluster.name} ${plural} ${objectKey(object)}`;
+      const problem = SYNCED.includes(plural)
+        ? cluster === host
+          ? onCopy(change, { owner, copied, virtual })
+          : onOriginal(change)
+        : onReferenced(change, owner);
+      if (problem !== undefined) violation(`${what}: ${problem}`);
+      if (cluster === host || REFERENCED.includes(plural)) owners.set(uid, DAEMON_MANAGER);
+    });
+  };
+  watch(host);
+  watch(virtual);
+  return { isOurs: ({ metadata: { uid = '' } }) => owners.get(uid) === DAEMON_MANAGER };
 }
 
-/** A copy names the virtual object whose place it is at. */
-function misplaced({ metadata: { name, namespace, annotations = {} } }: KubeObject): string | undefined {
-  if (namespace !== HOST_NAMESPACE) return `namespace ${namespace ?? ''} is not the virtual cluster's`;
-  const stated = {
+interface CopyContext {
+  readonly owner: string;
+  readonly copied: Map<string, string>;
+  readonly virtual: SimCluster;
+}
+
+function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string | undefined {
+  const { object, previous, isDeletion } = change;
+  const { uid = '', annotations = {} } = object.metadata;
+  if (previous !== undefined && owner !== DAEMON_MANAGER) {
+    const problem = foreignWrite(change, owner, virtual);
+    if (problem !== undefined) return problem;
+  }
+  if (isDeletion) return undefined;
+  const { namespace, name } = stated(annotations);
+  const key = keyOf({ namespace, name });
+  const before = copied.get(uid);
+  copied.set(uid, key);
+  if (before !== undefined && before !== key) return `it is the copy of ${before} and becomes that of ${key}`;
+  return misplaced(object, { namespace, name });
+}
+
+function stated(annotations: Readonly<Record<string, string>>) {
+  return {
     namespace: annotations['vcluster.loft.sh/object-namespace'] ?? '',
     name: annotations['vcluster.loft.sh/object-name'] ?? '',
   };
-  const candidates = VIRTUAL_NAMES.filter((one) => hostNameOf(one) === name);
-  if (candidates.length === 0) return 'no virtual object belongs there';
-  const isNamed = candidates.some((one) => one.name === stated.name && one.namespace === stated.namespace);
-  return isNamed ? undefined : `it names ${stated.namespace}/${stated.name}`;
+}
+
+/** A copy names the virtual object whose place it is at, under one of the configurations. */
+function misplaced(
+  object: KubeObject,
+  virtual: { readonly namespace: string; readonly name: string },
+): string | undefined {
+  if (![HOST_NAMESPACE, MAPPED_NAMESPACE].includes(object.metadata.namespace ?? ''))
+    return 'it is in a foreign namespace';
+  const isInPlace = [true, false].some(
+    (isMapped) => hostKeyOf(virtual, { isMapped, naming: 'short' }) === objectKey(object),
+  );
+  return isInPlace ? undefined : `it names ${keyOf(virtual)}`;
 }
 
 /** An object of another client, unless the host's endpoints controller made it for a Service that has lost its selector. */
 function foreignWrite(
-  { object, isDeletion }: Change,
+  { object, isDeletion, plural }: Change,
   owner: string,
   virtual: SimCluster,
 ): string | undefined {
-  if (owner === DAEMON_MANAGER) return undefined;
-  if (owner !== CONTROLLER_MANAGER || isDeletion) return `it belongs to ${owner}`;
-  const { annotations = {} } = object.metadata;
-  const key = `${annotations['vcluster.loft.sh/object-namespace']}/${annotations['vcluster.loft.sh/object-name']}`;
-  const service = virtual.get('services', key);
+  if (owner !== CONTROLLER_MANAGER || isDeletion || plural !== 'endpoints') return `it belongs to ${owner}`;
+  const service = virtual.get('services', keyOf(stated(object.metadata.annotations ?? {})));
   if (service === undefined) return 'it is taken over although its virtual Service does not exist';
   return hasSelector(service) ? 'it is taken over although its virtual Service has a selector' : undefined;
+}
+
+/** The virtual object is the user's: its labels, annotations and contents may follow the host, without anything of the host's own. */
+function onOriginal({ object, previous, isDeletion }: Change): string | undefined {
+  if (isDeletion) return 'the virtual side is never deleted';
+  if (previous === undefined) return 'the virtual side is never created';
+  const { annotations = {}, labels = {} } = object.metadata;
+  const before = { ...previous.metadata.annotations, ...previous.metadata.labels };
+  if (annotations[TEAM]?.startsWith('team-') === true)
+    return `a translated value leaks: ${annotations[TEAM]}`;
+  if (annotations[FORWARD]?.startsWith('[') === true)
+    return `a translated value leaks: ${annotations[FORWARD]}`;
+  if (/-x"/.test(JSON.stringify([object['subsets'], object['endpoints']])))
+    return 'a translated host name of an address leaks';
+  const leaked = Object.keys({ ...annotations, ...labels }).find(
+    (key) => BOOKKEEPING.test(key) && before[key] === undefined,
+  );
+  return leaked === undefined ? undefined : `bookkeeping leaks: ${leaked}`;
+}
+
+function onReferenced({ object, previous, isDeletion }: Change, owner: string): string | undefined {
+  if (previous !== undefined && owner !== DAEMON_MANAGER) return `it belongs to ${owner}`;
+  if (isDeletion) return undefined;
+  return JSON.stringify(object).includes(FORBIDDEN) ? 'it carries what must never be copied' : undefined;
 }

@@ -1,29 +1,76 @@
-/** The configurations between which a simulated daemon is restarted. */
+/** The configurations that a simulated daemon runs under, as settings that a history can change. */
 
 import type { Config } from '../../../src/config/types.ts';
 import { validConfig } from '../../config/setup.ts';
-import { HOST_NAMESPACE, VCLUSTER } from '../world/names.ts';
+import {
+  HOST_NAMESPACE,
+  MAPPED_NAMESPACE,
+  MAPPED_VIRTUAL_NAMESPACE,
+  OWNER_NAME,
+  VCLUSTER,
+  type NameSettings,
+} from '../world/names.ts';
+
+export interface Settings extends NameSettings {
+  readonly isPatched: boolean;
+  readonly areEndpointsSynced: boolean;
+  readonly areSlicesSynced: boolean;
+  readonly hasReferences: boolean;
+  readonly hasLeaderElection: boolean;
+  readonly hasOwner: boolean;
+  readonly requiresService: boolean;
+}
 
 /** The patches, with what they do in the words of the naive model. */
 export const TEAM = 'example.com/team';
 export const FORWARD = 'example.com/forward';
+/** Annotations whose values name a Secret, which is synced to the host, and a ConfigMap, which is not. */
+export const SECRET = 'example.com/secret';
+export const CONFIG = 'example.com/config';
 
-const PATCHES = `
-        - path: metadata.annotations["${TEAM}"]
-          expression: '"team-" + value'
-          reverseExpression: value.replace(/^team-/, "")
-        - path: metadata.annotations["${FORWARD}"]
-          expression: '"[" + value + "]"'
-        - path: subsets[*].addresses[*].hostname
-          expression: value + "-x"
-          reverseExpression: value.replace(/-x$/, "")`;
+const VALUE_PATCHES = (hostname: string): readonly string[] => [
+  `{path: 'metadata.annotations["${TEAM}"]', expression: '"team-" + value', reverseExpression: 'value.replace(/^team-/, "")'}`,
+  `{path: 'metadata.annotations["${FORWARD}"]', expression: '"[" + value + "]"'}`,
+  `{path: '${hostname}', expression: 'value + "-x"', reverseExpression: 'value.replace(/-x$/, "")'}`,
+];
+const REFERENCE_PATCHES: readonly string[] = [
+  `{path: 'metadata.annotations["${SECRET}"]', reference: {apiVersion: v1, kind: Secret}}`,
+  `{path: 'metadata.annotations["${CONFIG}"]', reference: {apiVersion: v1, kind: ConfigMap}}`,
+];
 
-export function simConfig(isPatched: boolean): Config {
-  return validConfig(`
+const parsed = new Map<string, Config>();
+
+export function simConfig(settings: Settings): Config {
+  const text = textOf(settings);
+  const config = parsed.get(text) ?? validConfig(text);
+  parsed.set(text, config);
+  return config;
+}
+
+function textOf(settings: Settings): string {
+  const { isPatched, hasReferences, isMapped, hasOwner } = settings;
+  const patches = (hostname: string): string =>
+    [...(isPatched ? VALUE_PATCHES(hostname) : []), ...(hasReferences ? REFERENCE_PATCHES : [])].join(', ');
+  return `
 sync:
   toHost:
     endpoints:
-      patches: ${isPatched ? PATCHES : '[]'}
-endpointSyncer: {name: ${VCLUSTER}, host: {namespace: ${HOST_NAMESPACE}}}
-`);
+      enabled: ${settings.areEndpointsSynced}
+      patches: [${patches('subsets[*].addresses[*].hostname')}]
+    endpointSlices:
+      enabled: ${settings.areSlicesSynced}
+      patches: [${patches('endpoints[*].hostname')}]
+    secrets: {enabled: true}
+    configMaps: {enabled: false}
+    namespaces:
+      enabled: ${isMapped}
+      mappings: {byName: ${isMapped ? `{${MAPPED_VIRTUAL_NAMESPACE}: ${MAPPED_NAMESPACE}}` : '{}'}}
+endpointSyncer:
+  name: ${VCLUSTER}
+  host: {namespace: ${HOST_NAMESPACE}}
+  requireService: ${settings.requiresService}
+  references: {naming: ${settings.naming}}
+  leaderElection: {enabled: ${settings.hasLeaderElection}}
+  ${hasOwner ? `owner: {apiVersion: v1, kind: ConfigMap, name: ${OWNER_NAME}}` : ''}
+`;
 }

@@ -1,39 +1,66 @@
-/** The real engine as one process: it can crash at any request, be paused, and be started again. */
+/** The real daemon as one process: it can crash at any request, be paused, reload its configuration, lose its Lease, and be started again. */
 
 import { silentLogger } from '../../../src/base/logger.ts';
 import type { Random } from '../../../src/base/random.ts';
+import { withLiveChanges } from '../../../src/config/diff.ts';
 import type { Config } from '../../../src/config/types.ts';
 import { createDiscovery } from '../../../src/kube/discovery.ts';
-import type { ClusterName, EventRecorder, RecordedEvent } from '../../../src/kube/types.ts';
-import { createEngine, type Engine } from '../../../src/syncer/engine.ts';
-import { endpointsKind } from '../../../src/syncer/kinds/endpoints.ts';
-import { compilePatches } from '../../../src/syncer/patch/compile.ts';
+import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';
+import { guardedClient } from '../../../src/kube/guarded-client.ts';
+import type { Resource } from '../../../src/kube/object.ts';
+import { isNotFound } from '../../../src/kube/status-error.ts';
+import type { ClusterName, EventRecorder, WatchClient } from '../../../src/kube/types.ts';
+import { createGeneration, type Generation } from '../../../src/syncer/generation.ts';
+import { startLeadership, type Leadership } from '../../../src/syncer/leadership.ts';
+import type { Metrics } from '../../../src/syncer/metrics/metrics.ts';
+import { DryRun } from '../../../src/syncer/reconcile/write/dry-run.ts';
 import { kindPolicy, resolveNamedKinds } from '../../../src/syncer/references/kinds/referenced-kind.ts';
-import { References } from '../../../src/syncer/references/references.ts';
-import { SyncedReferrers } from '../../../src/syncer/synced-referrers.ts';
-import { createTranslation, createTranslators } from '../../../src/syncer/translation.ts';
 import type { Faults } from '../world/faults.ts';
 import { SimClient } from '../world/sim-client.ts';
 import { ProcessClock, type SimClock } from '../world/sim-clock.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
 import { SimEvaluator } from './sim-evaluator.ts';
-import { SILENT_METRICS, SILENT_REFERENCE_METRICS } from './silent-metrics.ts';
 
 export const DAEMON_MANAGER = 'endpoint-syncer';
+
+/** After a process has ended with exit code 1. */
+const RESTART_MS = 2000;
+const RETRY_MS = 1000;
 
 export interface SimDaemonOptions {
   readonly clusters: Readonly<Record<ClusterName, SimCluster>>;
   readonly clock: SimClock;
   readonly faults: Faults;
   readonly random: Random;
-  /** Called for each Event that the engine records. */
-  readonly recorded: (event: RecordedEvent) => void;
+  readonly isDryRun: boolean;
+  /** The configuration file as it is now. */
+  readonly config: () => Config;
+  /** A write of this daemon was committed. */
+  readonly wrote: (daemon: SimDaemon, resource: Resource) => void;
+  readonly trace: (line: string) => void;
+}
+
+/** One life of the daemon, from its start to its end. */
+interface Life {
+  readonly process: ProcessClock;
+  readonly leadership: Leadership;
+  readonly recorder: EventRecorder;
+  readonly raw: Clients;
+  readonly clients: Clients;
+  config: Config;
+  generation: Generation | undefined;
+  /** Reloads follow each other. */
+  reloading: Promise<void>;
+}
+
+interface Clients {
+  readonly virtual: WatchClient;
+  readonly host: WatchClient;
 }
 
 export class SimDaemon {
   readonly #options: SimDaemonOptions;
-  #process: ProcessClock | undefined;
-  #engine: Engine | undefined;
+  #life: Life | undefined;
   /** The process ends with the write that makes this 0. */
   #writesLeft = Infinity;
 
@@ -42,95 +69,151 @@ export class SimDaemon {
   }
 
   get isRunning(): boolean {
-    return this.#process !== undefined && !this.#process.isDead;
+    return this.#life !== undefined && !this.#life.process.isDead;
   }
 
-  /** Starts a new process under a configuration; the one before must have ended. */
-  start(config: Config): void {
-    const process = new ProcessClock(this.#options.clock);
-    this.#process = process;
+  /** Nothing is queued or under way. */
+  get isIdle(): boolean {
+    return this.#life?.generation?.isIdle() === true;
+  }
+
+  /** Starts a new process; does nothing while one runs. */
+  start(): void {
+    if (this.isRunning) return;
+    const { clock, random, isDryRun } = this.#options;
+    const config = this.#options.config();
+    const process = new ProcessClock(clock);
+    const raw = { virtual: this.#client('virtual', process), host: this.#client('host', process) };
+    const common = { clock: process, random, logger: silentLogger };
+    const leadership = startLeadership({
+      ...common,
+      config,
+      client: raw.host,
+      isDryRun,
+      leads: () => undefined,
+    });
+    const check = (): void => leadership.checkWrite();
+    const clients = { virtual: guardedClient(raw.virtual, check), host: guardedClient(raw.host, check) };
+    const recorder = isDryRun
+      ? NO_EVENTS
+      : createEventRecorder({
+          ...common,
+          client: clients.virtual,
+          reportingController: 'endpoint-syncer/controller',
+          reportingInstance: 'sim',
+          metrics: { event: () => undefined },
+        });
+    const life: Life = {
+      process,
+      leadership,
+      recorder,
+      raw,
+      clients,
+      config,
+      generation: undefined,
+      reloading: Promise.resolve(),
+    };
+    this.#life = life;
     this.#writesLeft = Infinity;
-    void this.#run(config, process);
+    void leadership.lost.then((why) => this.#exit(life, why));
+    void this.#prepare(life, config).then((generation) => {
+      life.generation = generation;
+      generation.start();
+    });
   }
 
   /** The process is gone, and with it everything that it was about to do; requests that left it reach the server. */
   crash(): void {
-    this.#process?.crash();
-    this.#engine = undefined;
+    this.#life?.process.crash();
   }
 
   crashAfterWrites(count: number): void {
     this.#writesLeft = count;
   }
 
+  /** SIGTERM, which a paused process gets when it resumes: it finishes its work and releases its Lease. */
+  async stop(): Promise<void> {
+    const life = this.#life;
+    if (life === undefined || life.process.isDead) return;
+    await new Promise<void>((resolve) => life.process.schedule(1, resolve));
+    await life.generation?.stop();
+    await life.recorder.flush();
+    await life.leadership[Symbol.asyncDispose]();
+    life.process.crash();
+  }
+
   pause(): void {
-    this.#process?.pause();
+    this.#life?.process.pause();
   }
 
   resume(): void {
-    this.#process?.resume();
+    this.#life?.process.resume();
   }
 
-  async #run(config: Config, process: ProcessClock): Promise<void> {
-    const clients = { virtual: this.#client('virtual', process), host: this.#client('host', process) };
-    const discoveries = { virtual: createDiscovery(clients.virtual), host: createDiscovery(clients.host) };
-    const policy = kindPolicy(config.sync);
-    const named = await this.#retried(() => resolveNamedKinds(policy, discoveries), process);
-    const recorder: EventRecorder = {
-      event: (_object, _resource, event) => this.#options.recorded(event),
-      flush: async () => undefined,
-    };
-    const { random } = this.#options;
-    const common = {
+  jumpClock(byMs: number): void {
+    if (this.#life !== undefined) this.#life.process.skewMs += byMs;
+  }
+
+  /** The configuration file has changed: what may change live does. */
+  reload(): void {
+    const life = this.#life;
+    if (life === undefined || life.process.isDead) return;
+    life.reloading = life.reloading.then(async () => {
+      await new Promise<void>((resolve) => life.process.schedule(1, resolve));
+      const running = life.generation;
+      // A start that is under way ends with the configuration that it has read.
+      if (running === undefined) return this.crash();
+      const config = withLiveChanges(life.config, this.#options.config());
+      const next = await this.#prepare(life, config);
+      await running.stop();
+      life.config = config;
+      life.generation = next;
+      next.start();
+    });
+  }
+
+  async #prepare(life: Life, config: Config): Promise<Generation> {
+    const { process, leadership, recorder, raw, clients } = life;
+    const { random, faults, isDryRun } = this.#options;
+    const discoveries = { virtual: createDiscovery(raw.virtual), host: createDiscovery(raw.host) };
+    const named = await retried(process, () => resolveNamedKinds(kindPolicy(config.sync), discoveries));
+    return createGeneration({
       config,
+      references: named,
+      clusters: { discoveries, resolveOwner: (of) => this.#owner(life, of) },
       clients,
+      leadership,
+      recorder,
+      createSandbox: async (options) => new SimEvaluator(options, { process, faults }),
+      dryRun: isDryRun ? new DryRun(silentLogger) : undefined,
       clock: process,
       random,
       logger: silentLogger,
-      recorder,
-      dryRun: undefined,
-    };
-    const compiled = compilePatches(config.sync.endpoints.patches);
-    const evaluator = new SimEvaluator(compiled.programs, config, { process, faults: this.#options.faults });
-    const translators = createTranslators(config);
-    const referrers = new SyncedReferrers(translators.names);
-    const references = new References(
-      { ...common, ...translators, discoveries, owner: undefined, metrics: SILENT_REFERENCE_METRICS },
-      named,
-      referrers,
-    );
-    const { lookup, prepare } = references;
-    const translation = createTranslation({
-      config,
-      kind: endpointsKind,
-      compiled,
-      evaluator,
-      lookup,
-      prepare,
-    });
-    this.#engine = createEngine({
-      ...common,
-      ...translators,
-      kinds: [{ kind: endpointsKind, pipeline: translation.pipeline }],
-      virtualCaches: new Map(),
-      references,
-      referrers,
-      whenLeading: async () => undefined,
-      owner: undefined,
       metrics: SILENT_METRICS,
     });
-    await this.#engine.run();
   }
 
-  /** A start that waits for a cluster. */
-  async #retried<T>(attempt: () => Promise<T>, process: ProcessClock): Promise<T> {
-    for (;;) {
+  /** Without it the process ends. */
+  async #owner(life: Life, { owner, host }: Config) {
+    if (owner === undefined) return undefined;
+    const { apiVersion, kind, name } = owner;
+    return retried(life.process, async () => {
+      const resource = { group: '', version: 'v1', kind, plural: 'configmaps', isNamespaced: true };
       try {
-        return await attempt();
-      } catch {
-        await new Promise<void>((resolve) => process.schedule(1000, resolve));
+        const object = await life.raw.host.get(resource, { namespace: host.namespace, name });
+        return { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+      } catch (error) {
+        if (isNotFound(error)) this.#exit(life, 'the owner does not exist');
+        throw error;
       }
-    }
+    });
+  }
+
+  #exit(life: Life, why: string): void {
+    // Who holds a Lease has a random name.
+    this.#options.trace(`a daemon ends: ${why.replace(/ to .*/, '')}`);
+    life.process.crash();
+    this.#options.clock.schedule(RESTART_MS, () => this.start());
   }
 
   #client(cluster: ClusterName, process: ProcessClock): SimClient {
@@ -141,10 +224,39 @@ export class SimDaemon {
       process,
       faults,
       manager: DAEMON_MANAGER,
-      committed: () => {
+      committed: (resource) => {
+        this.#options.wrote(this, resource);
         this.#writesLeft -= 1;
         if (this.#writesLeft === 0) this.crash();
       },
     });
   }
+}
+
+/** A start that waits for a cluster. */
+async function retried<T>(process: ProcessClock, attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch {
+      await new Promise<void>((resolve) => process.schedule(RETRY_MS, resolve));
+    }
+  }
+}
+
+const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
+
+const nothing = (): void => undefined;
+
+/** Metrics that no test reads: every other member is a function that returns the same again. */
+const SILENT_METRICS = silent({
+  controller: () => ({ reconciled: nothing, active: nothing, blocked: nothing, latency: nothing }),
+}) as Metrics;
+
+function silent(members: Readonly<Record<string, unknown>>): unknown {
+  const proxy: unknown = new Proxy(() => undefined, {
+    get: (_, member) => members[String(member)] ?? proxy,
+    apply: () => proxy,
+  });
+  return proxy;
 }

@@ -1,45 +1,52 @@
 /** The sandbox's stand-in: the expressions of the simulation run in this process, late, and sometimes fail as a stopped child does. */
 
-import type { Config } from '../../../src/config/types.ts';
-import type {
-  EvaluateRequest,
-  EvaluateResponse,
-  Evaluator,
-  Program,
-} from '../../../src/syncer/sandbox/types.ts';
+import type { Sandbox, SandboxOptions } from '../../../src/syncer/sandbox/sandbox.ts';
+import type { EvaluateRequest, EvaluateResponse } from '../../../src/syncer/sandbox/types.ts';
 import { TrustedEvaluator } from '../../syncer/patch/trusted-evaluator.ts';
-import type { Faults } from '../world/faults.ts';
+import type { Faults, SandboxFault } from '../world/faults.ts';
 import type { ProcessClock } from '../world/sim-clock.ts';
 
-export class SimEvaluator implements Evaluator {
-  readonly #trusted: TrustedEvaluator;
-  readonly #environment: { readonly process: ProcessClock; readonly faults: Faults };
+interface SimEvaluatorEnvironment {
+  readonly process: ProcessClock;
+  readonly faults: Faults;
+}
 
-  constructor(
-    programs: readonly Program[],
-    config: Config,
-    environment: { readonly process: ProcessClock; readonly faults: Faults },
-  ) {
-    const vcluster = { name: config.name, namespace: config.host.namespace, config: {} };
+export class SimEvaluator implements Sandbox {
+  readonly pids: readonly number[] = [];
+  readonly #trusted: TrustedEvaluator;
+  readonly #environment: SimEvaluatorEnvironment;
+
+  constructor({ programs, vcluster }: SandboxOptions, environment: SimEvaluatorEnvironment) {
     this.#trusted = new TrustedEvaluator(programs, vcluster, 'immediately');
     this.#environment = environment;
   }
 
   evaluate(request: EvaluateRequest, done: (response: EvaluateResponse) => void): undefined {
     const { process, faults } = this.#environment;
-    const isStopped = faults.isSandboxStopped();
-    process.schedule(faults.latencyMs() / 10, () => {
-      if (isStopped) done(stopped(request.values.length));
-      else done(this.#trusted.evaluate(request, done) ?? stopped(request.values.length));
+    const fault = faults.sandboxFault();
+    const delayMs = fault?.delayMs ?? faults.latencyMs() / 10;
+    process.schedule(delayMs, () => {
+      const failed = stopped(request.values.length, fault);
+      done(fault === undefined ? (this.#trusted.evaluate(request, done) ?? failed) : failed);
     });
     return undefined;
   }
+
+  define(): void {
+    throw new Error('a generation has all its programs from the start');
+  }
+
+  forget(): void {}
+
+  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-function stopped(count: number): EvaluateResponse {
-  const error = { kind: 'timeout', message: 'stopped' } as const;
+function stopped(count: number, { kind, retryAfterMs }: SandboxFault = WATCHDOG): EvaluateResponse {
+  const error = { kind, message: 'stopped', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   return {
     values: Array.from({ length: count }, () => undefined),
     errors: new Map(Array.from({ length: count }, (_, at) => [at, error])),
   };
 }
+
+const WATCHDOG: SandboxFault = { kind: 'timeout', delayMs: 0 };

@@ -1,16 +1,34 @@
-/** What a seed means, wherever it is run: the same operations and the same number of daemons. */
+/** What a seed means, wherever it is run: the same operations, daemons and configuration. */
 
 import { seededRandom } from '../../apiserver/storage/sqlite/random.ts';
-import { createHistory, type Operation } from './operations.ts';
+import type { Settings } from '../daemon/sim-config.ts';
+import { drawHistory } from './draw.ts';
+import type { Operation } from './operations.ts';
 
 export interface SeededHistory {
   readonly seed: number;
   readonly daemons: number;
+  /** Another daemon runs beside them, with `--dry-run`. */
+  readonly hasDryRun: boolean;
+  readonly settings: Settings;
+  readonly isCalm: boolean;
   readonly operations: readonly Operation[];
 }
 
-/** Every third seed has two daemons. */
 export function seededHistory(seed: number, steps: number): SeededHistory {
-  const daemons = seed % 3 === 0 ? 2 : 1;
-  return { seed, daemons, operations: createHistory(seededRandom(seed), { steps, daemons }) };
+  const isCalm = seed % 10 === 0;
+  const daemons = !isCalm && seed % 3 === 0 ? 2 : 1;
+  const settings: Settings = {
+    isPatched: true,
+    areEndpointsSynced: seed % 11 !== 5,
+    areSlicesSynced: seed % 2 === 1 || seed % 11 === 5,
+    hasReferences: seed % 4 >= 2,
+    hasLeaderElection: seed % 6 === 3 || seed % 13 === 1,
+    hasOwner: seed % 9 === 4,
+    requiresService: seed % 17 === 3,
+    isMapped: seed % 8 === 5,
+    naming: seed % 7 === 2 ? 'long' : 'short',
+  };
+  const operations = drawHistory(seededRandom(seed), { steps, daemons, settings, isCalm });
+  return { seed, daemons, hasDryRun: seed % 16 === 9, settings, isCalm, operations };
 }

@@ -13,6 +13,10 @@ export interface FaultRates {
   readonly lostAnswers: number;
   /** Of a 200 that holds something else than the object. */
   readonly garbled: number;
+  /** Of a request whose answer does not come before its timeout. */
+  readonly hung: number;
+  /** Of a write that is rejected by 409 or 422 although nothing is wrong with it. */
+  readonly rejected: number;
   readonly staleLists: number;
   readonly eventsTwice: number;
   readonly eventsReplayed: number;
@@ -28,6 +32,8 @@ export const CALM: FaultRates = {
   refused: 0,
   lostAnswers: 0,
   garbled: 0,
+  hung: 0,
+  rejected: 0,
   staleLists: 0,
   eventsTwice: 0,
   eventsReplayed: 0,
@@ -41,15 +47,40 @@ export interface RequestFault {
   /** Before or after the server has done what was asked. */
   readonly when: 'before' | 'after';
   readonly error: Error;
+  /** The error comes only when the request times out. */
+  readonly isHung?: boolean;
 }
 
 const REFUSALS: readonly (() => Error)[] = [
   () => refusal(500, 'InternalError', 'internal error'),
   () => refusal(503, 'ServiceUnavailable', 'unavailable'),
-  () => refusal(503, 'ServiceUnavailable', 'unavailable', 999_999_999_000),
-  () => refusal(429, 'TooManyRequests', 'slow down', 0),
-  () => refusal(429, 'TooManyRequests', 'slow down', 1000),
+  () => refusal(503, 'ServiceUnavailable', 'unavailable', { retryAfterMs: 999_999_999_000 }),
+  () => refusal(429, 'TooManyRequests', 'slow down', { retryAfterMs: 0 }),
+  () => refusal(429, 'TooManyRequests', 'slow down', { retryAfterMs: 1000 }),
+  () => refusal(504, 'Timeout', 'etcd did not answer'),
   () => lostAnswer(),
+];
+
+const REJECTIONS: readonly (() => Error)[] = [
+  () => refusal(409, 'Conflict', 'the object has been modified'),
+  () => refusal(422, 'Invalid', 'an admission webhook rejected it'),
+];
+
+/** An event is not rejected for what is in it: a recorder drops those that are. */
+export type RequestKind = 'read' | 'list' | 'write' | 'event';
+
+export interface SandboxFault {
+  readonly kind: 'timeout' | 'memory' | 'killed';
+  /** Until the response comes: a program that hangs is stopped by the watchdog. */
+  readonly delayMs: number;
+  readonly retryAfterMs?: number;
+}
+
+const SANDBOX_FAULTS: readonly SandboxFault[] = [
+  { kind: 'timeout', delayMs: 2000 },
+  { kind: 'timeout', delayMs: 2000, retryAfterMs: 10_000 },
+  { kind: 'memory', delayMs: 300 },
+  { kind: 'killed', delayMs: 1 },
 ];
 
 export class Faults {
@@ -81,10 +112,6 @@ export class Faults {
     return this.#is(this.rates.eventsReplayed);
   }
 
-  isSandboxStopped(): boolean {
-    return this.#is(this.rates.sandboxStops);
-  }
-
   isWatchCut(): boolean {
     return this.#is(0.5);
   }
@@ -98,14 +125,15 @@ export class Faults {
   }
 
   /** Why a request is refused or lost before it is done; undefined: it is done. */
-  refusalOf(): Error | undefined {
-    if (!this.#is(this.rates.refused)) return undefined;
-    const draw = REFUSALS[this.between(0, REFUSALS.length - 1)];
-    return (draw ?? lostAnswer)();
+  refusalOf(kind: RequestKind = 'read'): Error | undefined {
+    if (kind === 'write' && this.#is(this.rates.rejected)) return this.#one(REJECTIONS);
+    return this.#is(this.rates.refused) ? this.#one(REFUSALS) : undefined;
   }
 
-  requestFault(kind: 'read' | 'list' | 'write'): RequestFault | undefined {
-    const error = this.refusalOf();
+  requestFault(kind: RequestKind): RequestFault | undefined {
+    if (this.#is(this.rates.hung))
+      return { when: this.#is(0.5) ? 'before' : 'after', error: lostAnswer(), isHung: true };
+    const error = this.refusalOf(kind);
     if (error !== undefined) return { when: 'before', error };
     if (kind === 'list') return undefined;
     if (this.#is(this.rates.lostAnswers)) return { when: 'after', error: lostAnswer() };
@@ -115,6 +143,17 @@ export class Faults {
         error: new MalformedResponseError('the answer is not the object that was asked for'),
       };
     return undefined;
+  }
+
+  /** How the sandbox fails to evaluate; undefined: it does not fail. */
+  sandboxFault(): SandboxFault | undefined {
+    if (!this.#is(this.rates.sandboxStops)) return undefined;
+    return SANDBOX_FAULTS[this.between(0, SANDBOX_FAULTS.length - 1)];
+  }
+
+  #one(errors: readonly (() => Error)[]): Error {
+    const draw = errors[this.between(0, errors.length - 1)] ?? lostAnswer;
+    return draw();
   }
 
   #is(probability: number): boolean {

@@ -1,52 +1,65 @@
-/** The controllers of the host cluster that a syncer meets, as they were seen to behave on kube-apiserver 1.36. */
+/** The controllers of a cluster that a syncer meets, as they were seen to behave on kube-apiserver 1.36. */
 
-import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { Change, SimCluster } from './sim-cluster.ts';
 
 export const CONTROLLER_MANAGER = 'kube-controller-manager';
+export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+export const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+export const SERVICE_NAME = 'kubernetes.io/service-name';
 
 const REACTION_MS = 40;
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
+
+export interface Controllers {
+  /** The endpoints controller starts again, and looks at everything. */
+  restartEndpoints(): void;
+  /** Deletes everything in the namespace, then the namespace. */
+  deleteNamespace(name: string): void;
+}
+
+export function startControllers(cluster: SimCluster, clock: SimClock): Controllers {
+  const endpoints = new EndpointsController(cluster, clock);
+  new MirroringController(cluster, clock);
+  new GarbageCollector(cluster, clock);
+  return {
+    restartEndpoints: () => endpoints.restart(),
+    deleteNamespace: (name) => deleteNamespace(cluster, clock, name),
+  };
+}
 
 /**
  * The endpoints controller: it creates the Endpoints of a Service with a selector, removes those of a Service that is deleted, and, after
  * each deletion of Endpoints that it sees, deletes the Endpoints of that name that have no Service.
  */
-export class EndpointsController {
+class EndpointsController {
   readonly #cluster: SimCluster;
   readonly #clock: SimClock;
-  isRunning = true;
 
   constructor(cluster: SimCluster, clock: SimClock) {
     this.#cluster = cluster;
     this.#clock = clock;
-    cluster.subscribe((change) => this.#onChange(change));
-  }
-
-  #onChange({ plural, object, isDeletion, manager }: Change): void {
-    const key = objectKey(object);
-    if (plural === 'services') this.#later(() => this.#sync(key));
-    // Its own deletions reach it, too, but then there is nothing left to delete.
-    else if (plural === 'endpoints' && (isDeletion || manager === CONTROLLER_MANAGER)) {
-      if (isDeletion) this.#later(() => this.#sync(key));
-    }
-  }
-
-  #later(action: () => void): void {
-    this.#clock.schedule(REACTION_MS, () => {
-      if (this.isRunning) action();
+    cluster.subscribe(({ plural, object, isDeletion }) => {
+      if (plural === 'services' || (plural === 'endpoints' && isDeletion)) this.#enqueue(objectKey(object));
     });
   }
 
-  #sync(key: string): void {
+  restart(): void {
+    for (const endpoints of this.#cluster.list('endpoints')) this.#enqueue(objectKey(endpoints));
+  }
+
+  #enqueue(key: ObjectKey): void {
+    this.#clock.schedule(REACTION_MS, () => attempt(() => this.#sync(key)));
+  }
+
+  #sync(key: ObjectKey): void {
     const service = this.#cluster.get('services', key);
     const endpoints = this.#cluster.get('endpoints', key);
     if (service === undefined) {
-      if (endpoints === undefined || endpoints.metadata.annotations?.[LEADER_ANNOTATION] !== undefined)
-        return;
-      const { name, namespace = '' } = endpoints.metadata;
-      this.#cluster.delete('endpoints', { name, namespace }, { manager: CONTROLLER_MANAGER });
+      if (endpoints !== undefined && endpoints.metadata.annotations?.[LEADER_ANNOTATION] === undefined)
+        remove(this.#cluster, 'endpoints', endpoints);
       return;
     }
     if (!hasSelector(service)) return;
@@ -61,6 +74,130 @@ export class EndpointsController {
       this.#cluster.update('endpoints', { ...endpoints, metadata, subsets }, CONTROLLER_MANAGER);
     }
   }
+}
+
+/** Mirrors Endpoints of Services without a selector into one slice, and owns every slice that has its label. */
+class MirroringController {
+  readonly #cluster: SimCluster;
+  #suffixes = 0;
+
+  constructor(cluster: SimCluster, clock: SimClock) {
+    this.#cluster = cluster;
+    cluster.subscribe((change) => {
+      const key = serviceKeyOf(change);
+      const isOwn = change.plural === 'endpointslices' && change.manager === CONTROLLER_MANAGER;
+      if (key !== undefined && !isOwn) clock.schedule(REACTION_MS, () => attempt(() => this.#sync(key)));
+    });
+  }
+
+  #sync(key: ObjectKey): void {
+    const [service, endpoints] = [this.#cluster.get('services', key), this.#cluster.get('endpoints', key)];
+    const slices = this.#cluster.list('endpointslices').filter(({ metadata: { namespace, labels = {} } }) => {
+      return `${namespace}/${labels[SERVICE_NAME]}` === key && labels[MANAGED_BY] === MIRRORING;
+    });
+    const isMirrored =
+      service !== undefined &&
+      !hasSelector(service) &&
+      endpoints?.metadata.annotations?.[LEADER_ANNOTATION] === undefined;
+    const [first, ...rest] = slices;
+    for (const surplus of endpoints !== undefined && isMirrored ? rest : slices)
+      remove(this.#cluster, 'endpointslices', surplus);
+    if (endpoints !== undefined && isMirrored) this.#mirror(endpoints, first);
+  }
+
+  #mirror(endpoints: KubeObject, slice: KubeObject | undefined): void {
+    const { name, namespace = '', uid = '', labels, annotations = {} } = endpoints.metadata;
+    const wanted = {
+      labels: { ...labels, [SERVICE_NAME]: name, [MANAGED_BY]: MIRRORING },
+      annotations: { ...annotations },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Endpoints', name, uid, controller: true }],
+    };
+    const type = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' };
+    const content = { endpoints: endpointsOf(endpoints), ports: [{ port: 80, protocol: 'TCP', name: '' }] };
+    if (slice?.['addressType'] === 'IPv4') {
+      const metadata = { ...slice.metadata, ...wanted };
+      this.#cluster.update('endpointslices', { ...slice, ...content, metadata }, CONTROLLER_MANAGER);
+    } else {
+      const generated = { name: `${name}-${(this.#suffixes++).toString(36)}`, generateName: `${name}-` };
+      const metadata = { ...generated, namespace, ...wanted };
+      this.#cluster.create('endpointslices', { ...type, metadata, ...content }, CONTROLLER_MANAGER);
+    }
+  }
+}
+
+/** Deletes what an object owned that is gone, and what names an owner that does not exist. */
+class GarbageCollector {
+  readonly #cluster: SimCluster;
+  readonly #uids = new Set<string>();
+
+  constructor(cluster: SimCluster, clock: SimClock) {
+    this.#cluster = cluster;
+    cluster.subscribe(({ object, isDeletion, previous }) => {
+      const { uid = '' } = object.metadata;
+      if (isDeletion) this.#uids.delete(uid);
+      else this.#uids.add(uid);
+      const isSuspect = isDeletion || (previous === undefined && ownersOf(object).length > 0);
+      if (isSuspect) clock.schedule(2 * REACTION_MS, () => attempt(() => this.#collect()));
+    });
+  }
+
+  #collect(): void {
+    for (const plural of this.#cluster.plurals())
+      for (const object of this.#cluster.list(plural)) {
+        const owners = ownersOf(object);
+        if (owners.length > 0 && owners.every((uid) => !this.#uids.has(uid)))
+          attempt(() => remove(this.#cluster, plural, object));
+      }
+  }
+}
+
+function deleteNamespace(cluster: SimCluster, clock: SimClock, name: string): void {
+  if (!cluster.hasNamespace(name)) return;
+  cluster.setNamespace(name, 'terminating');
+  clock.schedule(REACTION_MS, () => {
+    for (const plural of cluster.plurals())
+      for (const object of cluster.list(plural))
+        if (object.metadata.namespace === name) attempt(() => remove(cluster, plural, object));
+    clock.schedule(REACTION_MS, () => {
+      if (!cluster.hasNamespace(name)) cluster.setNamespace(name, 'gone');
+    });
+  });
+}
+
+function remove(
+  cluster: SimCluster,
+  plural: string,
+  { metadata: { name, namespace = '' } }: KubeObject,
+): void {
+  cluster.delete(plural, { name, namespace }, { manager: CONTROLLER_MANAGER });
+}
+
+/** What another client has changed meanwhile is looked at again with the event of that change. */
+function attempt(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+  }
+}
+
+function serviceKeyOf({ plural, object }: Change): ObjectKey | undefined {
+  if (plural === 'services' || plural === 'endpoints') return objectKey(object);
+  const { namespace = '', labels = {} } = object.metadata;
+  if (plural !== 'endpointslices' || labels[MANAGED_BY] !== MIRRORING) return undefined;
+  return keyOf({ namespace, name: labels[SERVICE_NAME] ?? '' });
+}
+
+function ownersOf({ metadata }: KubeObject): readonly string[] {
+  const owners = (metadata['ownerReferences'] ?? []) as { uid: string }[]; // as every writer of the simulation makes them
+  return owners.map(({ uid }) => uid);
+}
+
+function endpointsOf(endpoints: KubeObject) {
+  const subsets = (endpoints['subsets'] ?? []) as { addresses?: { ip: string; hostname?: string }[] }[]; // Endpoints
+  return subsets
+    .flatMap(({ addresses = [] }) => addresses)
+    .map(({ ip, hostname }) => ({ addresses: [ip], ...(hostname === undefined ? {} : { hostname }) }));
 }
 
 export function hasSelector(service: KubeObject | undefined): boolean {

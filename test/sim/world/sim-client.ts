@@ -20,7 +20,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../../../src/kube/types.ts';
-import type { Faults } from './faults.ts';
+import type { Faults, RequestKind } from './faults.ts';
 import type { ProcessClock, SimClock } from './sim-clock.ts';
 import { refusal, type SimCluster } from './sim-cluster.ts';
 import { SimWatch } from './sim-watch.ts';
@@ -34,17 +34,26 @@ export interface SimClientOptions {
   /** Field manager where a request names none. */
   readonly manager: string;
   /** A write of this process was committed. */
-  readonly committed: () => void;
+  readonly committed: (resource: Resource) => void;
 }
 
+/** The API groups that are served. */
 const KINDS: Readonly<Record<string, readonly JsonValue[]>> = {
   '/api/v1': [
-    { name: 'endpoints', kind: 'Endpoints', namespaced: true, verbs: ['get', 'list', 'watch'] },
-    { name: 'services', kind: 'Service', namespaced: true, verbs: ['get', 'list', 'watch'] },
-    { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: ['get', 'list', 'watch'] },
-    { name: 'secrets', kind: 'Secret', namespaced: true, verbs: ['get', 'list', 'watch'] },
+    served('endpoints', 'Endpoints'),
+    served('services', 'Service'),
+    served('configmaps', 'ConfigMap'),
+    served('secrets', 'Secret'),
   ],
 };
+
+/** A page of a list holds no more, whatever the limit of the request. */
+const PAGE_MAX = 3;
+const TIMEOUT_MS = 30_000;
+
+function served(name: string, kind: string): JsonValue {
+  return { name, kind, namespaced: true, verbs: ['get', 'list', 'watch'] };
+}
 
 export class SimClient implements WatchClient {
   readonly cluster: ClusterName;
@@ -66,34 +75,44 @@ export class SimClient implements WatchClient {
 
   list(resource: Resource, options: ListOptions = {}): Promise<ObjectList> {
     return this.#request('list', options, () => {
-      const { cluster, faults } = this.#options;
-      const revision = faults.isListStale()
-        ? faults.between(cluster.oldestRevision, cluster.revision)
-        : cluster.revision;
+      const { cluster } = this.#options;
+      const [at, from] = this.#listPlace(options.continueToken ?? '');
+      const revision = at;
       const found = cluster
         .listAt(resource.plural, revision)
         .filter((object) => matches(object, options))
         .toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1));
-      const from = Number(options.continueToken ?? '') || 0;
-      const page = found.slice(from, from + (options.limit ?? found.length));
+      const page = found.slice(from, from + Math.min(options.limit ?? PAGE_MAX, PAGE_MAX));
       const next = from + page.length;
       return {
         resourceVersion: String(revision),
-        continueToken: next < found.length ? String(next) : '',
+        continueToken: next < found.length ? `${revision} ${next}` : '',
         items: page.map((object) => copyOf(options.isMetadataOnly === true ? metadataOnly(object) : object)),
       };
     });
   }
 
+  /** Revision and first object of a page; every page of a list shows the same revision. */
+  #listPlace(continueToken: string): readonly [revision: number, from: number] {
+    const { cluster, faults } = this.#options;
+    if (continueToken === '') {
+      const { oldestRevision, revision } = cluster;
+      return [faults.isListStale() ? faults.between(oldestRevision, revision) : revision, 0];
+    }
+    const [revision = 0, from = 0] = continueToken.split(' ').map(Number);
+    if (revision < cluster.oldestRevision) throw refusal(410, 'Expired', 'the continue token is too old');
+    return [revision, from];
+  }
+
   create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
-    return this.#write(options, (manager, isDryRun) =>
+    return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.create(resource.plural, copyOf(object), manager, isDryRun),
     );
   }
 
   update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const body = copyOf(object);
-    return this.#write(options, (manager, isDryRun) =>
+    return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.update(resource.plural, body, manager, isDryRun),
     );
   }
@@ -106,7 +125,7 @@ export class SimClient implements WatchClient {
   ): Promise<KubeObject> {
     if (patch.type !== 'merge') throw new Error('only merge patches are simulated');
     const body = copyOf(patch.body);
-    return this.#write(options, (manager, isDryRun) =>
+    return this.#write(resource, options, (manager, isDryRun) =>
       this.#options.cluster.mergePatch(resource.plural, name, body, { manager, isDryRun }),
     );
   }
@@ -117,7 +136,7 @@ export class SimClient implements WatchClient {
     { uid }: DeletePreconditions,
     options: WriteOptions = {},
   ): Promise<void> {
-    await this.#write(options, (manager, isDryRun) => {
+    await this.#write(resource, options, (manager, isDryRun) => {
       this.#options.cluster.delete(resource.plural, name, { manager, uid, isDryRun });
       return undefined;
     });
@@ -136,7 +155,7 @@ export class SimClient implements WatchClient {
     return new Promise((resolve, reject) => {
       clock.schedule(this.#options.faults.latencyMs(), () =>
         process.run(() => {
-          const refused = this.#options.faults.refusalOf();
+          const refused = this.#options.faults.refusalOf('list');
           if (refused !== undefined) return reject(refused);
           new SimWatch({ ...this.#options, resource, scope: options, handler, resolve, reject }).start();
         }),
@@ -147,44 +166,66 @@ export class SimClient implements WatchClient {
   async [Symbol.asyncDispose](): Promise<void> {}
 
   #write<T extends KubeObject | undefined>(
+    resource: Resource,
     options: WriteOptions,
     commit: (manager: string, isDryRun: boolean) => T,
   ): Promise<T> {
     const { fieldManager = this.#options.manager, isDryRun = false } = options;
-    return this.#request('write', options, () => {
+    return this.#request(resource.plural === 'events' ? 'event' : 'write', options, () => {
       const stored = commit(fieldManager, isDryRun);
-      if (!isDryRun) this.#options.committed();
+      if (!isDryRun) this.#options.committed(resource);
       return (stored === undefined ? undefined : copyOf(stored)) as T; // the same object
     });
   }
 
   /** There, perhaps refused, done, and back, perhaps lost or garbled on the way. */
-  #request<T>(
-    kind: 'read' | 'list' | 'write',
-    options: RequestOptions | undefined,
-    act: () => T,
-  ): Promise<T> {
-    const { clock, process, faults } = this.#options;
+  #request<T>(kind: RequestKind, options: RequestOptions | undefined, act: () => T): Promise<T> {
+    const { process } = this.#options;
     const signal = options?.signal;
     return new Promise<T>((resolve, reject) => {
-      const answer = (settle: () => void): void =>
-        void clock.schedule(faults.latencyMs(), () => process.run(settle));
       signal?.addEventListener('abort', () => process.run(() => reject(signal.reason as Error)), {
         once: true,
       });
-      if (signal?.aborted === true) return;
-      clock.schedule(faults.latencyMs(), () => {
-        // A request that left a process reaches the server even if the process has crashed since.
-        const fault = faults.requestFault(kind);
-        if (fault?.when === 'before') return answer(() => reject(fault.error));
-        let result: T;
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      const send = (): void => this.#send({ kind, timeoutMs: options?.timeoutMs, act }, { resolve, reject });
+      if (options?.beforeSend === undefined) return send();
+      // A request waits for a connection, and the process may be paused in between.
+      process.schedule(1, () => {
         try {
-          result = act();
+          options.beforeSend?.();
         } catch (error) {
-          return answer(() => reject(error as Error));
+          return reject(error as Error);
         }
-        answer(() => (fault === undefined ? resolve(result) : reject(fault.error)));
+        send();
       });
     });
   }
+
+  #send<T>(
+    { kind, timeoutMs = TIMEOUT_MS, act }: Sent<T>,
+    { resolve, reject }: { readonly resolve: (result: T) => void; readonly reject: (error: Error) => void },
+  ): void {
+    const { clock, process, faults } = this.#options;
+    const answer = (settle: () => void, delayMs = faults.latencyMs()): void =>
+      void clock.schedule(delayMs, () => process.run(settle));
+    clock.schedule(faults.latencyMs(), () => {
+      // A request that left a process reaches the server even if the process has crashed since.
+      const fault = faults.requestFault(kind);
+      const waitMs = fault?.isHung === true ? timeoutMs : undefined;
+      if (fault?.when === 'before') return answer(() => reject(fault.error), waitMs);
+      let result: T;
+      try {
+        result = act();
+      } catch (error) {
+        return answer(() => reject(error as Error));
+      }
+      answer(() => (fault === undefined ? resolve(result) : reject(fault.error)), waitMs);
+    });
+  }
+}
+
+interface Sent<T> {
+  readonly kind: RequestKind;
+  readonly timeoutMs: number | undefined;
+  readonly act: () => T;
 }

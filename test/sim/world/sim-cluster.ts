@@ -14,7 +14,7 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../../../src/kube/object.ts';
-import { StatusError } from '../../../src/kube/status-error.ts';
+import { StatusError, type Status, type StatusDetails } from '../../../src/kube/status-error.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
 import type { SimClock } from './sim-clock.ts';
 
@@ -28,12 +28,17 @@ export interface Change {
   readonly manager: string;
 }
 
+/** An API server forgets old changes by itself. */
+const HISTORY_MAX = 1000;
+
 export class SimCluster {
   readonly name: ClusterName;
   readonly #clock: SimClock;
   readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
   #history: Change[] = [];
+  /** Namespaces that are being deleted, or that are gone. */
+  readonly #closedNamespaces = new Map<string, 'terminating' | 'gone'>();
   #revision = 100;
   #compactedAt = 100;
   #uids = 0;
@@ -87,8 +92,23 @@ export class SimCluster {
     this.#history = [];
   }
 
+  /** Creations are rejected while the namespace is being deleted, and after. */
+  setNamespace(name: string, state: 'active' | 'terminating' | 'gone'): void {
+    if (state === 'active') this.#closedNamespaces.delete(name);
+    else this.#closedNamespaces.set(name, state);
+  }
+
+  hasNamespace(name: string): boolean {
+    return !this.#closedNamespaces.has(name);
+  }
+
+  plurals(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
   create(plural: string, given: KubeObject, manager: string, isDryRun = false): KubeObject {
     const key = objectKey(given);
+    this.#checkNamespace(given.metadata.namespace ?? '');
     if (this.get(plural, key) !== undefined)
       throw refusal(409, 'AlreadyExists', `${plural} "${key}" already exists`);
     const metadata = {
@@ -163,6 +183,7 @@ export class SimCluster {
       ...given,
       metadata: { ...metadata, resourceVersion: previous.metadata.resourceVersion ?? '' },
     };
+    checkImmutable(plural, object, previous);
     if (jsonEquals(asPlain(object), asPlain(previous))) return previous;
     const managed = this.#managed(object, previous, manager);
     if (isDryRun) return managed;
@@ -182,8 +203,25 @@ export class SimCluster {
     else objects.set(objectKey(object), object);
     const done = { ...change, object, revision };
     this.#history.push(done);
+    if (this.#history.length > HISTORY_MAX) this.#forget(this.#history.splice(0, HISTORY_MAX / 2));
     for (const listener of this.#listeners) listener(done);
     return object;
+  }
+
+  #checkNamespace(name: string): void {
+    const state = this.#closedNamespaces.get(name);
+    if (state === 'gone')
+      throw refusal(404, 'NotFound', `namespaces "${name}" not found`, {
+        details: { name, kind: 'namespaces' },
+      });
+    if (state === 'terminating')
+      throw refusal(403, 'Forbidden', `namespace ${name} is being terminated`, {
+        details: { causes: [{ reason: 'NamespaceTerminating' }] },
+      });
+  }
+
+  #forget(changes: readonly Change[]): void {
+    this.#compactedAt = changes.at(-1)?.revision ?? this.#compactedAt;
   }
 
   #existing(plural: string, key: ObjectKey): KubeObject {
@@ -206,11 +244,37 @@ export class SimCluster {
 }
 
 /** The refusal of an API server. */
-export function refusal(code: number, reason: string, message: string, retryAfterMs?: number): StatusError {
-  return new StatusError(
-    { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code },
-    { retryAfterMs },
-  );
+export function refusal(
+  code: number,
+  reason: string,
+  message: string,
+  { retryAfterMs, details }: { readonly retryAfterMs?: number; readonly details?: StatusDetails } = {},
+): StatusError {
+  const status: Status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    code,
+  };
+  return new StatusError({ ...status, ...(details === undefined ? {} : { details }) }, { retryAfterMs });
+}
+
+const IMMUTABLE_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  endpointslices: ['addressType'],
+  secrets: ['type'],
+};
+
+function checkImmutable(plural: string, object: KubeObject, previous: KubeObject): void {
+  const members = [
+    ...(IMMUTABLE_MEMBERS[plural] ?? []),
+    ...(previous['immutable'] === true ? ['data', 'immutable'] : []),
+  ];
+  const [wanted, actual] = [asPlain(object), asPlain(previous)];
+  const changed = members.find((member) => !jsonEquals(wanted[member] ?? null, actual[member] ?? null));
+  if (changed !== undefined) throw refusal(422, 'Invalid', `${changed}: field is immutable`);
 }
 
 function asPlain(object: KubeObject): JsonObject {

@@ -16,8 +16,9 @@ export function matches(
   if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
   if (labelSelector === undefined || labelSelector === '') return true;
   return labelSelector.split(',').every((part) => {
-    const [key = '', value] = part.split('=');
+    const [key = '', value] = part.split(/!?=/);
     const actual = object.metadata.labels?.[key];
+    if (part.includes('!=')) return actual !== value;
     return value === undefined ? actual !== undefined : actual === value;
   });
 }
@@ -30,7 +31,11 @@ export function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeOb
   };
 }
 
-/** As it comes from the wire: the receiver may change it. */
+/** As it comes from the wire: the receiver may change it. Everything that crosses is JSON, which this copies faster than `structuredClone`. */
 export function copyOf<T>(value: T): T {
-  return structuredClone(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T; // of the same elements
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) copy[key] = copyOf((value as Record<string, unknown>)[key]); // JSON has no symbols
+  return copy as T; // of the same members
 }

@@ -1,0 +1,58 @@
+/** The two clusters as the check for lost edits asks about them. */
+
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import type { SyncedPlural } from '../history/operations.ts';
+import { hostKeyOf, VIRTUAL_NAMES } from '../world/names.ts';
+import { idOf, type EditWorld } from './edits.ts';
+import { differences, isOptedOut, wantsCopy, type World } from './naive-model.ts';
+
+export function editWorld(world: World, isInterrupted: boolean): EditWorld {
+  const placeOf = (id: string) => {
+    const [plural = '', index = ''] = id.split(' ');
+    const name = VIRTUAL_NAMES[Number(index)];
+    if (name === undefined) throw new Error(`there is no object ${id}`);
+    return { plural: plural as SyncedPlural, name }; // as `idOf` wrote it
+  };
+  const virtual = (id: string): KubeObject | undefined => {
+    const { plural, name } = placeOf(id);
+    return world.virtual.get(plural, `${name.namespace}/${name.name}`);
+  };
+  const host = (id: string): KubeObject | undefined => {
+    const { plural, name } = placeOf(id);
+    return world.host.get(plural, hostKeyOf(name, world.settings));
+  };
+  return {
+    isPatched: world.settings.isPatched,
+    isInterrupted,
+    rivals(id) {
+      const { plural, name } = placeOf(id);
+      const key = hostKeyOf(name, world.settings);
+      const isRival = (other: (typeof VIRTUAL_NAMES)[number]): boolean =>
+        hostKeyOf(other, world.settings) === key;
+      return [...VIRTUAL_NAMES.entries()].flatMap(([object, other]) =>
+        isRival(other) ? [idOf({ plural, object })] : [],
+      );
+    },
+    virtual,
+    host,
+    isInStep(id) {
+      const [own, copy] = [virtual(id), host(id)];
+      return own !== undefined && copy !== undefined && differences(copy, own, world).length === 0;
+    },
+    isWholePair(id) {
+      const [own, copy] = [virtual(id), host(id)];
+      if (own === undefined || copy === undefined || !world.isOurs(copy)) return false;
+      const { annotations = {}, labels = {} } = copy.metadata;
+      return (
+        wantsCopy(placeOf(id).plural, own, world) &&
+        !isOptedOut(copy) &&
+        annotations['vcluster.loft.sh/object-uid'] === own.metadata.uid &&
+        annotations['vcluster.loft.sh/object-namespace'] === own.metadata.namespace &&
+        `${annotations['vcluster.loft.sh/object-namespace']}/${annotations['vcluster.loft.sh/object-name']}` ===
+          objectKey(own) &&
+        annotations['endpoint-syncer/last-synced'] !== undefined &&
+        labels['vcluster.loft.sh/managed-by'] !== undefined
+      );
+    },
+  };
+}

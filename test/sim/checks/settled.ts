@@ -1,0 +1,160 @@
+/** What must hold when faults are off and the clock has run on: the two clusters against the naive model. */
+
+import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
+import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import { MAPPED_NAMESPACE } from '../world/names.ts';
+import {
+  differences,
+  expectedReference,
+  hostKeyOfObject,
+  isOptedOut,
+  REFERENCE_KEYS,
+  rivalsOf,
+  wantsCopy,
+  type World,
+} from './naive-model.ts';
+
+const PLURALS: readonly SyncedPlural[] = ['endpoints', 'endpointslices'];
+const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
+
+export function settledProblems(world: World): string[] {
+  return [
+    ...PLURALS.flatMap((plural) => [
+      ...world.virtual.list(plural).flatMap((virtual) => wrongCopy(plural, virtual, world)),
+      ...orphans(plural, world),
+    ]),
+    ...wrongImports(world),
+  ];
+}
+
+/** Every virtual object that wants a copy has exactly the right one, unless a foreign object holds its place. */
+function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): string[] {
+  const rivals = rivalsOf(plural, virtual, world);
+  const wanting = rivals.filter((rival) => wantsCopy(plural, rival, world));
+  if (!wanting.includes(virtual)) return [];
+  const copy = world.host.get(plural, hostKeyOfObject(virtual, world.settings));
+  if (copy !== undefined && isOptedOut(copy)) return [];
+  // The copy of an object that opted out stays as it is, and holds the name.
+  if (rivals.some(isOptedOut)) return [];
+  if (copy !== undefined && !world.isOurs(copy)) return foreignHolder(virtual, copy, world);
+  const name = `${plural} ${objectKey(virtual)}`;
+  if (copy === undefined) return [`${name} has no copy`];
+  const problems = wanting.map((rival) => differences(copy, rival, world));
+  const holder = problems.findIndex((found) => found.length === 0);
+  if (holder < 0) return [`copy of ${name}: ${problems[0]?.join('; ')}`];
+  return wanting[holder] === virtual
+    ? referenceProblems(virtual, world)
+    : isTold(virtual, ['NameConflict', 'NotManaged'], world);
+}
+
+/** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign. */
+function foreignHolder(virtual: KubeObject, host: KubeObject, world: World): string[] {
+  const isLeftBehind =
+    host.kind === 'Endpoints' &&
+    (host.metadata.managedFields ?? []).some(({ manager }) => manager === CONTROLLER_MANAGER);
+  if (!isLeftBehind || world.virtual.get('services', objectKey(virtual)) === undefined)
+    return isTold(virtual, ['NotManaged', 'NameConflict'], world);
+  const isAtWork = hasSelector(world.host.get('services', objectKey(host)));
+  return isAtWork ? [] : [`${objectKey(host)} of the endpoints controller is not taken over`];
+}
+
+/** An Event with one of these reasons is on the object. */
+function isTold({ metadata }: KubeObject, reasons: readonly string[], { virtual }: World): string[] {
+  const isAbout = (event: KubeObject): boolean =>
+    (event['regarding'] as { uid?: string }).uid === metadata.uid &&
+    reasons.includes(event['reason'] as string); // an Event
+  return virtual.list('events').some(isAbout)
+    ? []
+    : [`no Event ${reasons.join(' or ')} on ${metadata.namespace}/${metadata.name}`];
+}
+
+function referenceProblems(virtual: KubeObject, world: World): string[] {
+  const references = referencesOf(virtual, world).map(([plural, name]) =>
+    expectedReference(plural, name, world),
+  );
+  return references.flatMap(({ problem }) =>
+    problem === undefined ? [] : isTold(virtual, [problem], world),
+  );
+}
+
+function referencesOf({ metadata }: KubeObject, { settings }: World) {
+  if (!settings.hasReferences) return [];
+  const { namespace = '', annotations = {} } = metadata;
+  return Object.entries(REFERENCE_KEYS).flatMap(([key, plural]) => {
+    const name = annotations[key];
+    return name === undefined ? [] : [[plural, { namespace, name }] as const];
+  });
+}
+
+/** Every copy has its object. */
+function orphans(plural: SyncedPlural, world: World): string[] {
+  return world.host.list(plural).flatMap((copy) => {
+    const { annotations = {}, labels = {}, namespace } = copy.metadata;
+    if (!world.isOurs(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true') return [];
+    // Without its bookkeeping nothing tells whose copy it was, and what is not watched any more stays.
+    if (annotations['vcluster.loft.sh/object-name'] === undefined) return [];
+    if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
+    if (plural === 'endpointslices' ? !world.settings.areSlicesSynced : !world.settings.areEndpointsSynced)
+      return [];
+    const isWanted = world.virtual
+      .list(plural)
+      .filter((virtual) => hostKeyOfObject(virtual, world.settings) === objectKey(copy))
+      .some((virtual) => wantsCopy(plural, virtual, world) || isOptedOut(virtual));
+    return isWanted ? [] : [`${plural} ${objectKey(copy)} is a copy without its object`];
+  });
+}
+
+/** Imports, both ways: those that are referenced hold what their originals hold, and there are no others. */
+function wrongImports(world: World): string[] {
+  const wanted = new Map<string, KubeObject>();
+  const problems: string[] = [];
+  for (const plural of PLURALS)
+    for (const virtual of world.virtual.list(plural).filter((one) => holdsCopy(plural, one, world)))
+      for (const [referenced, name] of referencesOf(virtual, world)) {
+        const { isImported, target, source } = expectedReference(referenced, name, world);
+        const [side, place, original] =
+          isImported === 'to-host'
+            ? (['host', target, world.virtual.get(referenced, `${name.namespace}/${name.name}`)] as const)
+            : (['virtual', name, world.host.get(referenced, `${source.namespace}/${source.name}`)] as const);
+        if (isImported === undefined || original === undefined) continue;
+        const copy = world[side].get(referenced, `${place.namespace}/${place.name}`);
+        const what = `import of ${referenced} ${name.namespace}/${name.name} into ${side}`;
+        if (copy !== undefined) wanted.set(copy.metadata.uid ?? '', copy);
+        // What an object that opted out references is left as it is.
+        if (!wantsCopy(plural, virtual, world) || isOptedOut(hostCopyOf(plural, virtual, world))) continue;
+        if (copy === undefined) problems.push(`${what} is missing`);
+        else if (contentOf(copy) !== contentOf(original))
+          problems.push(`${what} holds ${contentOf(copy)}, expected ${contentOf(original)}`);
+      }
+  return [...problems, ...surplusImports(wanted, world)];
+}
+
+function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): string[] {
+  const plurals: readonly ReferencedPlural[] = ['secrets', 'configmaps'];
+  if (world.isRecordLost && !world.settings.hasReferences) return [];
+  return plurals.flatMap((plural) =>
+    [...world.host.list(plural), ...world.virtual.list(plural)].flatMap((object) => {
+      if (!world.isOurs(object) || wanted.has(object.metadata.uid ?? '')) return [];
+      if (object.metadata.namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
+      return [`${plural} ${objectKey(object)} is an import that nothing references`];
+    }),
+  );
+}
+
+/** It is synced, and the copy at its place is its own. */
+function holdsCopy(plural: SyncedPlural, virtual: KubeObject, world: World): boolean {
+  const copy = hostCopyOf(plural, virtual, world);
+  if (copy === undefined || !world.isOurs(copy)) return false;
+  const { annotations = {} } = copy.metadata;
+  const isItsCopy = annotations['vcluster.loft.sh/object-uid'] === virtual.metadata.uid;
+  return isItsCopy && (wantsCopy(plural, virtual, world) || isOptedOut(virtual) || isOptedOut(copy));
+}
+
+function hostCopyOf(plural: SyncedPlural, virtual: KubeObject, world: World): KubeObject | undefined {
+  return world.host.get(plural, hostKeyOfObject(virtual, world.settings));
+}
+
+function contentOf(object: KubeObject): string {
+  return JSON.stringify([object['data'] ?? {}, object['type'] ?? null, object['immutable'] ?? false]);
+}

@@ -1,0 +1,224 @@
+/** Draws the operations of a history from a seeded source. The order of the draws is part of what a seed means. */
+
+import type { Random } from '../../../src/base/random.ts';
+import { CONFIG, FORWARD, SECRET, TEAM, type Settings } from '../daemon/sim-config.ts';
+import type { FaultRates } from '../world/faults.ts';
+import { MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
+import { HOST_NAMESPACE, REFERENCE_NAMES, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from '../world/names.ts';
+import type { Action, Operation, ReferencedPlural, Side, SyncedPlural } from './operations.ts';
+
+export const PLAIN = 'example.com/plain';
+const KEYS = [TEAM, FORWARD, PLAIN, 'note'];
+const LABELS = ['app', 'release', 'tier'];
+const DAMAGED = [
+  'vcluster.loft.sh/object-name',
+  'vcluster.loft.sh/object-uid',
+  'vcluster.loft.sh/object-imported',
+  'vcluster.loft.sh/object-host-name',
+  'endpoint-syncer/last-synced',
+  'vcluster.loft.sh/managed-annotations',
+];
+const MANAGERS = [null, 'custom', MIRRORING, 'endpointslice-controller.k8s.io'];
+
+export interface HistoryOptions {
+  readonly steps: number;
+  readonly daemons: number;
+  readonly settings: Settings;
+  /** Users edit objects, and nothing goes wrong. */
+  readonly isCalm: boolean;
+}
+
+export function drawHistory(random: Random, options: HistoryOptions): readonly Operation[] {
+  const draw = new Draw(random, options);
+  const operations: Operation[] = [];
+  let atMs = 0;
+  for (let step = 0; step < options.steps; step++) {
+    atMs += draw.pauseMs();
+    operations.push({ atMs, ...draw.action() });
+  }
+  return operations;
+}
+
+class Draw {
+  readonly #random: Random;
+  readonly #options: HistoryOptions;
+
+  constructor(random: Random, options: HistoryOptions) {
+    this.#random = random;
+    this.#options = options;
+  }
+
+  /** Mostly immediately or soon, sometimes after everything has settled. */
+  pauseMs(): number {
+    if (this.#options.isCalm) return 20_000 + this.#random() * 20_000;
+    const kind = this.#random();
+    if (kind < 0.3) return this.#random() * 20;
+    if (kind < 0.8) return this.#random() * 500;
+    return kind < 0.97 ? this.#random() * 10_000 : this.#random() * 700_000;
+  }
+
+  action(): Action {
+    const { isCalm, settings } = this.#options;
+    if (isCalm) return this.#edit();
+    const roll = this.#random();
+    if (roll < (settings.hasReferences ? 0.45 : 0.58)) return this.#edit();
+    if (roll < 0.58) return this.#object();
+    if (roll < 0.76) return this.#interference();
+    return this.#trouble();
+  }
+
+  #edit(): Action {
+    const plural = this.#plural();
+    const object = this.#below(VIRTUAL_NAMES.length);
+    const side = this.#side();
+    const roll = this.#random();
+    if (roll < 0.33) return this.#put(plural, object);
+    if (roll < 0.68)
+      return { kind: 'annotate', plural, side, object, key: this.#key(), value: this.#valueOrNull() };
+    if (roll < 0.84) return this.#label({ plural, side, object });
+    if (roll < 0.94 || this.#options.isCalm)
+      return { kind: 'addresses', plural, side, object, ips: 1 + this.#below(3) };
+    return { kind: 'delete', plural, side, object };
+  }
+
+  #label(place: { plural: SyncedPlural; side: Side; object: number }): Action {
+    if (place.plural === 'endpointslices' && !this.#options.isCalm && this.#random() < 0.3) {
+      if (this.#random() < 0.5)
+        return { kind: 'label', ...place, key: MANAGED_BY, value: this.#one(MANAGERS) };
+      return { kind: 'label', ...place, key: SERVICE_NAME, value: this.#one(['web', 'db', 'a', null]) };
+    }
+    return { kind: 'label', ...place, key: this.#one(LABELS), value: this.#valueOrNull() };
+  }
+
+  #put(plural: SyncedPlural, object: number): Action {
+    const annotations = Object.fromEntries(
+      KEYS.filter(() => this.#random() < 0.5).map((key) => [key, this.#value()]),
+    );
+    if (this.#options.settings.hasReferences)
+      for (const key of [SECRET, CONFIG])
+        if (this.#random() < 0.6) annotations[key] = this.#one(REFERENCE_NAMES);
+    const labels = Object.fromEntries(
+      LABELS.filter(() => this.#random() < 0.4).map((key) => [key, this.#value()]),
+    );
+    return { kind: 'put', plural, object, ips: 1 + this.#below(3), annotations, labels };
+  }
+
+  /** A Secret or ConfigMap that an annotation may name. */
+  #object(): Action {
+    const plural: ReferencedPlural = this.#random() < 0.6 ? 'secrets' : 'configmaps';
+    const side = this.#side();
+    return {
+      kind: 'object',
+      side,
+      plural,
+      namespace: this.#one(VIRTUAL_NAMESPACES.slice(0, 2)),
+      name: this.#one(REFERENCE_NAMES),
+      place: side === 'host' && this.#random() < 0.4 ? 'target' : 'name',
+      form: this.#one(['plain', 'plain', 'plain', 'immutable', 'forbidden', 'absent', 'absent'] as const),
+      value: this.#value(),
+    };
+  }
+
+  /** What other clients do to the objects that the daemon works with. */
+  #interference(): Action {
+    const [plural, object, side] = [this.#plural(), this.#below(VIRTUAL_NAMES.length), this.#side()];
+    const roll = this.#random();
+    if (roll < 0.3)
+      return { kind: 'service', side, object, form: this.#one(['selector', 'plain', 'absent'] as const) };
+    if (roll < 0.42) return { kind: 'foreign', plural, object };
+    if (roll < 0.5)
+      return { kind: 'clone', plural, object, at: this.#random() < 0.6 ? this.#below(5) : null };
+    if (roll < 0.64)
+      return { kind: 'damage', plural, object, key: this.#one(DAMAGED), value: this.#valueOrNull() };
+    if (roll < 0.74) return { kind: 'optOut', plural, side, object, isOut: this.#random() < 0.5 };
+    if (roll < 0.84) return { kind: 'finalizer', plural, side, object, isSet: this.#random() < 0.6 };
+    if (roll < 0.88) return { kind: 'restartController', side };
+    if (roll < 0.94) return this.#namespace(side);
+    return this.#options.settings.hasOwner ? { kind: 'recreateOwner' } : { kind: 'restartController', side };
+  }
+
+  #namespace(side: Side): Action {
+    const name = side === 'host' ? HOST_NAMESPACE : this.#one(VIRTUAL_NAMESPACES);
+    return { kind: 'namespace', side, name, forMs: 200 + this.#random() * 30_000 };
+  }
+
+  #trouble(): Action {
+    const { daemons, settings } = this.#options;
+    const roll = this.#random();
+    const daemon = this.#below(daemons);
+    if (roll < 0.3) return { kind: 'trouble', forMs: this.#random() * 20_000, rates: this.#rates() };
+    if (roll < 0.42) return { kind: 'compact', side: this.#side() };
+    if (roll < 0.62) {
+      const downMs = this.#random() * 5000;
+      return { kind: 'crash', daemon, afterWrites: this.#below(4), downMs };
+    }
+    if (roll < 0.68) return { kind: 'restart', daemon, downMs: this.#random() * 5000 };
+    if (roll < 0.78) return { kind: 'pause', daemon, forMs: this.#random() * 60_000 };
+    if (roll < 0.84) return { kind: 'clockJump', daemon, byMs: (this.#random() - 0.5) * 2 * 86_400_000 };
+    if (roll < 0.88 && settings.hasLeaderElection) return { kind: 'deleteLease' };
+    return this.#configure();
+  }
+
+  #configure(): Action {
+    const roll = this.#random();
+    const isRestart = this.#random() < 0.4;
+    const isOn = this.#random() < 0.6;
+    if (roll < 0.4) return { kind: 'configure', settings: { isPatched: isOn }, isRestart };
+    if (roll < 0.6) return { kind: 'configure', settings: { hasReferences: isOn }, isRestart };
+    // Something is always synced.
+    if (roll < 0.75 && this.#options.settings.areEndpointsSynced)
+      return { kind: 'configure', settings: { areSlicesSynced: isOn }, isRestart };
+    if (roll < 0.9) return { kind: 'configure', settings: { isMapped: isOn }, isRestart };
+    return { kind: 'configure', settings: { naming: isOn ? 'short' : 'long' }, isRestart: true };
+  }
+
+  #rates(): FaultRates {
+    const rate = (max: number): number => (this.#random() < 0.4 ? this.#random() * max : 0);
+    return {
+      refused: rate(0.4),
+      lostAnswers: rate(0.5),
+      garbled: rate(0.3),
+      hung: rate(0.1),
+      rejected: rate(0.3),
+      staleLists: rate(0.5),
+      eventsTwice: rate(0.3),
+      eventsReplayed: rate(0.3),
+      briefWatches: rate(0.8),
+      stalledWatches: rate(0.5),
+      sandboxStops: rate(0.3),
+      latencyMaxMs: 10 + this.#random() * 500,
+    };
+  }
+
+  #plural(): SyncedPlural {
+    const { areSlicesSynced, areEndpointsSynced } = this.#options.settings;
+    if (!areEndpointsSynced) return 'endpointslices';
+    return areSlicesSynced && this.#random() < 0.4 ? 'endpointslices' : 'endpoints';
+  }
+
+  #key(): string {
+    return this.#one(KEYS);
+  }
+
+  #side(): Side {
+    return this.#random() < 0.5 ? 'virtual' : 'host';
+  }
+
+  #value(): string {
+    return `v${this.#below(1000)}`;
+  }
+
+  #valueOrNull(): string | null {
+    return this.#random() < 0.3 ? null : this.#value();
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random() * limit);
+  }
+
+  #one<T>(items: readonly T[]): T {
+    const item = items[this.#below(items.length)];
+    if (item === undefined) throw new Error('there is nothing to choose from');
+    return item;
+  }
+}
