@@ -6,7 +6,11 @@ import { withServer, type ServerAccess } from '../kube/access.ts';
 import { createClient } from '../kube/client/client.ts';
 import { createDiscovery } from '../kube/discovery.ts';
 import { createEventRecorder } from '../kube/events/event-recorder.ts';
-import { kubeconfigFromSecret, loadClusterAccess } from '../kube/credentials/kubeconfig.ts';
+import {
+  kubeconfigFromSecret,
+  loadClusterAccess,
+  MissingSecretError,
+} from '../kube/credentials/kubeconfig.ts';
 import { type ClusterClient, type ClusterName, type EventRecorder, type WatchClient } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
 import { TerminalError } from '../base/errors.ts';
@@ -75,6 +79,7 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
       ? loadClusterAccess(config.virtual, { clock })
       : await untilAnswered(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
   const virtualAccess = server === '' ? foundAccess : withServer(foundAccess, server);
+  const virtualHint = secret === '' ? undefined : hintForServer(virtualAccess.server);
   if (virtualAccess.server === hostAccess.server) {
     throw new TerminalError(
       `The virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves. ` +
@@ -82,7 +87,21 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
     );
   }
   const virtual = clientFor('virtual', virtualAccess, options);
-  return new ConnectedClusters(options, { host, virtual, hostNamespace });
+  return new ConnectedClusters(virtualHint === undefined ? options : { ...options, virtualHint }, {
+    host,
+    virtual,
+    hostNamespace,
+  });
+}
+
+interface ConnectOptions extends ClustersOptions {
+  /** Likely reason why the virtual cluster does not respond. */
+  readonly virtualHint?: string;
+}
+
+function hintForServer(server: string): string | undefined {
+  if (!['localhost', '127.0.0.1'].includes(new URL(server).hostname)) return undefined;
+  return "the kubeconfig Secret names localhost, which only vCluster's own Pod reaches; set endpointSyncer.virtual.server to the URL of its Service";
 }
 
 function clientFor(cluster: ClusterName, access: ServerAccess, options: ClustersOptions): WatchClient {
@@ -104,9 +123,9 @@ class ConnectedClusters implements Clusters {
   readonly host: WatchClient;
   readonly hostNamespace: string;
   readonly discoveries: Discoveries;
-  readonly #options: ClustersOptions;
+  readonly #options: ConnectOptions;
 
-  constructor(options: ClustersOptions, parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace'>) {
+  constructor(options: ConnectOptions, parts: Pick<Clusters, 'virtual' | 'host' | 'hostNamespace'>) {
     this.#options = options;
     this.virtual = parts.virtual;
     this.host = parts.host;
@@ -117,12 +136,13 @@ class ConnectedClusters implements Clusters {
   async checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void> {
     const { isDryRun, logger } = this.#options;
     const rights = requiredRights(config, { isDryRun, references });
-    const missing = await Promise.all([this.#missing('host', rights), this.#missing('virtual', rights)]);
-    const all = missing.flat();
+    // In sequence: a failure of one must not close the connections under the other.
+    const all = [...(await this.#missing('host', rights)), ...(await this.#missing('virtual', rights))];
     if (all.length === 0) return;
     for (const right of all) logger.error({ right: describeRight(right) }, 'right is missing');
+    const count = all.length === 1 ? '1 right is' : `${all.length} rights are`;
     throw new TerminalError(
-      `${all.length} rights are missing; grant them to the user of the kubeconfig, or switch off what needs them`,
+      `${count} missing; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig, or disable what needs it`,
     );
   }
 
@@ -182,7 +202,7 @@ const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => un
 
 /** Asks until the API server answers; says in the log why it waits. What the server refuses for good becomes a `TerminalError`. */
 async function untilAnswered<T>(
-  { clock, random, logger, signal }: ClustersOptions,
+  { clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
   cluster: ClusterName,
   ask: () => Promise<T>,
 ): Promise<T> {
@@ -193,13 +213,19 @@ async function untilAnswered<T>(
       clock,
       random,
       signal,
-      isRetryable: isTransient,
+      // A dry run and commands, which connect as a dry run does, report a missing Secret immediately.
+      isRetryable: (error) => isTransient(error) || (!isDryRun && error instanceof MissingSecretError),
       onRetry(error, delayMs) {
         attempts += 1;
         if (!isReported(attempts)) return;
         const message = error instanceof Error ? error.message : String(error);
-        const fields = { cluster, error: message, attempts, retryInMs: Math.round(delayMs) };
-        logger.warn(fields, 'cluster cannot be reached, waiting for it');
+        const hint = cluster === 'virtual' && virtualHint !== undefined ? { hint: virtualHint } : {};
+        const fields = { cluster, error: message, ...hint, attempts, retryInMs: Math.round(delayMs) };
+        const what =
+          error instanceof MissingSecretError
+            ? 'kubeconfig Secret does not exist'
+            : 'cluster cannot be reached';
+        logger.warn(fields, `${what}, waiting for it`);
       },
     });
   } catch (error) {

@@ -101,6 +101,16 @@ export async function kubeconfigFromSecret(
   };
 }
 
+/** A Secret that may be created later: vCluster writes it after its own start. */
+export class MissingSecretError extends TerminalError {
+  constructor(source: string, cause: StatusError) {
+    super(
+      `${source} does not exist: vCluster writes vc-NAME after its start; if yours has another name, set endpointSyncer.virtual.secret`,
+      { cause },
+    );
+  }
+}
+
 async function readSecret(
   host: Pick<ClusterClient, 'get'>,
   namespace: string,
@@ -110,8 +120,8 @@ async function readSecret(
   const source = `Secret ${namespace}/${name} of the host cluster`;
   const secret = await host.get(SECRETS, { namespace, name }).catch((cause: unknown) => {
     if (!(cause instanceof StatusError)) throw cause;
-    const hint = cause.code === 404 ? '; vCluster writes it as vc-NAME once it has started' : '';
-    throw new TerminalError(`${source} cannot be read: ${cause.message}${hint}`, { cause });
+    if (cause.code === 404) throw new MissingSecretError(source, cause);
+    throw new TerminalError(`${source} cannot be read: ${cause.message}`, { cause });
   });
   const data = isJsonObject(secret['data']) ? secret['data'] : {};
   const encoded = textOf(data, 'config');

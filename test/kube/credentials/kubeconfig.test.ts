@@ -414,7 +414,7 @@ describe('a kubeconfig in a Secret', () => {
     [
       'is missing',
       () => Promise.reject(notFound()),
-      /Secret ns\/vc-my of the host cluster cannot be read: gone; vCluster writes it as vc-NAME/,
+      /Secret ns\/vc-my of the host cluster does not exist: vCluster writes vc-NAME .* set endpointSyncer.virtual.secret/,
     ],
     ['has no data', async () => secret(undefined), /has no key config with a kubeconfig; it has: none/],
     ['has another key', async () => secret({ kubeconfig: '' }), /it has: kubeconfig/],
