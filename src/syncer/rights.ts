@@ -29,7 +29,7 @@ export function requiredRights(
   { isDryRun, references = [] }: RightsOptions,
 ): readonly Right[] {
   const synced = syncedResources(config);
-  if (synced.length === 0) return secretRight(config);
+  if (synced.length === 0) return [...secretRight(config), ...keyApiRights(config, isDryRun)];
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
   const read = ['get', 'list', 'watch'];
   const rights: Right[] = [
@@ -44,6 +44,7 @@ export function requiredRights(
     ...secretRight(config),
     ...leaseRights(config, isDryRun),
     ...references.flatMap((kind) => referenceRights(kind, config, isDryRun)),
+    ...keyApiRights(config, isDryRun),
   ];
   return distinct(isDryRun ? rights : [...rights, ...writeRights(config, namespace)]);
 }
@@ -110,6 +111,23 @@ function secretRight({ virtual, host }: Config): readonly Right[] {
   if (virtual.secret === '') return [];
   const { secret: name } = virtual;
   return [{ cluster: 'host', verb: 'get', group: '', resource: 'secrets', namespace: host.namespace, name }];
+}
+
+const STORE_VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+
+/** Rights on the host of the key and token API, which a dry run does not serve. */
+function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
+  if (!management.enabled || isDryRun) return [];
+  const { store, delegatedAuth } = management;
+  const secrets = { group: '', resource: 'secrets', namespace: store.namespace || host.namespace };
+  const reviews = [
+    { group: 'authentication.k8s.io', resource: 'tokenreviews', namespace: '' },
+    { group: 'authorization.k8s.io', resource: 'subjectaccessreviews', namespace: '' },
+  ];
+  return [
+    ...(store.driver === 'kubernetes' ? rightsOn({ cluster: 'host', ...secrets }, STORE_VERBS) : []),
+    ...(delegatedAuth ? reviews.flatMap((kind) => rightsOn({ cluster: 'host', ...kind }, ['create'])) : []),
+  ];
 }
 
 function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[] {

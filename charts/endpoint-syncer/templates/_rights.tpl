@@ -1,6 +1,6 @@
 {{/*
 The rules that the configuration needs, as `endpoint-syncer rbac` prints them (a test compares the two): a map with the lists `role`, for the
-release namespace, and `clusterRole`.
+release namespace, `clusterRole`, and `storeRole`, for the namespace of the key store if it is another one.
 */}}
 {{- define "endpoint-syncer.rules" -}}
 {{- $config := include "endpoint-syncer.config" . | fromYaml }}
@@ -43,7 +43,9 @@ release namespace, and `clusterRole`.
 {{- end }}
 {{- $api := default dict $config.managementApi }}
 {{- $store := dig "store" "namespace" "" $api }}
-{{- $hasStore := and $api.enabled (eq (dig "store" "driver" "sqlite" $api) "kubernetes") (or (eq $store "") (eq $store .Release.Namespace)) }}
+{{- $usesSecrets := and (default false $api.enabled) (eq (dig "store" "driver" "sqlite" $api) "kubernetes") }}
+{{- $hasStore := and $usesSecrets (or (eq $store "") (eq $store .Release.Namespace)) }}
+{{- $storeRule := dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete") }}
 {{- /* A right on one Secret is part of the right on all of them. */}}
 {{- $readsSecrets := or $hasStore (and $secrets (not $isMapped) (not $isLegacy)) }}
 {{- if and $syncer.virtual.secret (not $readsSecrets) }}
@@ -62,7 +64,7 @@ release namespace, and `clusterRole`.
 {{- end }}
 {{- end }}
 {{- if $hasStore }}
-{{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete")) }}
+{{- $role = append $role $storeRule }}
 {{- end }}
 {{- if $api.enabled }}
 {{- if $api.delegatedAuth }}
@@ -75,7 +77,8 @@ release namespace, and `clusterRole`.
 {{- else }}
 {{- $role = concat $copies $role }}
 {{- end }}
-{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules)) }}
+{{- $storeRole := ternary (list $storeRule) list (and $usesSecrets (not $hasStore)) }}
+{{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "storeRole" $storeRole) }}
 {{- end }}
 
 {{/* Rights on the host for one kind that a patch names: to write only where its syncing is configured. */}}

@@ -54,8 +54,9 @@ function roleAndBinding(
   const { serviceAccount: account, hostNamespace, form } = options;
   const isClusterRole = namespace === '' || form === 'clusterrole';
   const kind = isClusterRole ? 'ClusterRole' : 'Role';
-  // Cluster-scoped names on the host are shared by the syncers of all host namespaces.
-  const name = isClusterRole && cluster === 'host' ? clusterRoleName(options, namespace) : account;
+  // Syncers of several host namespaces share the names of other namespaces and of cluster-scoped objects.
+  const isShared = cluster === 'host' && (isClusterRole || namespace !== hostNamespace);
+  const name = isShared ? sharedName(options, form === 'clusterrole' ? namespace : '') : account;
   const subject = { kind: 'ServiceAccount', name: account, namespace: accountNamespace(cluster, options) };
   return [
     {
@@ -75,10 +76,7 @@ function roleAndBinding(
   ];
 }
 
-function clusterRoleName(
-  { serviceAccount: account, hostNamespace }: DocumentOptions,
-  namespace: string,
-): string {
+function sharedName({ serviceAccount: account, hostNamespace }: DocumentOptions, namespace: string): string {
   const name = `${account}:${hostNamespace}`;
   return namespace === '' ? name : `${name}:${namespace}`;
 }

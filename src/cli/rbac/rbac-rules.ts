@@ -61,32 +61,20 @@ function offlineReferences({ sync }: Config): readonly ReferencedKind[] {
   });
 }
 
-/**
- * Rights that the check at start does not cover: for the report of contested slices, for reading the owner, and those of the key and token
- * API on the host.
- */
-function uncheckedRights({ owner, host, management, sync }: Config): readonly Right[] {
+/** Rights that the check at start does not cover: reading the owner, whose resource name discovery gives, and the report of contested slices. */
+function uncheckedRights({ owner, host, sync }: Config): readonly Right[] {
   const rights: Right[] = [];
-  const add = (target: Omit<Right, 'cluster' | 'verb'>, verbs: readonly string[]): void => {
-    rights.push(...verbs.map((verb): Right => ({ cluster: 'host', verb, ...target })));
+  const add = (verb: string, target: Omit<Right, 'cluster' | 'verb'>): void => {
+    rights.push({ cluster: 'host', verb, ...target });
   };
   if (sync.endpoints.enabled) {
     const namespace = sync.namespaces.kind === 'single' ? host.namespace : '';
-    add({ group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace }, ['list']);
+    add('list', { group: ENDPOINT_SLICES.group, resource: ENDPOINT_SLICES.plural, namespace });
   }
   if (owner !== undefined) {
     const { apiVersion, kind, name } = owner;
     const group = apiVersion.includes('/') ? apiVersion.replace(/\/.*/u, '') : '';
-    add({ group, resource: pluralOf(kind), namespace: host.namespace, name }, ['get']);
-  }
-  if (!management.enabled) return rights;
-  if (management.store.driver === 'kubernetes') {
-    const namespace = management.store.namespace || host.namespace;
-    add({ group: '', resource: 'secrets', namespace }, ['get', 'list', 'watch', 'create', 'patch', 'delete']);
-  }
-  if (management.delegatedAuth) {
-    add({ group: 'authentication.k8s.io', resource: 'tokenreviews', namespace: '' }, ['create']);
-    add({ group: 'authorization.k8s.io', resource: 'subjectaccessreviews', namespace: '' }, ['create']);
+    add('get', { group, resource: pluralOf(kind), namespace: host.namespace, name });
   }
   return rights;
 }

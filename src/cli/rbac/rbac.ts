@@ -57,8 +57,23 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
       `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}\n`,
     );
   }
+  const elsewhere = namespacesElsewhere(config);
+  if (options.as === 'vcluster-values' && elsewhere.length > 0) {
+    process.stderr.write(
+      `note: vCluster's chart grants no rights in namespace "${elsewhere.join('", "')}": apply the Role for it that --as role prints\n`,
+    );
+  }
   process.stdout.write(print(config, options));
   return 0;
+}
+
+/** Namespaces of the host, other than the host namespace of the virtual cluster, in which the configuration needs rights. */
+function namespacesElsewhere(config: Config): readonly string[] {
+  return neededGrants(config)
+    .filter(
+      ({ cluster, namespace }) => cluster === 'host' && !['', config.host.namespace].includes(namespace),
+    )
+    .map(({ namespace }) => namespace);
 }
 
 function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | undefined {

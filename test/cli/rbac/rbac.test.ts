@@ -123,14 +123,29 @@ describe('rbac', () => {
       {},
       {},
       {},
-      { kind: 'Role', metadata: { namespace: 'keys' }, rules: [{ resources: ['secrets'] }] },
-      { kind: 'RoleBinding', metadata: { namespace: 'keys' }, subjects: [{ namespace: 'team' }] },
+      {
+        kind: 'Role',
+        metadata: { name: 'endpoint-syncer:team', namespace: 'keys' },
+        rules: [{ resources: ['secrets'] }],
+      },
+      {
+        kind: 'RoleBinding',
+        metadata: { name: 'endpoint-syncer:team', namespace: 'keys' },
+        subjects: [{ namespace: 'team' }],
+      },
       {
         kind: 'ClusterRole',
         rules: [{ resources: ['tokenreviews'] }, { resources: ['subjectaccessreviews'] }],
       },
       { kind: 'ClusterRoleBinding' },
     ]);
+  });
+
+  test("says which rights the values of vCluster's chart cannot grant", async () => {
+    const managementApi = { enabled: true, store: { driver: 'kubernetes', namespace: 'keys' } };
+    const { err } = await rbac({ endpointSyncer: BASE, managementApi }, '--as', 'vcluster-values');
+    expect(err).toContain('namespace "keys"');
+    expect(err).toContain('--as role');
   });
 
   test('requires the host namespace', async () => {

@@ -56,25 +56,30 @@ export class ClusterHarness implements AsyncDisposable {
     return kubeconfigWith(this.clusters[cluster], token.trim());
   }
 
+  /** Starts `run` with a configuration; the caller disposes of it. */
+  async startDaemon(config: string, args: readonly string[] = []): Promise<Daemon> {
+    const file = join(this.folder, 'config.yaml');
+    writeFileSync(file, config);
+    const [port] = await freePorts(1);
+    const address = `127.0.0.1:${port}`;
+    return new Daemon({
+      args: ['--config', file, '--http-bind-address', address, ...args],
+      httpUrl: `http://${address}`,
+      guardian: this.#guardian,
+    });
+  }
+
   /** Starts `run`, and stops it when it is ready and `whenReady` has resolved. */
   async startOutcome(
     config: string,
     args: readonly string[] = [],
     whenReady: () => Promise<unknown> = async () => undefined,
   ): Promise<StartOutcome> {
-    const file = join(this.folder, 'config.yaml');
-    writeFileSync(file, config);
-    const [port] = await freePorts(1);
-    const address = `127.0.0.1:${port}`;
-    await using daemon = new Daemon({
-      args: ['--config', file, '--http-bind-address', address, ...args],
-      httpUrl: `http://${address}`,
-      guardian: this.#guardian,
-    });
+    await using daemon = await this.startDaemon(config, args);
     const isReady = async (): Promise<boolean> => (await daemon.get('/readyz')).status === 200;
     const becomesReady = eventually(isReady, (ready) => ready, { timeoutMs: 45_000 }).then(() => undefined);
     const exit = await Promise.race([daemon.exited, becomesReady]);
-    becomesReady.catch(() => undefined); // the daemon has ended
+    becomesReady.catch(() => undefined); // the daemon has exited
     if (exit === undefined) await whenReady();
     return { exitCode: exit === undefined ? 'ready' : (exit.code ?? -1), stderr: daemon.stderr };
   }

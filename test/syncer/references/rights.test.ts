@@ -16,6 +16,7 @@ function rights(
     virtual: { secret: '' },
     host: { namespace: 'team' },
     leaderElection: { enabled: false },
+    management: { enabled: false },
   } as unknown as Config; // what rights depend on
   const references = [{ ...GADGET_KIND, ...parts }];
   return requiredRights(config, { isDryRun, references })
@@ -66,6 +67,7 @@ describe('the rights of a named kind', () => {
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: false },
+      management: { enabled: false },
     } as unknown as Config; // what rights depend on
     expect(requiredRights(config, { isDryRun: false }).map(({ resource }) => resource)).not.toContain(
       'gadgets',
@@ -84,6 +86,7 @@ describe('the rights of leader election', () => {
       virtual: { secret: '' },
       host: { namespace: 'team' },
       leaderElection: { enabled: isEnabled },
+      management: { enabled: false },
     } as unknown as Config; // what rights depend on
     return requiredRights(config, { isDryRun })
       .filter(({ resource }) => resource === 'leases')
