@@ -15,15 +15,19 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $secrets := list }}
 {{- $syncsEndpoints := dig "endpoints" "enabled" true $toHost }}
 {{- $syncsSlices := dig "endpointSlices" "enabled" false $toHost }}
-{{- $isSynced := or $syncsEndpoints $syncsSlices }}
+{{- $syncsServices := and (eq (default "vcluster" $syncer.services) "sync") (dig "services" "enabled" true $toHost) }}
+{{- $isSynced := or $syncsEndpoints $syncsSlices $syncsServices }}
 {{- if $syncsEndpoints }}
 {{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "endpoints") "verbs" $all) }}
 {{- end }}
 {{- if $syncsSlices }}
 {{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" $all) }}
+{{- else if $syncsEndpoints }}
+{{- /* To report slices that vCluster writes too; the start does not need it. */}}
+{{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list")) }}
 {{- end }}
 {{- if $isSynced }}
-{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (list "get")) }}
+{{- $copies = append $copies (dict "apiGroups" (list "") "resources" (list "services") "verbs" (ternary $all (list "get") $syncsServices)) }}
 {{- end }}
 {{- $kinds := dict }}
 {{- if $syncsEndpoints }}

@@ -242,9 +242,9 @@ describe('on a real kube-apiserver', () => {
       store: { driver: 'kubernetes', namespace: 'keys' },
       delegatedAuth: true,
     };
-    const slices = '--set=config.sync.toHost.endpointSlices.enabled=true';
+    const kinds = ['config.sync.toHost.endpointSlices.enabled=true', 'config.endpointSyncer.services=sync'];
     const api = `--set-json=config.managementApi=${JSON.stringify(managementApi)}`;
-    await helm(home, 'install', ...release, slices, api);
+    await helm(home, 'install', ...release, `--set=${kinds.join(',')}`, api);
     expect(await start()).toMatchObject({ exitCode: 'ready' });
 
     const outcomes: Outcome[] = [];
