@@ -167,6 +167,16 @@ async function listen(
   const { keys, authorizer, table } = modules;
   const authenticator = new BearerAuthenticator({ keys: keys.authenticator, local, host: modules.hostUsers });
   const gitVersion = serverVersion(version);
+  if (config.bootstrapKeyFile !== '') {
+    await ensureFirstKeyFile({
+      file: config.bootstrapKeyFile,
+      maxTtlMs: config.maxTtlMs,
+      definition: keys.definition,
+      registry: keys.registry,
+      authenticate: (key) => keys.authenticator.authenticate(key),
+      logger,
+    });
+  }
   try {
     return await startServer({
       table,
@@ -179,18 +189,8 @@ async function listen(
       splitPath,
       publicDocuments: publicDocuments({ table, version: gitVersion, store, documents: modules.documents }),
       version: gitVersion,
-      admission: () => keys.admission,
-      bootstrap: async (registry) => {
-        if (config.bootstrapKeyFile === '') return;
-        await ensureFirstKeyFile({
-          file: config.bootstrapKeyFile,
-          maxTtlMs: config.maxTtlMs,
-          definition: keys.definition,
-          registry,
-          authenticate: (key) => keys.authenticator.authenticate(key),
-          logger,
-        });
-      },
+      registry: keys.registry,
+      deleter: keys.deleter,
       throttle: new RequestLimits(clock),
       audit: (event) => audit.record(event),
       ...(metrics ? { metrics: apiServerSeries(metrics, table) } : {}),

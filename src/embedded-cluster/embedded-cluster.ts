@@ -10,7 +10,8 @@ import { allowEverything, type Authorizer } from '../apiserver/request/authorize
 import { withFaults, type Interceptor } from './faults.ts';
 import { builtInKinds } from './kinds/built-in-kinds.ts';
 import { ClusterAdmission } from './admission/cluster-admission.ts';
-import type { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
+import { ObjectDeleter } from '../apiserver/objects/object-deletion.ts';
+import { ObjectRegistry } from '../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../apiserver/objects/resource-definition.ts';
 import type { DefinitionTable } from '../apiserver/objects/definition-table.ts';
 import { decodeObject } from '../apiserver/schema/decode.ts';
@@ -69,17 +70,22 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
   const table = builtInKinds(authorizer, options.kinds);
   const clock = options.clock ?? systemClock;
   let interceptor = options.interceptor;
+  const random = options.random ?? systemRandom;
+  const admission = new ClusterAdmission({ store, table, logger, deleter: () => deleter });
+  const registry = new ObjectRegistry({ store, clock, random, admission });
+  const deleter = new ObjectDeleter(registry);
+  await bootstrap(registry, table);
   const server = await startServer({
     table,
     store,
+    registry,
+    deleter,
     clock,
-    random: options.random ?? systemRandom,
+    random,
     logger,
     authorizer,
     authenticate: authenticatorFor(options),
     version: VERSION,
-    admission: (deleter) => new ClusterAdmission({ store, table, logger, deleter }),
-    bootstrap: (registry) => bootstrap(registry, table),
     wrapListener: (serve) => withFaults(serve, () => interceptor, clock),
     ...(bookmarkIntervalMs === undefined ? {} : { bookmarkIntervalMs }),
     listen: { port: options.port ?? 0 },
@@ -94,6 +100,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterOptions): Pro
     expireHistory: async () => store.compact(await store.revision()),
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();
+      deleter.close();
       await store[Symbol.asyncDispose]();
     },
   };

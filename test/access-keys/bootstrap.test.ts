@@ -4,16 +4,12 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
-import type { Target } from '../../src/apiserver/request/target.ts';
 import type { UserInfo } from '../../src/apiserver/request/user.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { systemRandom } from '../../src/base/random.ts';
 import { ensureFirstKeyFile } from '../../src/access-keys/bootstrap/first-key-file.ts';
 import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
-import type { Store, StoredEntry } from '../../src/apiserver/storage/store.ts';
+import type { Store } from '../../src/apiserver/storage/store.ts';
 import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
 import { LocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import type { RawClient } from '../contract/raw-client.ts';
@@ -130,9 +126,13 @@ describe('bootstrapKeyFile', () => {
         files.map(async (path) => {
           const keys = makeKeys(store);
           await keys.start();
-          const { definition, admission, authenticator } = keys;
-          const ports = { store, clock: systemClock, random: systemRandom, admission };
-          const registry = new MeetingRegistry(ports, met);
+          const { definition, registry, authenticator } = keys;
+          const find = registry.find.bind(registry);
+          registry.find = async (target) => {
+            const found = await find(target);
+            await met.wait();
+            return found;
+          };
           const authenticate = (key: string): Promise<UserInfo | undefined> =>
             authenticator.authenticate(key);
           await ensureFirstKeyFile({
@@ -199,20 +199,5 @@ class Barrier {
   wait(): Promise<void> {
     if (--this.#missing === 0) this.#open.resolve();
     return this.#open.promise;
-  }
-}
-
-class MeetingRegistry extends ObjectRegistry {
-  readonly #met: Barrier;
-
-  constructor(options: ConstructorParameters<typeof ObjectRegistry>[0], met: Barrier) {
-    super(options);
-    this.#met = met;
-  }
-
-  override async find(target: Target): Promise<StoredEntry | undefined> {
-    const found = await super.find(target);
-    await this.#met.wait();
-    return found;
   }
 }

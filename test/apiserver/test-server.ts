@@ -2,6 +2,9 @@
 
 import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/start-server.ts';
+import type { Admission } from '../../src/apiserver/objects/admission.ts';
+import { ObjectDeleter } from '../../src/apiserver/objects/object-deletion.ts';
+import { ObjectRegistry } from '../../src/apiserver/objects/object-registry.ts';
 import type { DefinitionTable } from '../../src/apiserver/objects/definition-table.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
@@ -16,12 +19,13 @@ export interface TestServer extends AsyncDisposable {
   readonly server: RunningServer;
 }
 
-export interface TestServerOptions extends Partial<Omit<StartOptions, 'store'>> {
+export interface TestServerOptions extends Partial<Omit<StartOptions, 'store' | 'registry' | 'deleter'>> {
   table: DefinitionTable;
   store?: MemoryStore;
 }
 
-const noAdmission = {
+/** Admits every write. */
+export const noAdmission: Admission = {
   beforeCreate: () => Promise.resolve(),
   review: () => Promise.resolve(),
   beforeDelete: () => Promise.resolve(),
@@ -30,14 +34,18 @@ const noAdmission = {
 
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store = options.store ?? new MemoryStore();
+  const { clock = systemClock, random = systemRandom } = options;
+  const registry = new ObjectRegistry({ store, clock, random, admission: noAdmission });
+  const deleter = new ObjectDeleter(registry);
   const server = await startServer({
-    clock: systemClock,
-    random: systemRandom,
+    clock,
+    random,
+    registry,
+    deleter,
     logger: silentLogger,
     authorizer: allowEverything,
     authenticate: ({ authorization }) => userNamed(authorization?.replace('Bearer ', '') ?? 'nobody'),
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
-    admission: () => noAdmission,
     ...options,
     store,
   });
@@ -49,6 +57,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     [Symbol.asyncDispose]: async () => {
       await client[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
+      deleter.close();
       await store[Symbol.asyncDispose]();
     },
   };

@@ -1,6 +1,6 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
-import type { Admission, ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
@@ -49,7 +49,9 @@ export interface Keys {
   readonly definition: ResourceDefinition;
   readonly index: KeyIndex;
   readonly authenticator: Pick<KeyAuthenticator, 'authenticate'>;
-  readonly admission: Admission;
+  /** The one registry and deleter over the store. */
+  readonly registry: ObjectRegistry;
+  readonly deleter: ObjectDeleter;
   /** Records an allowed request as a use of the key that the user was authenticated with, if any. */
   recordUse(user: UserInfo): void;
   /** Before the first request. Rejects with `StoreError`. */
@@ -84,7 +86,8 @@ export function createKeys(options: CreateKeysOptions): Keys {
     definition,
     index,
     authenticator,
-    admission,
+    registry,
+    deleter,
     recordUse: (user) => {
       const key = index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
       if (key) activity.recordUse(key);

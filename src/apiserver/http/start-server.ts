@@ -4,7 +4,6 @@ import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Store } from '../storage/store.ts';
-import type { Admission } from '../objects/admission.ts';
 import { listen, type Throttle } from './api-server.ts';
 import type { AuditEvent } from '../request/audit-event.ts';
 import type { ApiResponse } from './api-response.ts';
@@ -12,8 +11,8 @@ import type { Authorizer } from '../request/authorizer.ts';
 import type { ListenOptions, RequestListener, TlsPair } from './http-server.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
-import { ObjectDeleter } from '../objects/object-deletion.ts';
-import { ObjectRegistry } from '../objects/object-registry.ts';
+import type { ObjectDeleter } from '../objects/object-deletion.ts';
+import type { ObjectRegistry } from '../objects/object-registry.ts';
 import { ObjectViews } from '../objects/object-view.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
 import { ResourceHandler } from '../request/resource-handler.ts';
@@ -37,10 +36,10 @@ export interface StartOptions {
   /** Documents that need no authentication, by path. */
   readonly publicDocuments?: ReadonlyMap<string, () => Promise<ApiResponse>>;
   readonly version: ServerVersion;
-  /** `deleter` removes dependent objects. */
-  admission(deleter: () => ObjectDeleter): Admission;
-  /** Writes the initial objects before the server listens. */
-  bootstrap?(registry: ObjectRegistry): Promise<void>;
+  /** Over `store`. */
+  readonly registry: ObjectRegistry;
+  /** Owned by the caller, who closes it after the server. */
+  readonly deleter: ObjectDeleter;
   /** Default: no rate limits. */
   readonly throttle?: Throttle;
   /** Called for every request after its response, and for a watch when it ends. Must not throw. */
@@ -72,11 +71,7 @@ export interface RunningServer {
 }
 
 export async function startServer(options: StartOptions): Promise<RunningServer> {
-  const { table, store, clock, random, logger, authorizer, bookmarkIntervalMs } = options;
-  const admission = options.admission(() => deleter);
-  const registry = new ObjectRegistry({ store, clock, random, admission });
-  const deleter = new ObjectDeleter(registry);
-  await options.bootstrap?.(registry);
+  const { table, store, registry, deleter, clock, random, logger, authorizer, bookmarkIntervalMs } = options;
   const views = new ObjectViews();
   const yaml = new YamlParser(clock);
   const meta = new MetaHandler(table, options.version);
@@ -116,7 +111,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     endWatches: (isAffected) => watches.closeOf(isAffected),
     disconnect: () => server.disconnect(),
     [Symbol.asyncDispose]: async () => {
-      deleter.close();
       await server.close();
       await yaml[Symbol.asyncDispose]();
     },

@@ -129,7 +129,8 @@ export async function startAuthorizationServer(
     },
     splitPath,
     version: { major: '1', minor: '36', gitVersion: 'v1.36.0' },
-    admission: () => keys.admission,
+    registry: keys.registry,
+    deleter: keys.deleter,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   const send: AuthorizationServer['send'] = (as, method, path, body) =>

@@ -82,7 +82,8 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
       return user;
     },
     version: { major: '1', minor: '32', gitVersion: 'v1.32.1' },
-    admission: () => keys.admission,
+    registry: keys.registry,
+    deleter: keys.deleter,
   });
   const client = new RawClient({ url: `http://${server.address}` });
   const send: KeyServer['send'] = (method, path, body, headers = {}) => {

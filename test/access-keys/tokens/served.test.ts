@@ -3,8 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
 import { startServer, type RunningServer } from '../../../src/apiserver/http/start-server.ts';
+import { ObjectDeleter } from '../../../src/apiserver/objects/object-deletion.ts';
+import { ObjectRegistry } from '../../../src/apiserver/objects/object-registry.ts';
 import { isJsonObject, type JsonObject } from '../../../src/base/json.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
+import { noAdmission } from '../../apiserver/test-server.ts';
 import { RawClient, type RawAnswer, type RawRequest } from '../../contract/raw-client.ts';
 import { claimsOf, keyRecord, startTokens, tokenOf, type TokenHarness } from './token-harness.ts';
 
@@ -18,6 +21,7 @@ beforeAll(async () => {
   harness = await startTokens();
   const { table, store, clock, tokens } = harness;
   const key = harness.index.set(keyRecord({ expiresAtMs: clock.now() + 3_600_000 }));
+  const registry = new ObjectRegistry({ store, clock, random: Math.random, admission: noAdmission });
   server = await startServer({
     table,
     store,
@@ -28,12 +32,8 @@ beforeAll(async () => {
     authenticate: ({ authorization }) => (authorization === 'Bearer key' ? key.user : undefined),
     publicDocuments: tokens.publicDocuments,
     version: { major: '1', minor: '33', gitVersion: 'v1.33.0' },
-    admission: () => ({
-      beforeCreate: () => Promise.resolve(),
-      review: () => Promise.resolve(),
-      beforeDelete: () => Promise.resolve(),
-      afterWrite: () => Promise.resolve(),
-    }),
+    registry,
+    deleter: new ObjectDeleter(registry),
   });
   client = new RawClient({ url: `http://${server.address}`, token: 'key' });
 });
