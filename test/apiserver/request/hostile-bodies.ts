@@ -1,4 +1,4 @@
-/** Request bodies that cost far more to process than to send, each as large as the server accepts. */
+/** Request bodies whose processing costs far more than sending them. */
 
 import { BODY_BYTES_MAX, JSON_TOKENS_MAX } from '../../../src/apiserver/limits.ts';
 
@@ -7,7 +7,8 @@ export type MediaType = 'json' | 'yaml' | 'json-patch' | 'strategic-patch' | 'pr
 export interface HostileBody {
   readonly name: string;
   readonly media: MediaType;
-  readonly bytes: Buffer;
+  /** Built when it is sent: all bodies together take hundreds of megabytes. */
+  bytes(): Buffer;
 }
 
 /** Leaves space for the rest of the object. */
@@ -60,13 +61,14 @@ function fieldManager(name: string, fields: string, operation = 'Update'): strin
   return `{"manager":"${name}","operation":"${operation}","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{${fields}}}`;
 }
 
-/** As much of it as the limit of tokens lets through. */
+/** Enough to extrapolate the number of tokens. */
+const SAMPLE_BYTES = 8192;
+
+/** The longest text that the limit of tokens accepts. */
 function mostAccepted(text: (bytes: number) => string): string {
-  const all = text(BYTES);
-  const tokens = all.match(/[[{,:]/g)?.length ?? 0;
-  if (tokens < JSON_TOKENS_MAX) return all;
+  const tokens = ((text(SAMPLE_BYTES).match(/[[{,:]/g)?.length ?? 0) * BYTES) / SAMPLE_BYTES;
   // An even number: some texts halve it.
-  return text(2 * Math.floor((BYTES * 0.45 * JSON_TOKENS_MAX) / tokens));
+  return text(tokens < JSON_TOKENS_MAX ? BYTES : 2 * Math.floor((BYTES * 0.45 * JSON_TOKENS_MAX) / tokens));
 }
 
 /** Members of the object itself, as JSON text. */
@@ -119,24 +121,32 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 
 export type Resource = 'configmaps' | 'endpoints' | 'ownedaccesskeys';
 
-/** Objects of a kind whose members cost much, as JSON: a create, an update, an apply and a merge patch take them. */
-export function hostileObjects(resource: Resource, name: string, isAccepted: boolean): HostileBody[] {
+export interface HostileObject extends HostileBody {
+  /** The expensive part is in `metadata`. */
+  readonly isMetadata: boolean;
+}
+
+/** JSON objects of a kind with expensive members, as a create, an update, an apply and a merge patch accept them. */
+export function hostileObjects(resource: Resource, name: string, isAccepted: boolean): HostileObject[] {
   const own = resource === 'endpoints' ? ENDPOINTS : resource === 'ownedaccesskeys' ? KEYS : MEMBERS;
   const spec =
     resource === 'ownedaccesskeys' ? ',"spec":{"displayName":"a","ttl":0,"type":"User","user":"a"}' : '';
   const sized = (text: (bytes: number) => string): string => (isAccepted ? mostAccepted(text) : text(BYTES));
   const metadata = Object.entries(resource === 'configmaps' ? METADATA : {}).map(([what, text]) => ({
     what,
-    text: `"metadata":{"name":"${name}",${sized(text)}}${spec}`,
+    isMetadata: true,
+    members: () => `"metadata":{"name":"${name}",${sized(text)}}${spec}`,
   }));
-  const members = Object.entries(own).map(([what, text]) => ({
+  const other = Object.entries(own).map(([what, text]) => ({
     what,
-    text: `"metadata":{"name":"${name}"},${sized(text)}`,
+    isMetadata: false,
+    members: () => `"metadata":{"name":"${name}"},${sized(text)}`,
   }));
-  return [...metadata, ...members].map(({ what, text }) => ({
+  return [...metadata, ...other].map(({ what, isMetadata, members }) => ({
     name: what,
+    isMetadata,
     media: 'json' as const,
-    bytes: Buffer.from(`{${DOCUMENTS[resource] ?? ''},${text}}`),
+    bytes: () => Buffer.from(`{${DOCUMENTS[resource] ?? ''},${members()}}`),
   }));
 }
 
@@ -158,115 +168,128 @@ const OPERATIONS: Readonly<Record<string, (count: number) => string>> = {
 
 export function hostileJsonPatches(): HostileBody[] {
   const patches = Object.entries(OPERATIONS).flatMap(([what, operation]) => [
-    { name: `9999 ${what}`, text: `[${Array.from({ length: 9999 }, (_, n) => operation(n)).join(',')}]` },
-    { name: `3 MiB of ${what}`, text: `[${repeated(BYTES, ',', operation)}]` },
+    {
+      name: `9999 ${what}`,
+      text: () => `[${Array.from({ length: 9999 }, (_, n) => operation(n)).join(',')}]`,
+    },
+    { name: `3 MiB of ${what}`, text: () => `[${repeated(BYTES, ',', operation)}]` },
   ]);
-  const path = '/a'.repeat(BYTES / 2 - 64);
-  const long = { name: 'one very long path', text: `[{"op":"test","path":"${path}","value":0}]` };
-  const lists = Array.from({ length: 30_000 }, () => '[]').join(',');
-  const wide = { name: 'a large value', text: `[{"op":"test","path":"/data","value":[${lists}]}]` };
+  const path = (): string => '/a'.repeat(BYTES / 2 - 64);
+  const long = { name: 'one very long path', text: () => `[{"op":"test","path":"${path()}","value":0}]` };
+  const lists = (): string => Array.from({ length: 30_000 }, () => '[]').join(',');
+  const wide = { name: 'a large value', text: () => `[{"op":"test","path":"/data","value":[${lists()}]}]` };
   return [...patches, long, wide].map(({ name, text }) => ({
     name,
     media: 'json-patch',
-    bytes: Buffer.from(text),
+    bytes: () => Buffer.from(text()),
   }));
 }
 
 export function hostileStrategicPatches(): HostileBody[] {
-  const text: Readonly<Record<string, string>> = {
-    'list items with distinct merge keys': `{"metadata":{"ownerReferences":[${repeated(BYTES, ',', (n) => `{"uid":"${key(n)}"}`)}]}}`,
-    'an order of very many items': `{"metadata":{"$setElementOrder/finalizers":[${repeated(BYTES, ',', (n) => `"a/${key(n)}"`)}]}}`,
-    'list items in the opposite order': `{"metadata":{"finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(n)}"`)}],"$setElementOrder/finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(90_000 - n)}"`)}]}}`,
-    'removals of very many items': `{"metadata":{"$deleteFromPrimitiveList/finalizers":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
-    'very many keys to retain': `{"data":{"$retainKeys":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
-    'very many removals of members': `{"data":{${repeated(BYTES, ',', (n) => `"${key(n)}":null`)}}}`,
+  const text: Readonly<Record<string, () => string>> = {
+    'list items with distinct merge keys': () =>
+      `{"metadata":{"ownerReferences":[${repeated(BYTES, ',', (n) => `{"uid":"${key(n)}"}`)}]}}`,
+    'an order of very many items': () =>
+      `{"metadata":{"$setElementOrder/finalizers":[${repeated(BYTES, ',', (n) => `"a/${key(n)}"`)}]}}`,
+    'list items in the opposite order': () =>
+      `{"metadata":{"finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(n)}"`)}],"$setElementOrder/finalizers":[${repeated(BYTES / 2, ',', (n) => `"a/${key(90_000 - n)}"`)}]}}`,
+    'removals of very many items': () =>
+      `{"metadata":{"$deleteFromPrimitiveList/finalizers":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
+    'very many keys to retain': () =>
+      `{"data":{"$retainKeys":[${repeated(BYTES, ',', (n) => `"${key(n)}"`)}]}}`,
+    'very many removals of members': () => `{"data":{${repeated(BYTES, ',', (n) => `"${key(n)}":null`)}}}`,
   };
   return Object.entries(text).map(([name, body]) => ({
     name,
     media: 'strategic-patch',
-    bytes: Buffer.from(body),
+    bytes: () => Buffer.from(body()),
   }));
 }
 
 const YAML_HEAD = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n';
 
-const yamlTexts = (bytes: number): Readonly<Record<string, string>> => ({
-  tags: '!a '.repeat(80_000),
-  'tags with values': repeated(bytes, '\n', () => '- !a b'),
-  'tag directives': `${repeated(bytes / 2, '\n', (n) => `%TAG !${key(n)}! a`)}\n---\n${repeated(bytes / 2, '\n', () => '- !0!a b')}`,
-  'anchors on one node': '&a '.repeat(80_000),
-  anchors: repeated(bytes, '\n', (n) => `- &${key(n)} a`),
-  aliases: `- &a b\n${repeated(bytes, '\n', () => '- *a')}`,
-  'aliases of distinct anchors': repeated(bytes, '\n', (n) => `- &${key(n)} a\n- *${key(n)}`),
-  'aliases of lists of aliases': Array.from(
-    { length: 20 },
-    (_, n) => `a${n}: &a${n} [${`*a${n - 1},`.repeat(n === 0 ? 0 : 9)}]`,
-  ).join('\n'),
-  'unresolved aliases': repeated(bytes, '\n', (n) => `- *${key(n)}`),
-  'opening brackets': '['.repeat(bytes),
-  'closing brackets': ']'.repeat(bytes),
-  'closing brackets in lines': ']\n'.repeat(bytes / 2),
-  'closing braces after a map': `a: {}${'}'.repeat(bytes)}`,
-  'brackets in turn': '[]'.repeat(bytes / 2),
-  'braces in turn': '{} '.repeat(bytes / 3),
-  'flow lists in a flow list': `[${'[],'.repeat(bytes / 3)}]`,
-  'flow maps in a flow list': `[${'{},'.repeat(bytes / 3)}]`,
-  'flow keys': `{${repeated(bytes, ',', (n) => key(n))}}`,
-  commas: ','.repeat(bytes),
-  'commas in a flow list': `[${','.repeat(bytes - 2)}]`,
-  'colons in a flow map': `{${': ,'.repeat(bytes / 3)}}`,
-  'double-quoted strings in a row': '"" '.repeat(bytes / 3),
-  'single-quoted strings in a row': "'' ".repeat(bytes / 3),
-  'a string of escapes': `"${'\\x'.repeat(bytes / 2 - 4)}"`,
-  'a string of lines': `"${'\n'.repeat(bytes - 4)}"`,
-  'an open string': `"${'a\n'.repeat(bytes / 2)}`,
-  'a plain list': '- a\n'.repeat(bytes / 4),
-  'an empty list': '-\n'.repeat(bytes / 2),
-  'nested lists in a line': '- '.repeat(bytes / 2),
-  'explicit keys': '? '.repeat(bytes / 2),
-  'explicit keys in lines': '? a\n'.repeat(bytes / 4),
-  'values without keys': ': '.repeat(bytes / 2),
-  'values without keys in lines': ':\n'.repeat(bytes / 2),
-  'distinct keys': repeated(bytes, '\n', (n) => `${key(n)}:`),
-  'one key again and again': 'a:\n'.repeat(bytes / 3),
-  'merge keys': `a: &a {b: c}\nd:\n${repeated(bytes, '\n', () => '  <<: *a')}`,
-  'merged lists': `a: &a {b: c}\nd:\n  <<: [${'*a,'.repeat(bytes / 4)}]`,
-  documents: '---\n'.repeat(bytes / 4),
-  'documents with ends': '---\n...\n'.repeat(bytes / 8),
-  directives: '%A b\n'.repeat(bytes / 5),
-  comments: '#\n'.repeat(bytes / 2),
-  'comments after items': '- a #\n'.repeat(bytes / 6),
-  'block scalars': '- |\n a\n'.repeat(bytes / 7),
-  'a long block scalar': `|\n${' a\n'.repeat(bytes / 3)}`,
-  'a folded scalar': `>\n${' a\n\n'.repeat(bytes / 4)}`,
-  'a plain scalar of lines': 'a\n'.repeat(bytes / 2),
-  'a plain scalar of blank lines': `a${'\n'.repeat(bytes - 2)}b`,
-  'indented more and more': Array.from({ length: 1000 }, (_, n) => `${' '.repeat(n)}a:`)
-    .join('\n')
-    .slice(0, bytes),
-  tabs: '\t'.repeat(bytes),
-  'carriage returns': '\r'.repeat(bytes),
-  spaces: ' '.repeat(bytes),
-  'at signs': '@ '.repeat(bytes / 2),
-  'percent signs': '%\n'.repeat(bytes / 2),
-  'numbers with underscores': repeated(bytes, '\n', () => '- 1_1'),
-  'sexagesimal numbers': `- ${'1:'.repeat(bytes / 2 - 4)}1`,
-  'one long number': `- ${'1'.repeat(bytes - 4)}`,
-  'one long key': `${'a'.repeat(bytes - 4)}: b`,
-  'JSON with a comma at the end': `{${repeated(bytes, ',', (n) => `"${key(n)}":0`)},}`,
-});
+const YAML: Readonly<Record<string, (bytes: number) => string>> = {
+  tags: (bytes) => '!a '.repeat(bytes / 3),
+  'tags with values': (bytes) => repeated(bytes, '\n', () => '- !a b'),
+  'tag directives': (bytes) =>
+    `${repeated(bytes / 2, '\n', (n) => `%TAG !${key(n)}! a`)}\n---\n${repeated(bytes / 2, '\n', () => '- !0!a b')}`,
+  'anchors on one node': (bytes) => '&a '.repeat(bytes / 3),
+  anchors: (bytes) => repeated(bytes, '\n', (n) => `- &${key(n)} a`),
+  aliases: (bytes) => `- &a b\n${repeated(bytes, '\n', () => '- *a')}`,
+  'aliases of distinct anchors': (bytes) => repeated(bytes, '\n', (n) => `- &${key(n)} a\n- *${key(n)}`),
+  'aliases of lists of aliases': () =>
+    Array.from({ length: 20 }, (_, n) => `a${n}: &a${n} [${`*a${n - 1},`.repeat(n === 0 ? 0 : 9)}]`).join(
+      '\n',
+    ),
+  'unresolved aliases': (bytes) => repeated(bytes, '\n', (n) => `- *${key(n)}`),
+  'opening brackets': (bytes) => '['.repeat(bytes),
+  'closing brackets': (bytes) => ']'.repeat(bytes),
+  'closing brackets in lines': (bytes) => ']\n'.repeat(bytes / 2),
+  'closing braces after a map': (bytes) => `a: {}${'}'.repeat(bytes)}`,
+  'brackets in turn': (bytes) => '[]'.repeat(bytes / 2),
+  'braces in turn': (bytes) => '{} '.repeat(bytes / 3),
+  'flow lists in a flow list': (bytes) => `[${'[],'.repeat(bytes / 3)}]`,
+  'flow maps in a flow list': (bytes) => `[${'{},'.repeat(bytes / 3)}]`,
+  'flow keys': (bytes) => `{${repeated(bytes, ',', (n) => key(n))}}`,
+  commas: (bytes) => ','.repeat(bytes),
+  'commas in a flow list': (bytes) => `[${','.repeat(bytes - 2)}]`,
+  'colons in a flow map': (bytes) => `{${': ,'.repeat(bytes / 3)}}`,
+  'double-quoted strings in a row': (bytes) => '"" '.repeat(bytes / 3),
+  'single-quoted strings in a row': (bytes) => "'' ".repeat(bytes / 3),
+  'a string of escapes': (bytes) => `"${'\\x'.repeat(bytes / 2 - 4)}"`,
+  'a string of lines': (bytes) => `"${'\n'.repeat(bytes - 4)}"`,
+  'an open string': (bytes) => `"${'a\n'.repeat(bytes / 2)}`,
+  'a plain list': (bytes) => '- a\n'.repeat(bytes / 4),
+  'an empty list': (bytes) => '-\n'.repeat(bytes / 2),
+  'nested lists in a line': (bytes) => '- '.repeat(bytes / 2),
+  'explicit keys': (bytes) => '? '.repeat(bytes / 2),
+  'explicit keys in lines': (bytes) => '? a\n'.repeat(bytes / 4),
+  'values without keys': (bytes) => ': '.repeat(bytes / 2),
+  'values without keys in lines': (bytes) => ':\n'.repeat(bytes / 2),
+  'distinct keys': (bytes) => repeated(bytes, '\n', (n) => `${key(n)}:`),
+  'one key again and again': (bytes) => 'a:\n'.repeat(bytes / 3),
+  'merge keys': (bytes) => `a: &a {b: c}\nd:\n${repeated(bytes, '\n', () => '  <<: *a')}`,
+  'merged lists': (bytes) => `a: &a {b: c}\nd:\n  <<: [${'*a,'.repeat(bytes / 4)}]`,
+  documents: (bytes) => '---\n'.repeat(bytes / 4),
+  'documents with ends': (bytes) => '---\n...\n'.repeat(bytes / 8),
+  directives: (bytes) => '%A b\n'.repeat(bytes / 5),
+  comments: (bytes) => '#\n'.repeat(bytes / 2),
+  'comments after items': (bytes) => '- a #\n'.repeat(bytes / 6),
+  'block scalars': (bytes) => '- |\n a\n'.repeat(bytes / 7),
+  'a long block scalar': (bytes) => `|\n${' a\n'.repeat(bytes / 3)}`,
+  'a folded scalar': (bytes) => `>\n${' a\n\n'.repeat(bytes / 4)}`,
+  'a plain scalar of lines': (bytes) => 'a\n'.repeat(bytes / 2),
+  'a plain scalar of blank lines': (bytes) => `a${'\n'.repeat(bytes - 2)}b`,
+  'indented more and more': (bytes) =>
+    Array.from({ length: 1000 }, (_, n) => `${' '.repeat(n)}a:`)
+      .join('\n')
+      .slice(0, bytes),
+  tabs: (bytes) => '\t'.repeat(bytes),
+  'carriage returns': (bytes) => '\r'.repeat(bytes),
+  spaces: (bytes) => ' '.repeat(bytes),
+  'at signs': (bytes) => '@ '.repeat(bytes / 2),
+  'percent signs': (bytes) => '%\n'.repeat(bytes / 2),
+  'numbers with underscores': (bytes) => repeated(bytes, '\n', () => '- 1_1'),
+  'sexagesimal numbers': (bytes) => `- ${'1:'.repeat(bytes / 2 - 4)}1`,
+  'one long number': (bytes) => `- ${'1'.repeat(bytes - 4)}`,
+  'one long key': (bytes) => `${'a'.repeat(bytes - 4)}: b`,
+  'JSON with a comma at the end': (bytes) => `{${repeated(bytes, ',', (n) => `"${key(n)}":0`)},}`,
+};
 
 /** Text that is, or is nearly, YAML: at the root, and as a member of an object. */
 export function hostileYaml(bytes: number): HostileBody[] {
-  const texts = yamlTexts(bytes);
-  const roots = Object.entries(texts).map(([name, text]) => ({ name, text }));
+  const roots = Object.entries(YAML).map(([name, text]) => ({ name, text: () => text(bytes) }));
   const members = ['tags', 'anchors', 'aliases', 'a plain list', 'distinct keys', 'flow keys'].map(
     (name) => ({
       name: `${name} below a member`,
-      text: `${YAML_HEAD}data:\n${(texts[name] ?? '').slice(0, bytes).replaceAll(/^/gm, ' ')}`,
+      text: () => `${YAML_HEAD}data:\n${(YAML[name]?.(bytes / 2) ?? '').replaceAll(/^/gm, ' ')}`,
     }),
   );
-  return [...roots, ...members].map(({ name, text }) => ({ name, media: 'yaml', bytes: Buffer.from(text) }));
+  return [...roots, ...members].map(({ name, text }) => ({
+    name,
+    media: 'yaml',
+    bytes: () => Buffer.from(text()).subarray(0, bytes),
+  }));
 }
 
 /** A `runtime.Unknown` around the bytes of a ConfigMap. */
@@ -287,35 +310,72 @@ function varint(value: number): Buffer {
   }
 }
 
+/** As many copies of `part` as fit into `bytes`. */
 function many(bytes: number, part: Buffer): Buffer {
-  return Buffer.concat(Array.from({ length: Math.floor(bytes / part.length) }, () => part));
+  return Buffer.alloc(bytes - (bytes % part.length), part);
 }
 
 export function hostileProtobuf(): HostileBody[] {
   const empty = Buffer.from([0x0a, 0x00]);
-  const owners = chunk(1, chunk(13, many(15_000, empty)));
-  const raw: Readonly<Record<string, Buffer>> = {
-    'empty metadata': many(BYTES, empty),
-    'unknown numbers': many(BYTES, Buffer.from([0x78, 0x01])),
-    'metadata of very many empty fields': chunk(1, many(BYTES, empty)),
-    'owner references of very many empty fields': many(BYTES, owners),
-    'very many data entries': many(
-      BYTES,
-      chunk(2, Buffer.concat([chunk(1, Buffer.from('a')), chunk(2, Buffer.alloc(0))])),
-    ),
-    'very many distinct data entries': Buffer.concat(
-      Array.from({ length: 150_000 }, (_, n) =>
-        chunk(2, Buffer.concat([chunk(1, Buffer.from(key(n))), chunk(2, Buffer.alloc(0))])),
+  const owners = (): Buffer => chunk(1, chunk(13, many(15_000, empty)));
+  const raw: Readonly<Record<string, () => Buffer>> = {
+    'empty metadata': () => many(BYTES, empty),
+    'unknown numbers': () => many(BYTES, Buffer.from([0x78, 0x01])),
+    'metadata of very many empty fields': () => chunk(1, many(BYTES, empty)),
+    'owner references of very many empty fields': () => many(BYTES, owners()),
+    'very many data entries': () =>
+      many(BYTES, chunk(2, Buffer.concat([chunk(1, Buffer.from('a')), chunk(2, Buffer.alloc(0))]))),
+    'very many distinct data entries': () =>
+      Buffer.concat(
+        Array.from({ length: 150_000 }, (_, n) =>
+          chunk(2, Buffer.concat([chunk(1, Buffer.from(key(n))), chunk(2, Buffer.alloc(0))])),
+        ),
       ),
-    ),
-    'long numbers': many(BYTES, Buffer.from([0x78, ...Array.from({ length: 9 }, () => 0xff), 0x01])),
+    'long numbers': () => many(BYTES, Buffer.from([0x78, ...Array.from({ length: 9 }, () => 0xff), 0x01])),
   };
-  return Object.entries(raw).map(([name, bytes]) => ({
+  return Object.entries(raw).map(([name, body]) => ({
     name,
     media: 'protobuf',
-    bytes: envelope('ConfigMap', 'v1', bytes),
+    bytes: () => envelope('ConfigMap', 'v1', body()),
   }));
 }
+
+/** Reviews of the key API, which are processed and not stored. `resource`: group, version and plural. */
+export function hostileReviews(): (Omit<HostileBody, 'media'> & { readonly resource: string })[] {
+  const texts: readonly [name: string, resource: string, members: (bytes: number) => string][] = [
+    ['a token of 3 MiB', TOKEN_REVIEWS, (bytes) => `"token":"pak_${'a'.repeat(bytes - 64)}"`],
+    ['a JWT of very many dots', TOKEN_REVIEWS, (bytes) => `"token":"eyJ${'a.'.repeat(bytes / 2 - 64)}"`],
+    [
+      'very many audiences',
+      TOKEN_REVIEWS,
+      (bytes) => `"token":"a","audiences":[${repeated(bytes, ',', (n) => `"${key(n)}"`)}]`,
+    ],
+    [
+      'very many groups',
+      ACCESS_REVIEWS,
+      (bytes) => `${RESOURCE},"user":"a","groups":[${repeated(bytes, ',', (n) => `"${key(n)}"`)}]`,
+    ],
+    [
+      'very many extra values',
+      ACCESS_REVIEWS,
+      (bytes) => `${RESOURCE},"user":"a","extra":{${repeated(bytes, ',', (n) => `"${key(n)}":["a"]`)}}`,
+    ],
+    [
+      'a path of 3 MiB',
+      ACCESS_REVIEWS,
+      (bytes) => `"nonResourceAttributes":{"path":"${'/a'.repeat(bytes / 2 - 64)}","verb":"get"},"user":"a"`,
+    ],
+  ];
+  return texts.map(([name, resource, members]) => ({
+    name,
+    resource,
+    bytes: () => Buffer.from(`{"spec":{${mostAccepted(members)}}}`),
+  }));
+}
+
+const TOKEN_REVIEWS = 'authentication.k8s.io/v1/tokenreviews';
+const ACCESS_REVIEWS = 'authorization.k8s.io/v1/subjectaccessreviews';
+const RESOURCE = '"resourceAttributes":{"verb":"get","resource":"pods"}';
 
 /** Selectors of the length that a URL may have. */
 export const HOSTILE_SELECTORS: Readonly<Record<string, string>> = {
