@@ -44,8 +44,8 @@ test('the series of a kind are at zero before its first request', async () => {
 test('requests are counted by verb, resource and status, and a path that is not served gives no label', async () => {
   const registry = new SeriesRegistry();
   const table = accessKeyTable();
-  await using machinery = await startTestServer({ table, metrics: apiServerSeries(registry, table) });
-  const { client } = machinery;
+  await using api = await startTestServer({ table, metrics: apiServerSeries(registry, table) });
+  const { client } = api;
   await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
   await client.send({ method: 'GET', path: `${KEYS}/k` });
   await client.send({ method: 'GET', path: `${KEYS}/missing` });
@@ -62,7 +62,7 @@ test('requests are counted by verb, resource and status, and a path that is not 
   expect(await registry.text()).not.toContain('secrets-of-a-client');
 });
 
-test('the store reports how long its requests take', async () => {
+test('the store reports the latency of its requests', async () => {
   const registry = new SeriesRegistry();
   await using store = new MeasuredStore(new MemoryStore(), new FakeClock(), registry);
   const name = 'endpoint_syncer_store_request_duration_seconds_count{operation="get"}';

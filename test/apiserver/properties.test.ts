@@ -1,4 +1,4 @@
-/** What holds for any input: field sets are sets, patches do what they say, parsers never break. */
+/** Properties for any input: field sets, patches, parsers. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -108,14 +108,14 @@ describe('typed fields', () => {
         const merged = mergeApplied(SERVICE, live, config);
         const { added, modified } = compare(SERVICE, merged, mergeApplied(SERVICE, merged, config));
         const missing = fieldsOf(SERVICE, config).difference(fieldsOf(SERVICE, merged));
-        // An empty map that is applied to one with members is there, but is no member of the set.
+        // An applied empty map has no effect on a map with members, and is not a member of the set.
         expect(missing.paths().filter((each) => each !== '.metadata.labels')).toEqual([]);
         expect([added.paths(), modified.paths()]).toEqual([[], []]);
       }),
     );
   });
 
-  test('that were added by an apply are gone after their removal', () => {
+  test('that an apply added are removed with it', () => {
     fc.assert(
       fc.property(service, service, (live, config) => {
         const base = decoded(live);
@@ -140,7 +140,7 @@ describe('patches', () => {
     );
   });
 
-  test('strategic merge keeps one item a merge key, in the order of the patch', () => {
+  test('strategic merge keeps one item per merge key, in the order of the patch', () => {
     const items = fc.uniqueArray(port, { maxLength: 4, selector: (item) => item.port });
     fc.assert(
       fc.property(items, items, (before, change) => {
@@ -175,7 +175,7 @@ describe('patches', () => {
 describe('decoding', () => {
   const anything = fc.jsonValue({ maxDepth: 4 }).map((value) => value as JsonValue);
 
-  test('ends in an object or in a message, whatever comes', () => {
+  test('returns an object or throws an error, for any input', () => {
     fc.assert(
       fc.property(fc.record({ metadata: anything, subsets: anything }), (input) => {
         expect(outcome(() => decodeObject(ENDPOINTS, input))).toMatch(/^(fine|DecodeError)$/);
@@ -200,7 +200,7 @@ describe('decoding', () => {
 });
 
 describe('queries', () => {
-  test('selectors are parsed or refused, whatever they are', () => {
+  test('selectors are parsed or rejected, for any input', () => {
     const text = fc.oneof(
       fc.string(),
       fc

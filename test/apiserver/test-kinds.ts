@@ -1,4 +1,4 @@
-/** A cluster-scoped kind with a status, as custom resources are: what the generic machinery does is seen on it, not on a built-in kind. */
+/** A cluster-scoped kind with a status, as custom resources are: what the generic api does is seen on it, not on a built-in kind. */
 
 import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
 import { invalidValue } from '../../src/apiserver/field-error.ts';
@@ -55,7 +55,7 @@ export function accessKeyTable(): DefinitionTable {
   ]);
 }
 
-/** Objects of the cases about grace are called g1, g2, …: only they take their time. */
+/** Only the objects g1, g2, … of the cases about graceful deletion have a grace period. */
 function isGraceful(metadata: unknown): boolean {
   const { name } = metadata as { name?: string }; // decoded metadata
   return /^g\d$/.test(name ?? '');

@@ -1,4 +1,4 @@
-/** The embedded cluster as its users see it: a kubeconfig, namespaces that hold their content, faults, limits. */
+/** The embedded cluster: kubeconfig, discovery, namespaces, garbage collection, faults, limits. */
 
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ class Ground implements AsyncDisposable {
   }
 }
 
-/** Resolves when there is nothing at the path any more. */
+/** Resolves when the path returns 404. */
 async function gone(ground: Ground, path: string): Promise<void> {
   await eventually(
     () => ground.send('GET', path),
@@ -49,7 +49,7 @@ async function gone(ground: Ground, path: string): Promise<void> {
 }
 
 describe('a new cluster', () => {
-  test('gives a kubeconfig that leads to it', async () => {
+  test('has a kubeconfig', async () => {
     await using ground = await Ground.open({ name: 'a "name"' });
     expect(parse(ground.cluster.kubeconfig)).toMatchObject({
       kind: 'Config',
@@ -73,12 +73,12 @@ describe('a new cluster', () => {
     expect((await ground.send('GET', '/api/v1/namespaces/default/services/kubernetes')).status).toBe(200);
   });
 
-  test.each(['/healthz', '/livez', '/readyz', '/readyz?verbose'])('%s answers ok', async (path) => {
+  test.each(['/healthz', '/livez', '/readyz', '/readyz?verbose'])('%s responds with ok', async (path) => {
     await using ground = await Ground.open();
     expect(await ground.send('GET', path)).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('says its version', async () => {
+  test('reports its version', async () => {
     await using ground = await Ground.open();
     expect((await ground.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '36' });
   });
@@ -98,7 +98,7 @@ describe('a new cluster', () => {
 
 describe('impersonation', () => {
   test.each(['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes'])(
-    '%s is refused, not ignored: whoever sends it would get more than was asked for',
+    '%s is rejected, not ignored: the response would exceed the rights of the impersonated user',
     async (header) => {
       await using ground = await Ground.open();
       const answer = await ground.send('GET', EP, undefined, { [header]: 'alice' });
@@ -162,7 +162,7 @@ describe('discovery', () => {
 });
 
 describe('namespaces', () => {
-  test('take their content along, and wait for what is held', async () => {
+  test('delete their content, and wait for objects with finalizers', async () => {
     await using ground = await Ground.open();
     await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
     await ground.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'free' } });
@@ -193,7 +193,7 @@ describe('namespaces', () => {
   });
 });
 
-describe('deletions that leave the end to a garbage collector', () => {
+describe('deletions with finalizers of the garbage collector', () => {
   test.for(['Orphan', 'Foreground'])('%s: end by themselves, for there is none', async (policy) => {
     await using ground = await Ground.open();
     await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
@@ -242,14 +242,14 @@ describe('protobuf bodies', () => {
     });
   }
 
-  test('are read, and answered in JSON', async () => {
+  test('are decoded, with responses in JSON', async () => {
     await using ground = await Ground.open();
     const answer = await post(ground, namespace);
     expect(answer.status).toBe(201);
     expect(await answer.json()).toMatchObject({ kind: 'Namespace', metadata: { name: 'demo' } });
   });
 
-  test('that are cut off or nonsense are refused', async () => {
+  test('that are truncated or invalid are rejected', async () => {
     await using ground = await Ground.open();
     for (let length = 0; length < namespace.length; length++) {
       const answer = await post(ground, namespace.subarray(0, length));
@@ -277,7 +277,7 @@ describe('rights', () => {
     expect((await review('get')).json).toMatchObject({ status: { allowed: true } });
   });
 
-  test('need the token where there is one', async () => {
+  test('require the token if there is one', async () => {
     await using ground = await Ground.open({ token: 'right' }, 'wrong');
     expect((await ground.send('GET', '/api/v1/namespaces')).json).toMatchObject({
       code: 401,
@@ -289,7 +289,7 @@ describe('rights', () => {
 });
 
 describe('faults', () => {
-  test('answer instead of the server, and nothing is done', async () => {
+  test('respond instead of the server, which does nothing', async () => {
     await using ground = await Ground.open();
     ground.cluster.intercept(({ verb }) =>
       verb === 'create' ? { status: 429, retryAfterSeconds: 2 } : undefined,
@@ -300,7 +300,7 @@ describe('faults', () => {
     expect((await ground.send('GET', `${EP}/x`)).status).toBe(404);
   });
 
-  test('drop a request before it is done, or lose its answer after', async () => {
+  test('drop a request before it is served, or its response afterwards', async () => {
     await using ground = await Ground.open();
     ground.cluster.intercept(({ name, body }) =>
       body.includes('dropped') || name === 'dropped'
@@ -316,7 +316,7 @@ describe('faults', () => {
     expect((await ground.send('GET', `${EP}/lost`)).status).toBe(200);
   });
 
-  test('cut watches and let the server go on', async () => {
+  test('close watches while the server keeps running', async () => {
     await using ground = await Ground.open();
     await using watch = await ground.client.watch(`${EP}?watch=1`);
     ground.cluster.disconnect();
@@ -336,7 +336,7 @@ describe('faults', () => {
 });
 
 describe('hostile requests', () => {
-  test('with a body beyond 3 MiB are refused', async () => {
+  test('with a body above 3 MiB are rejected', async () => {
     await using ground = await Ground.open();
     const answer = await ground.send('POST', EP, {
       metadata: { name: 'x', annotations: { a: 'x'.repeat(3 * 1024 * 1024) } },
@@ -374,7 +374,7 @@ describe('hostile requests', () => {
     expect(answer.json).toMatchObject({ kind: 'Status', code: 400 });
   });
 
-  test('that are not HTTP do not disturb the others', async () => {
+  test('that are not HTTP do not disturb other connections', async () => {
     await using ground = await Ground.open();
     const { port } = new URL(ground.cluster.url);
     const closed = new Promise((resolve) => {
@@ -388,7 +388,7 @@ describe('hostile requests', () => {
     expect((await ground.send('GET', '/healthz')).status).toBe(200);
   });
 
-  test('with headers beyond the limit are refused', async () => {
+  test('with headers above the limit are rejected', async () => {
     await using ground = await Ground.open();
     const answer = await ground.send('GET', '/healthz', undefined, { 'x-big': 'x'.repeat(40_000) });
     expect(answer.status).toBe(431);

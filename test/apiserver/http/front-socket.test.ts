@@ -5,14 +5,14 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { FrontSocket } from '../../../src/apiserver/http/front-socket.ts';
 
-test('the end of a client comes behind bytes that were not read yet', async () => {
+test('the end of the client comes after unread bytes', async () => {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // it listens on TCP
   const client = connect({ host: '127.0.0.1', port });
   const [socket] = (await once(server, 'connection')) as [Socket];
   const heard: string[] = [];
-  // As Node does while answers are not taken.
+  // As Node does while the client does not read responses.
   const front = new FrontSocket(socket).setEncoding('utf8');
   front.on('data', (text: string) => heard.push(text));
   front.pause();

@@ -1,4 +1,4 @@
-/** Lists that a client asks for and does not read. */
+/** Lists that a client requests and does not read. */
 
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -9,13 +9,13 @@ import { startTestServer } from '../test-server.ts';
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const MIB = 1024 * 1024;
 
-test('are refused beyond a bound, to the user who does not read; and served again when they are gone', async () => {
-  await using machinery = await startTestServer({
+test('are rejected beyond a limit per user, and served again after the connections are closed', async () => {
+  await using api = await startTestServer({
     table: accessKeyTable(),
     unreadResponsesBytesMax: 40 * MIB,
     authenticate: ({ authorization }) => ({ name: authorization ?? '', uid: '', groups: [], extra: {} }),
   });
-  const { client, server } = machinery;
+  const { client, server } = api;
   for (let n = 0; n < 6; n++) {
     const body = { metadata: { name: `k${n}` }, spec: { displayName: 'x'.repeat(2 * MIB) } };
     expect((await client.send({ method: 'POST', path: KEYS, body })).status).toBe(201);

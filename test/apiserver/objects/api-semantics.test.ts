@@ -1,4 +1,4 @@
-/** What the worked cases tell in words, and what they cannot tell: our own messages, races, grace, field managers, limits. */
+/** API semantics that the worked cases do not cover: messages of this server, races, graceful deletion, field managers, limits. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
@@ -20,10 +20,10 @@ const APPLY = 'application/apply-patch+yaml';
 
 /** Short requests for keys. */
 class Keys implements AsyncDisposable {
-  readonly machinery: TestServer;
+  readonly api: TestServer;
 
-  constructor(machinery: TestServer) {
-    this.machinery = machinery;
+  constructor(api: TestServer) {
+    this.api = api;
   }
 
   static async open(options: Partial<TestServerOptions> = {}): Promise<Keys> {
@@ -33,7 +33,7 @@ class Keys implements AsyncDisposable {
   send(method: string, path = '', body?: JsonValue, contentType?: string): Promise<RawAnswer> {
     const headers = contentType === undefined ? {} : { 'content-type': contentType };
     const request = { method, path: KEYS + path, headers };
-    return this.machinery.client.send(body === undefined ? request : { ...request, body });
+    return this.api.client.send(body === undefined ? request : { ...request, body });
   }
 
   create(name: string, more: JsonObject = {}, spec: JsonObject = {}): Promise<RawAnswer> {
@@ -46,7 +46,7 @@ class Keys implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.machinery[Symbol.asyncDispose]();
+    await this.api[Symbol.asyncDispose]();
   }
 }
 
@@ -60,7 +60,7 @@ function names(answer: RawAnswer): unknown[] {
 }
 
 describe('names', () => {
-  test('that are generated are tried again, a bounded number of times', async () => {
+  test('that are generated are retried a limited number of times', async () => {
     await using keys = await Keys.open({ random: () => 0 });
     expect((await keys.create('ci-bbbbb')).status).toBe(201);
     const answer = await keys.send('POST', '', { metadata: { generateName: 'ci-' } });
@@ -75,7 +75,7 @@ describe('names', () => {
 });
 
 describe('errors', () => {
-  test('of a patch name the field and never print the object', async () => {
+  test('of a patch name the field and never quote the object', async () => {
     await using keys = await Keys.open();
     await keys.create('k', {}, { user: 'SECRET', ttl: 1 });
     const wrongType = await keys.send(
@@ -97,7 +97,7 @@ describe('errors', () => {
     expect(wrongType.text + kind.text + unknown.text).not.toContain('SECRET');
   });
 
-  test('name the operation of a JSON Patch, and never a value', async () => {
+  test('of a JSON Patch name the operation and never quote a value', async () => {
     await using keys = await Keys.open();
     await keys.create('k', { labels: { a: 'b' } });
     const patch = [
@@ -116,7 +116,7 @@ describe('errors', () => {
     });
   });
 
-  test('of a namespace that no name can be, for a kind that has none; another one is ignored', async () => {
+  test('name an invalid namespace of a cluster-scoped object; a valid one is ignored', async () => {
     await using keys = await Keys.open();
     const wrong = await keys.create('k', { namespace: 'Bad_NS' });
     expect(wrong.status).toBe(400);
@@ -124,7 +124,7 @@ describe('errors', () => {
     expect((await keys.create('k', { namespace: 'default' })).status).toBe(201);
   });
 
-  test('of a uid that is another one say which', async () => {
+  test('of a uid precondition name both uids', async () => {
     await using keys = await Keys.open();
     const created = await keys.create('k');
     const [uid, resourceVersion] = [
@@ -140,7 +140,7 @@ describe('errors', () => {
     });
   });
 
-  test('say which keys YAML has twice, as kube-apiserver does, on create and on apply', async () => {
+  test('name duplicate keys of YAML as kube-apiserver does, on create and on apply', async () => {
     await using keys = await Keys.open();
     const yaml = 'metadata: {name: k}\nspec:\n  ttl: 5\n  user: u\n  ttl: 6\n';
     const applied = `apiVersion: ${TYPE.apiVersion}\nkind: ${TYPE.kind}\n${yaml}`;
@@ -156,7 +156,7 @@ describe('errors', () => {
     expect([ignored.status, ignored.headers.get('warning')]).toEqual([200, null]);
   });
 
-  test('of a malformed body do not print it', async () => {
+  test('of a malformed body do not quote it', async () => {
     await using keys = await Keys.open();
     const answer = await keys.send('POST', '', '{"spec":{"key":"SECRET');
     expect(answer.json).toMatchObject({ code: 400, reason: 'BadRequest' });
@@ -165,7 +165,7 @@ describe('errors', () => {
 });
 
 describe('lists', () => {
-  test('go on from page to page in one state, whatever happens meanwhile', async () => {
+  test('show one revision on all pages, despite later writes', async () => {
     await using keys = await Keys.open();
     for (const name of ['p0', 'p1', 'p2', 'p3', 'p4']) await keys.create(name);
     const first = await keys.send('GET', '?limit=2');
@@ -178,12 +178,12 @@ describe('lists', () => {
     expect(metadata(second)['resourceVersion']).toBe(metadata(first)['resourceVersion']);
   });
 
-  test('whose state is forgotten are 410, with a token for the rest as it is now', async () => {
+  test('of a compacted revision are 410, with a token for the rest of the current list', async () => {
     await using keys = await Keys.open();
     for (const name of ['p0', 'p1', 'p2']) await keys.create(name);
     const first = await keys.send('GET', '?limit=2');
     await keys.create('p3');
-    await keys.machinery.store.compact(await keys.machinery.store.revision());
+    await keys.api.store.compact(await keys.api.store.revision());
     const token = encodeURIComponent(textAt(metadata(first), 'continue'));
     const gone = await keys.send('GET', `?limit=2&continue=${token}`);
     expect(gone.json).toMatchObject({ code: 410, reason: 'Expired' });
@@ -191,7 +191,7 @@ describe('lists', () => {
     expect(names(await keys.send('GET', `?limit=2&continue=${rest}`))).toEqual(['p2', 'p3']);
   });
 
-  test('with a selector are cut after selecting', async () => {
+  test('with a selector are limited after selecting', async () => {
     await using keys = await Keys.open();
     for (let i = 0; i < 6; i++) await keys.create(`k${i}`, { labels: { even: String(i % 2 === 0) } });
     const first = await keys.send('GET', '?limit=2&labelSelector=even%3Dtrue');
@@ -203,7 +203,7 @@ describe('lists', () => {
     expect(metadata(second)).not.toHaveProperty('continue');
   });
 
-  test('can show exactly a resourceVersion', async () => {
+  test('can show an exact resourceVersion', async () => {
     await using keys = await Keys.open();
     const version = textAt(metadata(await keys.create('a')), 'resourceVersion');
     await keys.create('b');
@@ -215,7 +215,7 @@ describe('lists', () => {
 });
 
 describe('concurrent writes', () => {
-  test('without a resourceVersion all happen, with one only the first', async () => {
+  test('all succeed without a resourceVersion; with one, only the first', async () => {
     await using keys = await Keys.open();
     const version = textAt(metadata(await keys.create('k')), 'resourceVersion');
     const patches = Array.from({ length: 20 }, (_, i) =>
@@ -228,7 +228,7 @@ describe('concurrent writes', () => {
     expect((await keys.send('PATCH', '/k', guarded, MERGE)).status).toBe(409);
   });
 
-  test('of the status raise the version like any other', async () => {
+  test('of the status change the resourceVersion too', async () => {
     await using keys = await Keys.open();
     const version = textAt(metadata(await keys.create('k')), 'resourceVersion');
     const status = { status: { lastActivity: '2024-01-01T00:00:00Z' } };
@@ -240,7 +240,7 @@ describe('concurrent writes', () => {
 });
 
 describe('field managers', () => {
-  test('of updates are kept apart up to ten, then the oldest become one', async () => {
+  test('of updates have ten entries, then the oldest are merged', async () => {
     await using keys = await Keys.open();
     await keys.create('k', {}, { ttl: 1 });
     for (let i = 0; i < 13; i++) {
@@ -252,7 +252,7 @@ describe('field managers', () => {
     expect(managed.map(({ manager }) => manager)).toContain('u12');
   });
 
-  test('that conflict are all named, each with its fields', async () => {
+  test('that conflict are all named with their fields', async () => {
     await using keys = await Keys.open();
     await keys.create('k', { labels: { a: 'x' } }, { groups: ['a'], ttl: 1 });
     await keys.send(
@@ -275,7 +275,7 @@ describe('field managers', () => {
     );
   });
 
-  test('give up what they no longer apply, unless somebody else has it too', async () => {
+  test('lose the fields that they no longer apply, unless another manager owns them too', async () => {
     await using keys = await Keys.open();
     await keys.apply('k', 'm1', { user: 'u', ttl: 1 }, { a: '1', b: '2' });
     await keys.apply('k', 'm2', { ttl: 1 }, { a: '1' });
@@ -286,7 +286,7 @@ describe('field managers', () => {
 });
 
 describe('graceful deletion', () => {
-  test('waits, can be shortened but not lengthened, and ends at the deadline', async () => {
+  test('waits, can be shortened but not extended, and ends at the deadline', async () => {
     const clock = new FakeClock();
     await using keys = await Keys.open({ clock });
     await keys.create('g1');
@@ -310,7 +310,7 @@ describe('graceful deletion', () => {
     expect((await keys.send('GET', '/g1')).status).toBe(404);
   });
 
-  test('of 0 seconds removes at once', async () => {
+  test('of 0 seconds removes immediately', async () => {
     await using keys = await Keys.open({ clock: new FakeClock() });
     await keys.create('g1');
     await keys.send('DELETE', '/g1');
@@ -318,7 +318,7 @@ describe('graceful deletion', () => {
     expect((await keys.send('GET', '/g1')).status).toBe(404);
   });
 
-  test('does not end before the deadline when the last finalizer goes, and not after it while one is there', async () => {
+  test('ends neither before the deadline without finalizers, nor after it with a finalizer', async () => {
     const clock = new FakeClock();
     await using keys = await Keys.open({ clock });
     await keys.create('g1', { finalizers: ['a.b/c'] });
@@ -337,12 +337,12 @@ describe('graceful deletion', () => {
 });
 
 describe('watches', () => {
-  test('give a bookmark in time and one before they end', async () => {
+  test('send bookmarks regularly and before they end', async () => {
     const clock = new FakeClock();
     await using keys = await Keys.open({ clock });
     const version = textAt(metadata(await keys.create('k')), 'resourceVersion');
     const query = `?watch=1&resourceVersion=${version}&allowWatchBookmarks=true&timeoutSeconds=90`;
-    await using watch = await keys.machinery.client.watch(KEYS + query);
+    await using watch = await keys.api.client.watch(KEYS + query);
     clock.advance(60_000);
     expect(await watch.next()).toEqual({
       type: 'BOOKMARK',
@@ -353,12 +353,12 @@ describe('watches', () => {
     expect(await watch.next()).toBeUndefined();
   });
 
-  test('from a forgotten version are told so in the stream', async () => {
+  test('of a compacted resourceVersion get an error event', async () => {
     await using keys = await Keys.open();
     const version = textAt(metadata(await keys.create('a')), 'resourceVersion');
     await keys.create('b');
-    await keys.machinery.store.compact(await keys.machinery.store.revision());
-    await using watch = await keys.machinery.client.watch(`${KEYS}?watch=1&resourceVersion=${version}`);
+    await keys.api.store.compact(await keys.api.store.revision());
+    await using watch = await keys.api.client.watch(`${KEYS}?watch=1&resourceVersion=${version}`);
     expect(watch.status).toBe(200);
     expect(await watch.next()).toMatchObject({
       type: 'ERROR',
@@ -371,9 +371,9 @@ describe('watches', () => {
 describe('a kind that is only created', () => {
   const TOKENS = '/apis/management.platform.sh/v1/directclusterendpointtokens';
 
-  test('answers, stores nothing, and refuses everything else', async () => {
+  test('is answered and not stored, and supports no other verb', async () => {
     await using keys = await Keys.open();
-    const { client, store } = keys.machinery;
+    const { client, store } = keys.api;
     const answer = await client.send({ method: 'POST', path: TOKENS, body: { spec: { ttl: 5 } } });
     expect(answer.status).toBe(201);
     expect(answer.json).toMatchObject({
@@ -395,7 +395,7 @@ describe('a kind that is only created', () => {
 });
 
 describe('permission', () => {
-  test('is asked for before anything is looked at', async () => {
+  test('is checked before the request is validated', async () => {
     const authorizer = {
       authorize: (_user: UserInfo, { verb }: { verb: string }) => ({
         isAllowed: verb === 'get',
@@ -423,7 +423,7 @@ describe('a store that cannot be used now', () => {
     }
   }
 
-  test('is told as what it is: nothing was done, and later it may work', async () => {
+  test('is 503: nothing was done, and a retry may succeed', async () => {
     await using keys = await Keys.open({ store: new AwayStore() });
     const answer = await keys.create('k1');
     expect(answer.json).toMatchObject({
@@ -437,7 +437,7 @@ describe('a store that cannot be used now', () => {
 });
 
 describe('an apply that changes nothing', () => {
-  test('writes nothing, however much later it comes', async () => {
+  test('writes nothing, however late', async () => {
     const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'));
     await using cluster = await startEmbeddedCluster({ name: 'later', clock });
     await using client = new RawClient({ url: cluster.url });

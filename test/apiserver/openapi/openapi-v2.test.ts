@@ -3,7 +3,7 @@ import { openApiV2 } from '../../../src/apiserver/openapi/openapi-v2.ts';
 
 const VERSION = 'v1.36.0+test';
 
-describe('the document of kubectl for what is no kind', () => {
+describe('the OpenAPI v2 document', () => {
   test.each([
     'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
     'application/com.github.proto-openapi.spec.v2.v1.0+protobuf, application/json',
@@ -30,7 +30,7 @@ describe('the document of kubectl for what is no kind', () => {
     });
   });
 
-  test('is nothing else', () => {
+  test('has no other media type', () => {
     expect(() => openApiV2(VERSION, 'text/html')).toThrow(/only the following media types are accepted/u);
   });
 });

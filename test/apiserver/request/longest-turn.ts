@@ -1,8 +1,8 @@
-/** How long one turn of the event loop kept the processor: what everything else in the process had to wait. */
+/** Measures the longest turn of the event loop. */
 
 /**
- * Milliseconds of processor time that the longest turn of the event loop took while `work` ran. Processor time of this thread, not the
- * time of the clock: another process that uses the same processor does not count.
+ * Processor time of the longest turn of the event loop while `work` ran, milliseconds. Processor time of this thread instead of elapsed time,
+ * so that other processes on the machine do not matter.
  */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   let isRunning = true;

@@ -1,4 +1,4 @@
-/** One request whose response is read and dropped: a client that costs the thread of the test next to nothing. */
+/** A minimal HTTP client, so that requests cost the thread of the test little processor time. */
 
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';

@@ -32,7 +32,7 @@ test('extras of a SubjectAccessReview', () => {
   });
 });
 
-test('noise is refused as noise', () => {
+test('invalid protobuf is rejected with a reason', () => {
   const schema = builtInTypes().get('authorization.SubjectAccessReview');
   const spec = field(5, Buffer.concat([field(1, 'a'), Buffer.from([0x10, 0x01])]));
   expect(() => decodeProtobuf(schema, field(2, spec))).toThrow(ProtobufError);

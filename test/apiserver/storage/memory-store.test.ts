@@ -1,4 +1,4 @@
-/** The in-memory driver keeps the contract of the store. */
+/** The in-memory driver fulfils the contract of the store. */
 
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { storeContract } from './store-contract.ts';

@@ -28,7 +28,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 export interface DriverTraits {
-  /** Random histories to try; fewer for a driver whose writes take long. Default 60. */
+  /** Number of random histories; fewer for a driver with slow writes. Default 60. */
   readonly runs?: number;
   /** Others raise the same counter, so that it may stand higher than the newest write of this store. */
   readonly isCounterShared?: boolean;
@@ -58,7 +58,7 @@ function counterOf({ isCounterShared = false }: DriverTraits): Counter {
     : { stands: (actual, revision) => expect(actual).toBe(revision), future: 1 };
 }
 
-/** Events may come a moment after the write that they tell of. */
+/** Events may arrive after the response to their write. */
 async function eventually(check: () => void): Promise<void> {
   await vi.waitFor(check, { timeout: 5000, interval: 1 });
 }
@@ -75,7 +75,7 @@ function writes(driver: string, open: NewStore, counter: Counter): void {
       expect(await store.get(key('a', 'other'))).toBeUndefined();
     });
 
-    test('a name is taken once, and the error holds what has it', async () => {
+    test('a name is unique, and the error has its entry', async () => {
       await using store = await open();
       const first = await store.create(key('a'), { x: 1 });
       const second = store.create(key('a'), { x: 2 });
@@ -98,7 +98,7 @@ function writes(driver: string, open: NewStore, counter: Counter): void {
       expect(await codeOf(store.delete(key('a'), deleted.revision))).toBe('missing');
     });
 
-    test('a refused write leaves no trace', async () => {
+    test('a rejected write has no effect', async () => {
       await using store = await open();
       const { revision } = await store.create(key('a'), { x: 1 });
       await codeOf(store.create(key('a'), {}));
@@ -125,7 +125,7 @@ function writes(driver: string, open: NewStore, counter: Counter): void {
 
 function concurrentWrites(driver: string, open: NewStore, counter: Counter): void {
   describe(`${driver}: writes at the same time`, () => {
-    test('are all there, one after the other', async () => {
+    test('are all stored, with increasing revisions', async () => {
       await using store = await open();
       const names = Array.from({ length: 40 }, (_, i) => `n${i}`);
       const entries = await Promise.all(names.map((name) => store.create(key(name), { name })));
@@ -136,7 +136,7 @@ function concurrentWrites(driver: string, open: NewStore, counter: Counter): voi
       }
     });
 
-    test('of one object at one revision: exactly one wins, the others see what did', async () => {
+    test('of one object at one revision: exactly one succeeds, the others get its entry', async () => {
       await using store = await open();
       const created = await Promise.allSettled([1, 2, 3, 4].map((x) => store.create(key('a'), { x })));
       const [winner] = created.filter((result) => result.status === 'fulfilled').map(({ value }) => value);
@@ -179,7 +179,7 @@ function lists(driver: string, open: NewStore, counter: Counter): void {
     const names = (entries: readonly { key: StoreKey }[]): string[] =>
       entries.map(({ key: { namespace, name } }) => `${namespace}/${name}`);
 
-    test('are in the order of their keys, of one namespace or of all', async () => {
+    test('are in the order of their keys, in one namespace or in all', async () => {
       await using store = await filled();
       const all = await store.list({ resource: 'things' });
       expect(names(all.entries)).toEqual(['a-b/z', 'a/x', 'a/y', 'b/x']);
@@ -188,7 +188,7 @@ function lists(driver: string, open: NewStore, counter: Counter): void {
       expect(names((await store.list({ resource: 'others' })).entries)).toEqual([]);
     });
 
-    test('come in pages that show one revision', async () => {
+    test('have pages that show one revision', async () => {
       await using store = await filled();
       const first = await store.list({ resource: 'things' }, { limit: 2 });
       expect([names(first.entries), first.remaining]).toEqual([['a-b/z', 'a/x'], 2]);
@@ -204,7 +204,7 @@ function lists(driver: string, open: NewStore, counter: Counter): void {
       ]);
     });
 
-    test('of the future and of forgotten times are refused', async () => {
+    test('of future and compacted revisions fail', async () => {
       await using store = await filled();
       const now = await store.revision();
       expect(await codeOf(store.list({ resource: 'things' }, { atRevision: now + counter.future }))).toBe(
@@ -220,7 +220,7 @@ function lists(driver: string, open: NewStore, counter: Counter): void {
 
 function watches(driver: string, open: NewStore, counter: Counter): void {
   describe(`${driver}: watches`, () => {
-    test('replay what they missed and go on without a gap', async () => {
+    test('replay missed events and continue without a gap', async () => {
       await using store = await open();
       const a = await store.create(key('a'), { x: 1 });
       const b = await store.update(key('a'), { x: 2 }, a.revision);
@@ -242,7 +242,7 @@ function watches(driver: string, open: NewStore, counter: Counter): void {
       expect(seen).toHaveLength(2);
     });
 
-    test('see one namespace or all', async () => {
+    test('show one namespace or all', async () => {
       await using store = await open();
       const seen: string[] = [];
       const observer = {
@@ -255,7 +255,7 @@ function watches(driver: string, open: NewStore, counter: Counter): void {
       await eventually(() => expect(seen).toEqual(['yes']));
     });
 
-    test('from before the history are refused', async () => {
+    test('before the history fail', async () => {
       await using store = await open(4);
       const { revision } = await store.create(key('first'), {});
       const seen: StoreEvent[] = [];
@@ -316,7 +316,7 @@ function notes(driver: string, open: NewStore, counter: Counter): void {
   });
 }
 
-/** A random history of writes, then questions about every moment of it. */
+/** A random history of writes, then reads at every revision of it. */
 function histories(driver: string, open: NewStore, runs: number): void {
   const operation = fc.record({
     name: fc.constantFrom('a', 'b', 'c'),

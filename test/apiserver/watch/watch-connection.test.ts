@@ -1,4 +1,4 @@
-/** The connection of a watch: where its bytes stand among others, when it ends, and what it keeps in memory. */
+/** The connection of a watch: the order of its bytes, its end, and its memory. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -48,7 +48,7 @@ class Client {
 }
 
 describe('a watch', () => {
-  test('keeps neither the request nor the answer in memory', async () => {
+  test('keeps neither the request nor the response in memory', async () => {
     const gone: WeakRef<object>[] = [];
     const watches: WatchConnection[] = [];
     const client = await open((request, response) => {
@@ -71,7 +71,7 @@ describe('a watch', () => {
     await expect.poll(() => client.body()).toBe('b\r\nstill here\n\r\n');
   });
 
-  test('stands behind the answers to earlier requests of its connection', async () => {
+  test('follows the responses to earlier requests of its connection', async () => {
     const earlier: ServerResponse[] = [];
     const client = await open((request, response) => {
       if (request.url === '/earlier') {
@@ -90,7 +90,7 @@ describe('a watch', () => {
     expect(client.text).toMatch(/first of all[^]*4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n$/);
   });
 
-  test('closes its connection at the end, and says so in its head', async () => {
+  test('announces in its head that the connection closes, and closes it', async () => {
     const closed = vi.fn<() => void>();
     const client = await open((_request, response) => {
       const watch = new WatchConnection(response, closed);
@@ -105,7 +105,7 @@ describe('a watch', () => {
     await expect.poll(() => closed.mock.calls.length).toBe(1);
   });
 
-  test('of a client without chunks has lines alone', async () => {
+  test('has lines without chunks for an HTTP/1.0 client', async () => {
     const client = await open((_request, response) => {
       const watch = new WatchConnection(response, () => undefined);
       watch.start({});
@@ -131,7 +131,7 @@ describe('a watch', () => {
     expect(client.body()).toBe('');
   });
 
-  test('of a client that is gone already ends at once', async () => {
+  test('ends immediately when the client has closed the connection', async () => {
     const closed = vi.fn<() => void>();
     const client = await open((_request, response) => {
       response.once('close', () => new WatchConnection(response, closed).start({}));
@@ -141,7 +141,7 @@ describe('a watch', () => {
     await expect.poll(() => closed.mock.calls.length).toBe(1);
   });
 
-  test('of a client that leaves too much unread is cut off', async () => {
+  test('is closed when the client has too many unread bytes', async () => {
     const closed = vi.fn<() => void>();
     const frame = frameOf('x'.repeat(1024 * 1024));
     const client = await open((_request, response) => {

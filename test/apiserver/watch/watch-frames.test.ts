@@ -26,7 +26,7 @@ describe('frames', () => {
     expect(String(frameOf('{}\n').chunk)).toBe('3\r\n{}\n\r\n');
   });
 
-  test('all who watch share the bytes of one event', () => {
+  test('all watchers share the bytes of one event', () => {
     const definition = builtInKinds(allowEverything, undefined).find('', 'v1', 'configmaps');
     if (!definition) throw new Error('there is no such kind');
     const entryOf = (revision: number): StoredEntry => ({
@@ -59,7 +59,7 @@ describe('on the wire', () => {
     expect(body.split('\n').slice(0, 2).map(typeOf)).toEqual(['ADDED', 'ADDED']);
   });
 
-  test('a watch that was asked for behind another request comes after its answer, whole', async () => {
+  test('a pipelined watch follows the complete response to the request before it', async () => {
     await using cluster = await startEmbeddedCluster({ name: 'wire' });
     await create(cluster, 'first');
     using client = new RawClient(cluster);
@@ -76,7 +76,7 @@ describe('on the wire', () => {
   });
 });
 
-/** The lines of a body in chunks of one line each; throws where a size is wrong. */
+/** The lines of a body with one line per chunk; throws when the size of a chunk is wrong. */
 function chunkLines(body: string): string[] {
   const lines: string[] = [];
   for (let rest = Buffer.from(body); rest.length > 0;) {

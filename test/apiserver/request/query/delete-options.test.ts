@@ -1,4 +1,4 @@
-/** A deletion that somebody wanted to try, or to tie to a condition, never becomes one without. */
+/** Invalid delete options never turn a dry run or a precondition into an unconditional deletion. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../../src/base/json.ts';
@@ -21,8 +21,8 @@ describe('delete options of another type', () => {
   };
 
   test.each(Object.entries(wrong))('%s: 400, and nothing is deleted', async (_what, body) => {
-    await using machinery = await startTestServer({ table: accessKeyTable() });
-    const { client } = machinery;
+    await using api = await startTestServer({ table: accessKeyTable() });
+    const { client } = api;
     await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
     for (const path of [`${KEYS}/k`, KEYS]) {
       const answer = await client.send({ method: 'DELETE', path, body });
@@ -32,9 +32,9 @@ describe('delete options of another type', () => {
     expect((await client.send({ method: 'GET', path: `${KEYS}/k` })).status).toBe(200);
   });
 
-  test('null is no option', async () => {
-    await using machinery = await startTestServer({ table: accessKeyTable() });
-    const { client } = machinery;
+  test('null means not set', async () => {
+    await using api = await startTestServer({ table: accessKeyTable() });
+    const { client } = api;
     await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
     const body = { dryRun: null, preconditions: null, gracePeriodSeconds: null, propagationPolicy: null };
     expect((await client.send({ method: 'DELETE', path: `${KEYS}/k`, body })).status).toBe(200);
@@ -42,9 +42,9 @@ describe('delete options of another type', () => {
   });
 });
 
-test('a list that goes on at a revision that has not happened begins anew', async () => {
-  await using machinery = await startTestServer({ table: accessKeyTable() });
-  const { client } = machinery;
+test('a continue token with a future revision is 410', async () => {
+  await using api = await startTestServer({ table: accessKeyTable() });
+  const { client } = api;
   await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'k' }, spec: {} } });
   const token = { v: 'meta.k8s.io/v1', rv: 1_000_000, start: 'a\0' };
   const text = Buffer.from(JSON.stringify(token)).toString('base64url');

@@ -1,4 +1,4 @@
-/** A host that is away, refuses, or is slow: what callers hear, and that they hear it in time. */
+/** A host that is unavailable, denies requests or is slow: the errors of the store, and their timing. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -15,9 +15,9 @@ import { keyNamed } from './crowd.ts';
 import { hurried, openReplica } from './ground.ts';
 
 let cluster: EmbeddedCluster;
-/** A back-off of seconds takes milliseconds; the end of the patience never comes, however busy the machine. */
+/** A backoff of seconds takes milliseconds; the deadline never expires, however busy the machine is. */
 const fast = { clock: hurried(50), timeoutMs: 1_000_000 };
-/** The same, and no patience. */
+/** The same with a short deadline. */
 const hasty = { clock: hurried(10), timeoutMs: 10_000 };
 
 beforeEach(async () => {
@@ -36,7 +36,7 @@ function once(...faults: Fault[]): void {
 }
 
 describe('opening', () => {
-  test('names the rights that are missing', async () => {
+  test('names missing permissions', async () => {
     await using strict = await startEmbeddedCluster({
       name: 'strict',
       authorizer: {
@@ -51,7 +51,7 @@ describe('opening', () => {
     await expect(opening).rejects.toThrow('cannot create, patch, delete secrets in namespace "default"');
   });
 
-  test('waits for a host that does not answer yet', async () => {
+  test('waits for a host that does not respond yet', async () => {
     let isAway = true;
     let warnings = 0;
     const logger: Logger = { ...silentLogger, warn: () => void warnings++, child: () => logger };
@@ -64,8 +64,8 @@ describe('opening', () => {
   });
 });
 
-describe('a host that is away', () => {
-  test('is "unavailable", after some patience', async () => {
+describe('an unavailable host', () => {
+  test('is "unavailable" after the deadline', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), hasty);
     const { store } = replica;
     const { revision } = await store.create(keyNamed('a'), {});
@@ -87,7 +87,7 @@ describe('a host that is away', () => {
     expect((await store.list({ resource: 'things' })).entries).toHaveLength(1);
   });
 
-  test('leaves open whether a write happened when nobody can tell', async () => {
+  test('causes 504 when the outcome of a write is unknown', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), hasty);
     let isAway = false;
     cluster.intercept(({ verb }) => {
@@ -120,7 +120,7 @@ describe('a host that is away', () => {
     expect(ends).toBe(0);
   });
 
-  test('is asked again every two seconds, however long it has been away: what is revoked meanwhile lets in here', async () => {
+  test('is retried every two seconds, because this replica accepts revoked keys meanwhile', async () => {
     const delays: number[] = [];
     const noteDelay = ({ delayMs }: LogFields): void => void delays.push(Number(delayMs));
     const logger: Logger = { ...silentLogger, info: noteDelay, warn: noteDelay };
@@ -132,7 +132,7 @@ describe('a host that is away', () => {
     expect(delays).toEqual([800, 1600, 2000, 2000, 2000, 2000, 2000, 2000]);
   });
 
-  test('does not hold up closing', async () => {
+  test('does not delay closing', async () => {
     const replica = await openReplica(plainAccess(cluster.url));
     cluster.intercept(() => 'drop');
     const reading = replica.store.get(keyNamed('a'));
@@ -140,7 +140,7 @@ describe('a host that is away', () => {
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'closed' } });
   });
 
-  test('that takes rights away is unavailable, and says what to grant', async () => {
+  test('that revokes permissions is unavailable, and the error names what to grant', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     cluster.intercept(() => ({ status: 403, reason: 'Forbidden', message: 'secrets is forbidden' }));
     const reading = replica.store.get(keyNamed('a'));
@@ -148,7 +148,7 @@ describe('a host that is away', () => {
     await expect(reading).rejects.toThrow('secrets is forbidden. Grant the store its Role');
   });
 
-  test('whose namespace is gone says so', async () => {
+  test('without the namespace is unavailable, and the error names the namespace', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), { ...fast, namespace: 'nowhere' });
     const creating = replica.store.create(keyNamed('a'), {});
     await expect(creating).rejects.toMatchObject({ code: 'unavailable' });
@@ -159,8 +159,8 @@ describe('a host that is away', () => {
   });
 });
 
-describe('a lost answer', () => {
-  test('to each kind of write is no failure, and the write happens once', async () => {
+describe('a lost response', () => {
+  test('to any kind of write is not a failure, and the write happens once', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     const { store } = replica;
     const events: StoreEvent[] = [];
@@ -180,7 +180,7 @@ describe('a lost answer', () => {
     );
   });
 
-  test('to a write that did not happen is followed by one that does', async () => {
+  test('to a write that did not happen causes a retry', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     const { store } = replica;
     once('drop');
@@ -192,7 +192,7 @@ describe('a lost answer', () => {
     expect(await store.get(keyNamed('a'))).toBeUndefined();
   });
 
-  test('is told apart from the refusal that a later attempt gets', async () => {
+  test('is distinguished from the conflict of a later attempt', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     await using other = await openReplica(plainAccess(cluster.url), fast);
     const key = keyNamed('a');
@@ -208,7 +208,7 @@ describe('a lost answer', () => {
 });
 
 describe('notes', () => {
-  test('of several replicas at once are all there', async () => {
+  test('of several concurrent replicas are all stored', async () => {
     await using a = await openReplica(plainAccess(cluster.url), fast);
     await using b = await openReplica(plainAccess(cluster.url), fast);
     await using c = await openReplica(plainAccess(cluster.url), fast);
@@ -228,7 +228,7 @@ describe('notes', () => {
     }
   });
 
-  test('survive lost answers, and Secrets that somebody removed or damaged', async () => {
+  test('survive lost responses, and removed or damaged Secrets', async () => {
     await using replica = await openReplica(plainAccess(cluster.url), fast);
     const notes = replica.store.notes('seen');
     once('reset-after-commit', { status: 500 }, 'drop');

@@ -1,4 +1,4 @@
-/** Several replicas write the same few keys at once, and a checker that knows what really happened. */
+/** Several replicas write the same few keys concurrently, and a checker compares their results with the history. */
 
 import { expect } from 'vitest';
 import { StatusError } from '../../../../src/kube/status-error.ts';
@@ -12,17 +12,17 @@ import {
   type StoreKey,
 } from '../../../../src/apiserver/storage/store.ts';
 
-/** How one attempt to write ended. */
+/** The result of one attempt to write. */
 export interface Attempt {
-  /** In the value that it writes: a state says whose it is. */
+  /** Part of the written value, so that each state identifies its write. */
   readonly id: string;
   readonly kind: 'create' | 'update' | 'delete';
   readonly key: string;
   /** For update and delete. */
   readonly expectedRevision: number;
-  /** `done`, a `StoreErrorCode`, `in doubt` (504), or any other failure in its own words. */
+  /** `done`, a `StoreErrorCode`, `in doubt` (504), or the message of any other failure. */
   readonly outcome: string;
-  /** Of the answer, when it is done. */
+  /** Of the response, when it is done. */
   readonly revision: number;
 }
 
@@ -45,7 +45,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** One writer: `count` random writes, each on what it read before. */
+/** One writer: `count` random writes, each based on what it read before. */
 export async function write(store: Store, name: string, count: number, random: Random): Promise<Attempt[]> {
   const attempts: Attempt[] = [];
   for (let i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ export interface Fact {
   readonly type: StoreEvent['type'];
   readonly key: string;
   readonly revision: number;
-  /** Whose write made the state: for a deletion, the state that it ended. */
+  /** The write that created the state: for a deletion, the state that it removed. */
   readonly id: string;
   /** The revision of the state before; 0 when there was none. */
   readonly previous: number;
@@ -133,8 +133,8 @@ export async function follow(store: Store): Promise<Fact[]> {
 }
 
 /**
- * Every answer is true: what was acknowledged happened once and at that moment, what failed did not happen. On a network with faults a
- * deletion may not hear of its own event, and answers a later moment.
+ * Every response is correct: acknowledged writes happened once and at their revision, failed writes did not happen. With network faults, a
+ * deletion may miss its own event and return a later revision.
  */
 export function expectHonestAnswers(
   attempts: readonly Attempt[],
@@ -161,15 +161,15 @@ function isTrue({ kind, outcome, revision }: Attempt, facts: readonly Fact[], ha
   if (outcome === 'done') {
     return revision === fact.revision || (hasFaults && kind === 'delete' && revision > fact.revision);
   }
-  // Several may have wanted the same deletion; any other state has one maker.
+  // Several writers may have deleted the same state; any other state belongs to one write.
   return outcome === 'in doubt' || (kind === 'delete' && OUTCOMES.has(outcome));
 }
 
 const OUTCOMES = new Set(['exists', 'conflict', 'missing', 'unavailable', 'in doubt']);
 
 /**
- * The same without a full history: after a relist some states were seen by nobody. No two acknowledged writes replaced one state, what
- * was acknowledged is what everybody saw at that moment, and what failed was seen by nobody.
+ * The same without a complete history: after a relist some states are unknown. No two acknowledged writes replaced one state, acknowledged
+ * states equal the observed ones at their revision, and no failed write was observed.
  */
 export function expectNoContradiction(
   attempts: readonly Attempt[],
@@ -195,7 +195,7 @@ export function expectNoContradiction(
   }
 }
 
-/** Key → whose state it is, as a reader of events comes to know it. */
+/** Key → the write that created its state, according to the events. */
 export function stateOf(facts: readonly Fact[]): ReadonlyMap<string, string> {
   const state = new Map<string, string>();
   for (const { type, key, id } of facts) {

@@ -1,4 +1,4 @@
-/** Three replicas, and a network that drops, resets, throttles and forgets: every answer stays true. */
+/** Three replicas with network faults, throttling and expired history: every response is correct. */
 
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
@@ -71,7 +71,7 @@ async function trueHistory(cluster: EmbeddedCluster): Promise<Fact[]> {
 interface Trial {
   readonly seed: number;
   readonly rate: number;
-  /** The server forgets its history, so that lists are all there is. */
+  /** The server compacts its history, so that only lists work. */
   readonly forgets: boolean;
 }
 
@@ -115,15 +115,15 @@ async function tryOut({ seed, rate, forgets }: Trial): Promise<void> {
   }
 }
 
-describe('answers are true and events complete', () => {
+describe('responses are correct and events complete', () => {
   const seed = fc.integer({ min: 1, max: 1_000_000 });
 
-  test('on a network that loses answers', async () => {
+  test('when responses are lost', async () => {
     const trial = fc.asyncProperty(seed, (n) => tryOut({ seed: n, rate: 0.25, forgets: false }));
     await expect(fc.assert(trial, { numRuns: 2, endOnFailure: true })).resolves.toBeUndefined();
   });
 
-  test('when the server forgets its history, too', async () => {
+  test('when the server also compacts its history', async () => {
     const trial = fc.asyncProperty(seed, (n) => tryOut({ seed: n, rate: 0.15, forgets: true }));
     await expect(fc.assert(trial, { numRuns: 2, endOnFailure: true })).resolves.toBeUndefined();
   });

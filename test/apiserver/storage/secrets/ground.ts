@@ -1,4 +1,4 @@
-/** Replicas of a store on an API server, and a clock that makes their back-off short. */
+/** Replicas of a store on an API server, and a clock that shortens their backoff. */
 
 import { createClient } from '../../../../src/kube/client/client.ts';
 import type { ServerAccess } from '../../../../src/kube/access.ts';
@@ -31,7 +31,7 @@ export function clientOf(access: ServerAccess): WatchClient {
   return createClient({ cluster: 'host', access, clock: systemClock, metrics, userAgent: 'test/0' });
 }
 
-/** One process of several: a store over a client of its own. */
+/** A replica: a store with its own client. */
 export async function openReplica(
   access: ServerAccess,
   options: Partial<KubernetesStoreOptions> = {},

@@ -1,4 +1,4 @@
-/** The driver over Secrets keeps the contract of the store, on an embedded API server. */
+/** The driver with Secrets fulfils the contract of the store, on an embedded API server. */
 
 import { afterAll, beforeAll } from 'vitest';
 import {
@@ -28,7 +28,7 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** All in one namespace: each has a name of its own, and none sees another's. */
+/** All stores are in one namespace, with different names. */
 storeContract(
   'kubernetes',
   (historyLimit) =>

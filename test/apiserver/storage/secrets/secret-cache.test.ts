@@ -1,4 +1,4 @@
-/** Events are in order and complete, whatever the list-watch goes through. */
+/** Events are ordered and complete, whatever happens to the list-watch. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -34,7 +34,7 @@ interface Ground {
   readonly clock: FakeClock;
   readonly list: (revision: number, ...secrets: KubeObject[]) => void;
   readonly follow: (after: number, range?: { resource: string; namespace?: string }) => string[];
-  /** A moment without events, of which a bookmark told. */
+  /** The revision of a bookmark. */
   readonly bookmark: (revision: number) => void;
 }
 
@@ -77,7 +77,7 @@ function lineOf({ type, revision, entry, previous }: StoreEvent): string {
 }
 
 describe('the cache', () => {
-  test('makes an event of each change, with the state before', async () => {
+  test('publishes an event for each change, with the previous state', async () => {
     const { cache, list, follow } = prepare();
     list(10, await secret('a', 5));
     const seen = follow(10);
@@ -89,7 +89,7 @@ describe('the cache', () => {
     expect(follow(11)).toEqual(['created b @12/12', 'deleted a @13/13 after 11']);
   });
 
-  test('says nothing of the first list, and nothing twice', async () => {
+  test('publishes nothing for the first list, and nothing twice', async () => {
     const { cache, list, follow } = prepare();
     list(10, await secret('a', 5));
     const seen = follow(10);
@@ -98,7 +98,7 @@ describe('the cache', () => {
     expect(seen).toEqual([]);
   });
 
-  test('finds in a list what happened unseen, in the order of revisions', async () => {
+  test('publishes changes that a list shows, in the order of revisions', async () => {
     const { cache, feed, list, follow } = prepare();
     list(10, await secret('a', 5), await secret('b', 6), await secret('c', 7), await secret('d', 8));
     const seen = follow(10);
@@ -110,19 +110,19 @@ describe('the cache', () => {
       'deleted c @30/30 after 7',
     ]);
     expect(cache.revision).toBe(30);
-    // Nobody knows when those were deleted: whoever knew less than the list has to list, too.
+    // The revision of these deletions is unknown: watches that are older than the list must list again.
     expect(feed.floor).toBe(30);
     expect(() => follow(20)).toThrow(StoreError);
     cache.event('MODIFIED', await secret('a', 31));
     expect(seen.at(-1)).toBe('updated a @31/31 after 20');
   });
 
-  test('ends watches that began in a time of which only a list tells: what came and went in it nobody saw', async () => {
+  test('ends watches that began while the list-watch was interrupted: short-lived objects were missed', async () => {
     const { feed, list, follow, bookmark } = prepare();
     list(10, await secret('a', 5));
     bookmark(12);
     const [exact, bookmarked, blind, later] = [follow(10), follow(12), follow(15), follow(40)];
-    // Whoever listed at 15 saw b, of which the cache never heard. Only the end makes them list again and find it gone.
+    // A client that listed at 15 saw b, which the cache never saw. It must list again to find that b is deleted.
     list(30, await secret('a', 20));
     expect([exact, bookmarked]).toEqual([['updated a @20/20 after 5'], ['updated a @20/20 after 5']]);
     expect([blind, later]).toEqual([['end'], []]);
@@ -130,7 +130,7 @@ describe('the cache', () => {
     expect(() => follow(15)).toThrow(StoreError);
   });
 
-  test('says no end to anybody when a list has nothing that was missed', async () => {
+  test('ends no watch when a list shows that nothing was missed', async () => {
     const { feed, list, follow, bookmark } = prepare();
     list(10, await secret('a', 5));
     bookmark(30);
@@ -139,17 +139,17 @@ describe('the cache', () => {
     expect([seen, feed.floor]).toEqual([[], 10]);
   });
 
-  test('takes a list with an older state for a server that counts anew, wherever the counter stands', async () => {
+  test('treats a list with an older state as a restored server, whatever its revision', async () => {
     const { list, follow } = prepare();
     list(100, await secret('a', 90), await secret('b', 50));
     const seen = follow(100);
-    // Restored from a backup made at 60, and busy since.
+    // Restored from a backup at 60, with many writes since.
     list(130, await secret('a', 55), await secret('b', 50));
     expect(seen).toEqual(['end']);
     expect(() => follow(120)).toThrow(StoreError);
   });
 
-  test('takes no half list', async () => {
+  test('ignores an incomplete list', async () => {
     const { cache, list, follow } = prepare();
     list(10, await secret('a', 5), await secret('b', 6));
     const seen = follow(10);
@@ -159,7 +159,7 @@ describe('the cache', () => {
     expect(seen).toEqual(['updated a @20/20 after 5']);
   });
 
-  test('ends all watches when the server counts anew', async () => {
+  test('ends all watches when the revisions restart', async () => {
     const { cache, feed, list, follow } = prepare();
     list(100, await secret('a', 90));
     const seen = follow(100);
@@ -173,10 +173,10 @@ describe('the cache', () => {
     expect(next).toEqual(['deleted a @51/51 after 40']);
   });
 
-  test('gives a watch only what comes after the revision that it asked for', async () => {
+  test('sends only events after the requested revision', async () => {
     const { cache, list, follow } = prepare();
     list(10);
-    // Somebody wrote and read at revision 12; the cache is not there yet.
+    // A client wrote and read at revision 12, which the cache has not reached yet.
     const seen = follow(12);
     cache.event('ADDED', await secret('a', 11));
     cache.event('MODIFIED', await secret('a', 12));
@@ -186,7 +186,7 @@ describe('the cache', () => {
     expect(follow(10, { resource: 'things', namespace: 'x' })).toEqual([]);
   });
 
-  test('keeps so many events, and no more bytes than it may', async () => {
+  test('limits the number and the bytes of events', async () => {
     const few = prepare({ eventsMax: 3 });
     few.list(10);
     for (let i = 11; i <= 20; i++) few.cache.event('ADDED', await secret(`n${i}`, i));
@@ -199,7 +199,7 @@ describe('the cache', () => {
     expect(small.follow(small.feed.floor).length).toBeGreaterThan(0);
   });
 
-  test('keeps the bug of one observer from the others', async () => {
+  test('isolates observers from an error in one of them', async () => {
     const errors: string[] = [];
     const logger: Logger = { ...silentLogger, error: (_, message) => void errors.push(message) };
     const { cache, feed, list, follow } = prepare({ logger });
@@ -214,7 +214,7 @@ describe('the cache', () => {
     expect(errors).toEqual(['observer of the store failed']);
   });
 
-  test('lets observers come and go while it speaks', async () => {
+  test('allows observers to subscribe and end while an event is published', async () => {
     const { cache, feed, list } = prepare();
     list(10);
     const late: string[] = [];
@@ -236,7 +236,7 @@ describe('the cache', () => {
     expect(late).toEqual(['created a @11/11', 'created b @12/12']);
   });
 
-  test('waits for a condition, and not for ever', async () => {
+  test('waits for a condition until a timeout', async () => {
     const { cache, list, clock } = prepare();
     list(10);
     const met = cache.until(() => cache.revision >= 11, 1000);
@@ -248,8 +248,8 @@ describe('the cache', () => {
   });
 });
 
-describe('writes under way', () => {
-  test('are recognised by their id, also when others have written over them', async () => {
+describe('pending writes', () => {
+  test('are recognized by their id, even after later writes', async () => {
     const { cache, ledger, list } = prepare();
     list(10);
     const write = ledger.open(names.object(thing('a')), { writeId: 'a-11' });
@@ -258,7 +258,7 @@ describe('writes under way', () => {
     expect(write.seen?.revision).toBe(11);
   });
 
-  test('know that a deletion ended their revision and no other', async () => {
+  test('recognize only the deletion of their revision', async () => {
     const { cache, ledger, list } = prepare();
     list(10, await secret('a', 5), await secret('b', 6));
     const name = (key: string): string => names.object(thing(key));
@@ -271,14 +271,14 @@ describe('writes under way', () => {
     expect([theirs.seen, theirs.isBlind]).toEqual([undefined, false]);
   });
 
-  test('know when a list left out what would tell', async () => {
+  test('know when a list may have skipped their event', async () => {
     const { ledger, list } = prepare();
     list(10, await secret('a', 5), await secret('b', 6), await secret('d', 8));
     const name = (key: string): string => names.object(thing(key));
     const lost = ledger.open(name('a'), { writeId: 'elsewhere' });
     const found = ledger.open(name('a'), { writeId: 'a-20' });
     const gone = ledger.open(name('b'), { deletedRevision: 6 });
-    // What this makes may have been deleted again by somebody.
+    // The created object may have been deleted by another client.
     const fleeting = ledger.open(name('c'), { writeId: 'c' });
     const untouched = ledger.open(name('d'), { writeId: 'd' });
     list(30, await secret('a', 20), await secret('d', 8));

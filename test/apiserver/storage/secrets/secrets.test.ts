@@ -1,4 +1,4 @@
-/** What a Secret of the store looks like, and which Secrets are none of its business. */
+/** The Secrets of the store, and other Secrets in its namespace. */
 
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])
 const LABEL = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
 describe('names and labels', () => {
-  test('are legal for any key', () => {
+  test('are valid for any key', () => {
     fc.assert(
       fc.property(anyKey, text, (key, store) => {
         const own = new SecretNames(store);
@@ -53,7 +53,7 @@ describe('names and labels', () => {
     );
   });
 
-  test('are another for every other key, store and kind of content', () => {
+  test('differ by key, store and kind of content', () => {
     fc.assert(
       fc.property(anyKey, anyKey, (a, b) => {
         const isSame = a.resource === b.resource && a.namespace === b.namespace && a.name === b.name;
@@ -66,7 +66,7 @@ describe('names and labels', () => {
     );
   });
 
-  test('can be read by people', () => {
+  test('are readable', () => {
     const key = { resource: 'ownedaccesskeys.management.platform.sh', namespace: '', name: 'ci-deployer' };
     expect(names.object(key)).toMatch(/^endpoint-syncer\.ownedaccesskeys\.ci-deployer\.[a-z2-7]{32}$/);
     expect(names.objectSelector({ resource: key.resource })).toBe(
@@ -77,7 +77,7 @@ describe('names and labels', () => {
 });
 
 describe('objects in Secrets', () => {
-  test('come out as they went in, whatever they hold', async () => {
+  test('are decoded as they were encoded', async () => {
     await fc.assert(
       fc.asyncProperty(anyKey, fc.jsonValue(), async (key, content) => {
         const value = JSON.parse(
@@ -95,7 +95,7 @@ describe('objects in Secrets', () => {
     );
   });
 
-  test('that are large are compressed, and refused when that does not help', async () => {
+  test('that are large are compressed, and rejected when that does not suffice', async () => {
     const key = { resource: 'things', namespace: '', name: 'large' };
     const large = { text: 'endpoint '.repeat(200_000) };
     const secret = await encodeSecret(names, { key, value: large, writeId: 'w' });
@@ -109,7 +109,7 @@ describe('objects in Secrets', () => {
     await expect(tooLarge).rejects.toThrow('"large" is too large');
   });
 
-  test('of a server whose versions are no numbers are refused', async () => {
+  test('need a server whose resourceVersions are numbers', async () => {
     const key = { resource: 'things', namespace: '', name: 'a' };
     const secret = await encodeSecret(names, { key, value: {}, writeId: 'w' });
     secret.metadata.resourceVersion = 'v1-abc';
@@ -117,7 +117,7 @@ describe('objects in Secrets', () => {
   });
 });
 
-describe('a namespace that others use too', () => {
+describe('a namespace that other programs use too', () => {
   let cluster: EmbeddedCluster;
   let replica: Replica;
   let warnings: LogFields[];
@@ -153,7 +153,7 @@ describe('a namespace that others use too', () => {
     return entries.map(({ key }) => key.name);
   }
 
-  test('Secrets of others are not seen, stores do not see each other', async () => {
+  test('Secrets of other programs and stores are not visible', async () => {
     const { store, client } = replica;
     await client.create(SECRETS, { metadata: { name: 'theirs', namespace: 'default' } });
     await client.create(SECRETS, {
@@ -172,7 +172,7 @@ describe('a namespace that others use too', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('what others put on a Secret stays there', async () => {
+  test('changes by other programs to a Secret are kept', async () => {
     const { store } = replica;
     const { revision } = await store.create(thing('a'), { x: 1 });
     await change('a', { metadata: { labels: { backup: 'yes' }, annotations: { 'who/else': '1' } } });
@@ -185,7 +185,7 @@ describe('a namespace that others use too', () => {
     });
   });
 
-  test('a damaged Secret is in no list, named to who asks for it and once in the log, never overwritten, and back when it is repaired', async () => {
+  test('a damaged Secret is in no list, named in errors and once in the log, never overwritten, and readable after a repair', async () => {
     const { store } = replica;
     const events: StoreEvent[] = [];
     await store.create(thing('b'), {});
@@ -220,7 +220,7 @@ describe('a namespace that others use too', () => {
     expect((await store.get(thing('a')))?.value).toEqual({ x: 1 });
   });
 
-  test('a copy of a Secret under another name, or with other labels, is no object', async () => {
+  test('a copy of a Secret with another name or other labels is not an object', async () => {
     const { store, client } = replica;
     await store.create(thing('a'), { x: 1 });
     const { metadata, ...rest } = await secretOf('a');
@@ -235,7 +235,7 @@ describe('a namespace that others use too', () => {
     ]);
   });
 
-  test('what is forged by labels and type is neither an object nor notes, and no fault of the store', async () => {
+  test('a Secret with forged labels and type is neither an object nor notes, and does not disturb the store', async () => {
     const { store, client } = replica;
     await store.create(thing('a'), { x: 1 });
     await store.notes('seen').write(new Map([['a', 'real']]));
@@ -255,7 +255,7 @@ describe('a namespace that others use too', () => {
     expect(verdict).toMatchObject({ problems: [], objects: 1 });
   });
 
-  test('a Secret of another type in the place of an object is none', async () => {
+  test('a Secret of another type with the name of an object is not the object', async () => {
     const { store, client } = replica;
     const secret = await encodeSecret(names, { key: thing('a'), value: { x: 1 }, writeId: 'w' });
     const metadata = { ...secret.metadata, namespace: 'default' };
@@ -264,7 +264,7 @@ describe('a namespace that others use too', () => {
     expect(await listed()).toEqual([]);
   });
 
-  test('a finalizer that somebody put on a Secret does not keep a deleted object alive', async () => {
+  test('a finalizer on a Secret does not keep a deleted object', async () => {
     const { store } = replica;
     const events: StoreEvent[] = [];
     await store.create(thing('a'), { x: 1 });

@@ -1,4 +1,4 @@
-/** Backups: whole, private, of one moment, and of use. */
+/** Backups are complete, private, consistent and restorable. */
 
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ function key(name: string): StoreKey {
 }
 
 describe('a backup', () => {
-  test('while writes go on is one moment of them, and restores to it', async () => {
+  test('during writes shows one revision, and can be restored', async () => {
     let isDone = false;
     const revisions: number[] = [];
     {
@@ -41,7 +41,7 @@ describe('a backup', () => {
         const acknowledged = Math.max(...revisions);
         const result = backupDatabase(file, join(folder.path, 'backups', `${i}.db`));
         expect(result.revision).toBeGreaterThanOrEqual(acknowledged);
-        // One object a revision: any other number would be a mixture of moments.
+        // Each revision adds one object: any other number would mix revisions.
         expect(result.objects).toBe(result.revision - 1);
       }
       isDone = true;
@@ -56,14 +56,14 @@ describe('a backup', () => {
     expect((await restored.create(key('new'), {})).revision).toBe(revision + 1);
   });
 
-  test('is private, and nothing is beside it', async () => {
+  test('is private, and leaves no other file', async () => {
     await (await SqliteStore.open({ file }))[Symbol.asyncDispose]();
     backupDatabase(file, target);
     expect(statSync(target).mode & 0o777).toBe(0o600);
     expect(readdirSync(join(folder.path, 'backups'))).toEqual(['one.db']);
   });
 
-  test('never takes the place of a file, and leaves nothing when it fails', async () => {
+  test('never replaces a file, and leaves none when it fails', async () => {
     await (await SqliteStore.open({ file }))[Symbol.asyncDispose]();
     writeFileSync(target, 'mine');
     expect(() => backupDatabase(file, target)).toThrow(`${target} exists: choose another name, or remove it`);
@@ -79,7 +79,7 @@ describe('a backup', () => {
     expect(() => backupDatabase(file, other)).toThrow(/another backup is running, or one was interrupted/u);
   });
 
-  test('restored beside the log of a crash is refused, with what to remove', async () => {
+  test('restored next to the log of a crash fails, and the error names the files to remove', async () => {
     const log = join(folder.path, 'log');
     {
       await using store = await SqliteStore.open({ file });
@@ -97,7 +97,7 @@ describe('a backup', () => {
 });
 
 describe('compaction', () => {
-  test('forgets history and gives space back', async () => {
+  test('removes history and returns space', async () => {
     let revision = 0;
     {
       await using store = await SqliteStore.open({ file });
@@ -108,7 +108,7 @@ describe('compaction', () => {
       await Promise.all(made.map((entry) => store.delete(entry.key, entry.revision)));
       await store.create(key('left'), {});
       revision = await store.revision();
-      // Not while somebody serves it.
+      // Not while a process serves the store.
       expect(() => compactDatabase(file)).toThrow(/is in use by another process: stop that process/u);
     }
     const result = compactDatabase(file);
@@ -117,7 +117,7 @@ describe('compaction', () => {
     expect(verifyDatabase(file)).toEqual({ problems: [], objects: 1, revision });
   });
 
-  test('makes no database where there is none', () => {
+  test('does not create a database', () => {
     expect(() => compactDatabase(file)).toThrow(/does not exist: nothing has been stored there yet/u);
     expect(existsSync(file)).toBe(false);
   });

@@ -3,7 +3,7 @@
 export const WRITERS = 6;
 const KEYS_PER_WRITER = 4;
 
-/** One step of one writer: on a key of its own, or on the counter that all share. */
+/** One step of one writer: on its own key, or on the shared counter. */
 export type Step = { readonly kind: 'own'; readonly name: string } | { readonly kind: 'shared' };
 
 export interface OwnState {

@@ -12,20 +12,20 @@ import { Model, SHARED, WRITERS } from './kill-plan.ts';
 const CHILD = join(import.meta.dirname, 'store-to-kill.ts');
 /** Where the scripts of package.json have theirs. */
 const COMPILE_CACHE = join(import.meta.dirname, '../../../../node_modules/.cache/endpoint-syncer-scripts');
-/** Small, so that rows are forgotten all the time while the process is killed. */
+/** Small, so that compaction is frequent while the process is killed. */
 const HISTORY_LIMIT = 100;
-/** Processes that have started and wait: the start is what takes time. */
+/** Processes that have started and wait, because starting takes most of the time. */
 const READY = 2;
 
 export interface KillReport {
   readonly kills: number;
   /** Writes that were acknowledged before a kill. */
   readonly acknowledged: number;
-  /** Writes that were there although their acknowledgement was not heard. */
+  /** Writes that were stored although their acknowledgement was not received. */
   readonly unheard: number;
 }
 
-/** Each kill comes at a moment that `random` chooses. */
+/** `random` chooses the time of each kill. */
 export async function killRounds(file: string, rounds: number, random: () => number): Promise<KillReport> {
   const checker = new Checker();
   const waiting: Victim[] = [];
@@ -79,7 +79,7 @@ class Victim {
     return JSON.parse(value) as Found; // from our own child
   }
 
-  /** Kills it after so many acknowledgements, in the middle of what follows; how many were heard in the end. */
+  /** Kills the process after so many acknowledgements; returns how many were received. */
   async writeUntilKilled(checker: Checker, after: number): Promise<number> {
     this.#process.stdin?.write(`${JSON.stringify(checker.steps)}\n`);
     let heard = 0;
@@ -101,7 +101,7 @@ class Victim {
   }
 }
 
-/** Knows what may be there: for each writer what was acknowledged, and at most one step more. */
+/** The expected contents: for each writer what was acknowledged, and at most one more step. */
 class Checker {
   readonly #models = Array.from({ length: WRITERS }, (_, writer) => new Model(writer));
   #revision = 0;

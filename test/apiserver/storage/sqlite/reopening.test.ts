@@ -1,4 +1,4 @@
-/** What a SQLite store still knows after a restart, and who may open it. */
+/** Restarts of a SQLite store, and the permissions of its files. */
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ async function replayed(store: SqliteStore, after: number): Promise<StoreEvent[]
 }
 
 describe('after a restart', () => {
-  test('objects, revisions and history are what they were', async () => {
+  test('objects, revisions and history are unchanged', async () => {
     const value = { metadata: { labels: { ['__proto__']: 'x' } }, text: 'ä\u0000\ud800', n: 1.5, none: null };
     const raw = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}') as JsonObject; // keys that an object literal cannot have
     let before: { list: unknown; events: StoreEvent[]; first: number };
@@ -73,7 +73,7 @@ describe('after a restart', () => {
     expect(JSON.stringify((await store.get(key('b')))?.value)).toBe('{"__proto__":{"a":1},"constructor":2}');
   });
 
-  test('a revision is never given twice, even when everything was deleted and forgotten', async () => {
+  test('a revision is never assigned twice, even when everything is deleted and compacted', async () => {
     let newest: number;
     {
       await using store = await open();
@@ -87,7 +87,7 @@ describe('after a restart', () => {
     expect((await store.create(key('a'), {})).revision).toBe(newest + 1);
   });
 
-  test('history is a window, and the file stays small under a busy key', async () => {
+  test('history is limited, and the file stays small despite many writes', async () => {
     {
       await using store = await open({ historyLimit: 300 });
       let { revision } = await store.create(key('busy'), {});
@@ -109,7 +109,7 @@ describe('after a restart', () => {
     ]);
   });
 
-  test('notes are there; only what was written in the last second waits', async () => {
+  test('notes are stored, except those of the last second', async () => {
     const clock = new FakeClock();
     {
       await using store = await SqliteStore.open({ file, clock });
@@ -118,7 +118,7 @@ describe('after a restart', () => {
       expect(clock.nextDelayMs).toBe(1000);
       await notes.write(new Map([['b', '2']]));
       clock.advance(1000);
-      // The thread does one thing after the other: with this write the notes are down too.
+      // The thread handles requests in order: after this write the notes are stored too.
       await store.create(key('x'), {});
       const database = new DatabaseSync(file, { readOnly: true });
       expect(database.prepare('SELECT key, value FROM notes').all()).toMatchObject([
@@ -133,7 +133,7 @@ describe('after a restart', () => {
     expect(await store.revision()).toBe(2);
   });
 
-  test('writes that were taken before the end are finished', async () => {
+  test('writes before the end are completed', async () => {
     const store = await open();
     const writes = Array.from({ length: 20 }, (_, i) => store.create(key(`n${i}`), {}));
     await store[Symbol.asyncDispose]();
@@ -144,7 +144,7 @@ describe('after a restart', () => {
 });
 
 describe('the files', () => {
-  test('are for this user only', async () => {
+  test('are readable by this user only', async () => {
     await using store = await open();
     await store.create(key('a'), {});
     expect(statSync(join(folder.path, 'data')).mode & 0o777).toBe(0o700);
@@ -155,7 +155,7 @@ describe('the files', () => {
     }
   });
 
-  test('are written by one process only', async () => {
+  test('are opened by one process only', async () => {
     await using store = await open();
     expect(await messageOf(open())).toBe(
       `${file} is in use by another process: stop that process, or set another dataDir for this one`,
@@ -164,12 +164,12 @@ describe('the files', () => {
       await SqliteStore.open({ file: ${JSON.stringify(file)} }).catch((error) => process.stdout.write(error.message));`;
     const other = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
     expect(other.stdout).toContain('is in use by another process');
-    // Nobody's lock was broken by asking.
+    // The failed attempt has not released the lock.
     expect(await messageOf(open())).toContain('is in use by another process');
     await store.create(key('a'), {});
   });
 
-  test('that cannot be written are refused at the start, not at the first write', async () => {
+  test('without write permission fail at the start, not at the first write', async () => {
     await (await open())[Symbol.asyncDispose]();
     chmodSync(folder.path, 0o755);
     chmodSync(join(folder.path, 'data'), 0o777);
@@ -186,7 +186,7 @@ describe('the files', () => {
     }
   });
 
-  test('of another program, of a newer version, or none at all are refused with what to do', async () => {
+  test('of another program or a newer version, and other files, fail with the next step', async () => {
     mkdirSync(join(folder.path, 'data'));
     const other = new DatabaseSync(file);
     other.exec('CREATE TABLE t (a)');

@@ -1,4 +1,4 @@
-/** The SQLite driver keeps the contract of the store. */
+/** The SQLite driver fulfils the contract of the store. */
 
 import { join } from 'node:path';
 import { afterAll } from 'vitest';

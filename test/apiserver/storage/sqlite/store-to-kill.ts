@@ -1,6 +1,6 @@
 /**
- * A process that opens a store and writes without end, to be killed by a test. It waits for two lines: `open`, answered with everything that
- * is there, and the number of steps that each writer has done. Then it says `<writer> <revision>` for each write that was acknowledged.
+ * A process that opens a store and writes until a test kills it. It waits for two lines: `open`, to which it replies with all objects, and the
+ * number of steps that each writer has done. Then it prints `<writer> <revision>` for each acknowledged write.
  */
 
 import { writeSync } from 'node:fs';
@@ -16,7 +16,7 @@ function keyOf(name: string): StoreKey {
   return { resource: 'things', namespace: '', name };
 }
 
-/** Not the stream: what is said must be in the pipe before anything else happens. */
+/** Synchronous instead of a stream: the line must be in the pipe before anything else happens. */
 function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
@@ -33,7 +33,7 @@ async function perform(store: Store, writer: number, number: number): Promise<nu
   return (await store.update(key, state, current.revision)).revision;
 }
 
-/** The counter knows who counted, so that a lost or a doubled step shows. */
+/** The counter counts per writer, so that a lost or a repeated step is visible. */
 async function increment(store: Store, writer: number): Promise<number> {
   for (;;) {
     const current = await store.get(keyOf(SHARED));
@@ -59,6 +59,6 @@ const { entries, revision } = await store.list({ resource: 'things' });
 say(JSON.stringify({ revision, entries }));
 const { value = '[]' } = await lines.next();
 const done = JSON.parse(value) as number[]; // from our own test
-// Whoever is killed writes no cache at its end, and the next one starts slowly.
+// A killed process writes no compile cache at its end, and the next one would start slowly.
 flushCompileCache();
 await Promise.all(done.map((from, writer) => write(store, writer, from)));

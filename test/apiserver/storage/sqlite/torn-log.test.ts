@@ -1,4 +1,4 @@
-/** Loss of power: the write-ahead log ends anywhere, or in garbage. What is left is some earlier state, whole. Or the log is gone altogether. */
+/** Power failures: the write-ahead log is truncated, ends in garbage, or is missing. The store shows a complete earlier state, or an error. */
 
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -42,7 +42,7 @@ test(`a torn write-ahead log gives the state of an earlier commit (STORE_SEED=${
     writeFileSync(`${copy}-wal`, torn);
     writeFileSync(`${copy}-shm`, '');
     const { problems, objects, revision } = verifyDatabase(copy);
-    // The very first commits make the tables: before them there is no store yet.
+    // The first commits create the tables: before them there is no store.
     const isEmpty = problems.length === 1 && problems[0]?.includes('is empty: nothing has been stored');
     expect(isEmpty ? 0 : [problems, commits.get(revision)]).toEqual(isEmpty ? 0 : [[], objects]);
     seen.add(revision);
@@ -50,7 +50,7 @@ test(`a torn write-ahead log gives the state of an earlier commit (STORE_SEED=${
   expect(seen.size).toBeGreaterThan(5);
 });
 
-describe('a write-ahead log that is gone', () => {
+describe('a missing write-ahead log', () => {
   const thing = (name: string): StoreKey => ({ resource: 'things', namespace: '', name });
 
   /** What a crash leaves behind: the files of a store that is open, copied. */
@@ -64,7 +64,7 @@ describe('a write-ahead log that is gone', () => {
     return copy;
   }
 
-  test('is missed: what was acknowledged is never lost without a word', async () => {
+  test('is an error: acknowledged writes are never lost silently', async () => {
     using folder = temporaryFolder();
     const file = await crashed(folder.path, ['', '.open']);
     const opening = SqliteStore.open({ file });
@@ -75,7 +75,7 @@ describe('a write-ahead log that is gone', () => {
     expect(await store.get(thing('acknowledged'))).toBeUndefined();
   });
 
-  test('is not missed where it is there, after an orderly end, or beside a restored backup', async () => {
+  test('is no error after an orderly end and for a restored backup', async () => {
     using folder = temporaryFolder();
     const file = await crashed(folder.path, ['', '.open', '-wal']);
     {

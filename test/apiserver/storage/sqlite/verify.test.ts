@@ -12,7 +12,7 @@ let folder: TemporaryFolder;
 let sound = '';
 let file = '';
 
-/** Objects a (forgotten history), b (updated), c (deleted) and enough others for several pages. */
+/** Objects a (compacted history), b (updated), c (deleted) and enough others for several pages. */
 beforeAll(async () => {
   folder = temporaryFolder();
   sound = join(folder.path, 'sound.db');
@@ -49,7 +49,7 @@ async function refusal(): Promise<string> {
 }
 
 describe('verify', () => {
-  test('says what a sound database holds', () => {
+  test('reports the contents of an intact database', () => {
     expect(verifyDatabase(file)).toEqual({ problems: [], objects: 52, revision: 57 });
   });
 
@@ -109,15 +109,15 @@ describe('verify', () => {
     expect(problems.filter((text) => problem.test(text))).not.toEqual([]);
   });
 
-  test('is what happens when a store opens', async () => {
+  test('runs when a store opens', async () => {
     change("DELETE FROM present WHERE name = 'b'");
     expect(await refusal()).toMatch(/^TerminalError: .* is damaged: 51 .*store verify.*restore a backup/u);
-    // Nobody holds the file after that.
+    // The file is not locked after that.
     change("INSERT INTO present VALUES ('things', '', 'b', 5)");
     expect(await refusal()).toBe('opened at revision 57');
   });
 
-  test('finds a flipped bit that SQLite does not', () => {
+  test('finds a flipped bit that SQLite does not find', () => {
     const bytes = readFileSync(file);
     // SQLite may have moved the row about and left copies.
     for (let at = bytes.indexOf('needle'); at >= 0; at = bytes.indexOf('needle', at)) bytes[at] = 0x4e;

@@ -1,4 +1,4 @@
-/** Nobody sees what a crash could take back. */
+/** No client sees a write that a crash could undo. */
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,7 +7,7 @@ import { SqliteStore } from '../../../../src/apiserver/storage/sqlite/sqlite-sto
 import type { StoreKey } from '../../../../src/apiserver/storage/store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-test('readers, watchers and writers hear of a write when it is in the file', async () => {
+test('readers, watchers and writers see a write after it is in the file', async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, 'management.db');
   await using store = await SqliteStore.open({ file });
