@@ -1,7 +1,7 @@
 /** Exponential back-off per key: `baseMs` × 2ⁿ, at most `maxMs`. Remembers only keys that failed. */
 
 export interface Backoff {
-  /** Counts one more failure and answers how long to wait, milliseconds. */
+  /** Counts one more failure and returns the delay, milliseconds. */
   next(key: string): number;
   failures(key: string): number;
   forget(key: string): void;
@@ -20,7 +20,7 @@ export function createBackoff(baseMs: number, maxMs: number): Backoff {
   };
 }
 
-/** The wait after `failures` earlier failures. The exponent is bounded, so the result stays finite. */
+/** The delay after `failures` earlier failures. The exponent is limited, so that the result is finite. */
 export function backoffDelayMs(failures: number, baseMs: number, maxMs: number): number {
   return Math.min(baseMs * 2 ** Math.min(failures, 52), maxMs);
 }

@@ -1,4 +1,4 @@
-/** Time as a port, so that tests decide when it passes. */
+/** Time as a port, so that tests control it. */
 
 export interface Timer {
   cancel(): void;

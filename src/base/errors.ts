@@ -1,6 +1,6 @@
-/** Errors by who must act on them. Every one carries its cause. */
+/** Errors by who must act on them. */
 
-/** The user's file is wrong. Positions are 1-based; `undefined` where there is no place in a file. */
+/** The user's file is invalid. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
@@ -80,7 +80,7 @@ export class TerminalError extends Error {
   override readonly name = 'TerminalError';
 }
 
-/** This program is wrong. */
+/** This program has a bug. */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }

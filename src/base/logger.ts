@@ -1,4 +1,4 @@
-/** The logger as the rest of the program sees it: constant messages, values in fields, never a secret. */
+/** The logger interface: constant messages, values in fields, never a secret. */
 
 import { pino, type DestinationStream } from 'pino';
 
@@ -49,7 +49,7 @@ function asLogger(logger: Logger): Logger {
   return logger;
 }
 
-/** A logger that says nothing. */
+/** A logger that discards everything. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,

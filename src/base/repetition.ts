@@ -1,4 +1,4 @@
-/** When a failure that repeats is worth a log line: at 1, 2, 4, 8, … repetitions. */
+/** Which repetitions of a failure are logged: 1, 2, 4, 8, … */
 
 /** True for 1, 2, 4, 8, … */
 export function isReported(count: number): boolean {

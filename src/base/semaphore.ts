@@ -1,12 +1,12 @@
-/** Bounds how many tasks run at the same time; the others wait in order. */
+/** Limits how many tasks run at the same time; the others wait in order. */
 
 export interface Semaphore {
-  /** Runs `task` when a place is free and gives the place back however the task ends. */
+  /** Runs `task` when a permit is free, and releases the permit however the task ends. */
   run<T>(task: () => Promise<T>): Promise<T>;
 }
 
-export function createSemaphore(places: number): Semaphore {
-  let free = places;
+export function createSemaphore(permits: number): Semaphore {
+  let free = permits;
   const waiting: (() => void)[] = [];
   const release = (): void => {
     const next = waiting.shift();

@@ -23,7 +23,7 @@ export class TokenBucket {
     this.#filledMs = clock.monotonicMs();
   }
 
-  /** Takes a token. 0: there was one; else the milliseconds until there will be one. */
+  /** Takes a token. 0: there was one; otherwise the milliseconds until there is one. */
   take(): number {
     const { burst, perSecond } = this.#rate;
     const nowMs = this.#clock.monotonicMs();
@@ -35,20 +35,20 @@ export class TokenBucket {
     return 0;
   }
 
-  /** What was taken last turned out not to count. */
+  /** Returns the token that was taken last. */
   giveBack(): void {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + 1);
   }
 }
 
-/** Keys beyond these are forgotten, the longest unused first: a forgotten one starts with a full bucket. */
+/** Above this number, the least recently used bucket is removed; its key starts with a full bucket again. */
 const KEYS_MAX = 10_000;
 
 /** A bucket per key. */
 export class TokenBuckets {
   readonly #rate: Rate;
   readonly #clock: Clock;
-  // Bounded by size, not by number: for a number the cache would allocate its memory immediately.
+  // Limited by size, not by number: with a number the cache would allocate its memory immediately.
   readonly #buckets = new LRUCache<string, TokenBucket>({ maxSize: KEYS_MAX, sizeCalculation: () => 1 });
 
   constructor(rate: Rate, clock: Clock) {

@@ -1,4 +1,4 @@
-/** A small Kubernetes cluster in the process: an API server over memory, for the demo and for tests. No nodes, no controllers. */
+/** A small Kubernetes cluster in this process: an API server over memory, for the demo and for tests. No nodes, no controllers. */
 
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';
@@ -19,26 +19,26 @@ import { SERVER_USER, userNamed, type Credentials, type UserInfo } from '../apis
 import { startServer } from '../apiserver/http/start-server.ts';
 
 export interface EmbeddedClusterOptions {
-  /** In the kubeconfig and in logs. */
+  /** Used in the kubeconfig and in logs. */
   name: string;
-  /** Default: any free one. */
+  /** Default: any free port. */
   port?: number;
   clock?: Clock;
   random?: Random;
   logger?: Logger;
   /** Default: everything is allowed. */
   authorizer?: Authorizer;
-  /** Bearer token that every request must carry; absent: none is asked for. */
+  /** Bearer token that every request must have; absent: no authentication. */
   token?: string;
-  /** More users, bearer token → name, for an authorizer that tells them apart. */
+  /** Further users by bearer token, for an authorizer that distinguishes them. */
   users?: Readonly<Record<string, string>>;
-  /** Events kept for watches; an older resourceVersion is answered with 410. */
+  /** Number of events kept for watches; an older resourceVersion is 410. */
   historyLimit?: number;
   /** Default 1 minute. */
   bookmarkIntervalMs?: number;
-  /** Faults for tests, asked before every request. */
+  /** Faults for tests; called before every request. */
   interceptor?: Interceptor;
-  /** Served besides the built-in kinds, as custom resources would be. */
+  /** Served in addition to the built-in kinds, like custom resources. */
   kinds?: readonly ResourceDefinition[];
 }
 
@@ -49,16 +49,16 @@ export interface EmbeddedCluster {
   /** YAML text of a kubeconfig with this one cluster. */
   readonly kubeconfig: string;
   readonly store: Store;
-  /** Replaces the faults of the options; undefined: none. */
+  /** Replaces the faults of the options; undefined: no faults. */
   intercept(interceptor: Interceptor | undefined): void;
-  /** Resets every open connection, watches included. The server goes on. */
+  /** Resets every open connection, including watches. The server keeps running. */
   disconnect(): void;
-  /** Forgets all history: a watch or a list that resumes from before now gets 410. */
+  /** Compacts all history: a watch or a list that resumes from an earlier revision gets 410. */
   expireHistory(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What the server says it is; kubectl warns when it is too far from its own. */
+/** kubectl warns when this version differs too much from its own. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0+embedded' };
 const USER = userNamed('admin', ['system:masters']);
 
@@ -117,7 +117,7 @@ function authenticatorFor({
   };
 }
 
-/** JSON is YAML, and a name cannot break out of a JSON string. */
+/** JSON strings are YAML, and escape any name. */
 function kubeconfigText(name: string, address: string, token: string | undefined): string {
   const user = token === undefined ? {} : { token };
   const lines = [
@@ -133,7 +133,7 @@ function kubeconfigText(name: string, address: string, token: string | undefined
 
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** What a new cluster holds. */
+/** Creates the objects of a new cluster. */
 async function bootstrap(registry: ObjectRegistry, table: DefinitionTable): Promise<void> {
   const context = { user: SERVER_USER, manager: 'kube-apiserver', isDryRun: false };
   const create = async (resource: string, namespace: string, body: JsonObject): Promise<void> => {

@@ -1,14 +1,14 @@
-/** What concerns the process as a whole: requests to API servers, leadership, version, CPU, memory and event loop. */
+/** Metrics of the process: requests to API servers, leadership, version, CPU, memory and event loop. */
 
 import type { Count, Observe, SeriesRegistry } from './series.ts';
 
 /** What a transport reports. */
 export interface RequestSeries {
-  /** `code` is the HTTP status, or `<error>` when no answer came. */
+  /** `code` is the HTTP status, or `<error>` without a response. */
   requested(method: string, code: string, seconds: number): void;
 }
 
-/** Combinations that every run meets; others appear when they happen. */
+/** Combinations that exist from the start; others appear when they occur. */
 const EXPECTED: readonly (readonly [method: string, code: string])[] = [
   ['GET', '200'],
   ['POST', '201'],
@@ -33,7 +33,7 @@ export function requestSeries(registry: SeriesRegistry): (host: string) => Reque
   });
   const duration = registry.histogram({
     name: 'rest_client_request_duration_seconds',
-    help: 'How long a request takes; a watch counts until it starts.',
+    help: 'Request latency; a watch counts until it starts.',
     labels: ['verb', 'host'],
     buckets: BUCKETS,
   });
@@ -100,7 +100,7 @@ function eventLoopSeries(registry: SeriesRegistry): void {
     mean: { help: 'Mean', read: () => delay.mean },
     p50: { help: 'Median', read: () => delay.percentile(50) },
     p99: { help: '99th percentile', read: () => delay.percentile(99) },
-    // The last of them to be rendered begins the next period.
+    // Rendered last, so it begins the next period.
     max: { help: 'Longest', read: () => resetAfter(delay.max, () => delay.reset()) },
   };
   for (const [name, { help, read }] of Object.entries(values)) {
@@ -116,7 +116,7 @@ function eventLoopSeries(registry: SeriesRegistry): void {
 
 const LAG_RESOLUTION_MS = 20;
 
-/** Nothing was measured yet: NaN. */
+/** NaN before the first measurement. */
 function lagSeconds(nanoseconds: number): number {
   return Number.isNaN(nanoseconds) ? 0 : Math.max(0, nanoseconds / 1e9 - LAG_RESOLUTION_MS / 1000);
 }

@@ -1,4 +1,4 @@
-/** Time series on a registry of their own, by the three kinds that Prometheus knows. */
+/** Metrics on a separate registry: counters, gauges and histograms. */
 
 import { Counter, Gauge, Histogram, Registry } from './prom-client-parts.ts';
 

@@ -1,4 +1,4 @@
-/** What kinds mean for each other in a cluster: namespaces hold their content, a Service takes its Endpoints along. */
+/** Relations between kinds: the namespace lifecycle, and Endpoints that are deleted with their Service. */
 
 import { StatusError } from '../../kube/status-error.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -22,7 +22,7 @@ export interface ClusterAdmissionOptions {
   readonly store: Store;
   readonly table: DefinitionTable;
   readonly logger: Logger;
-  /** The deleter works through this admission, so it comes later. */
+  /** A function, because the deleter is created after this admission. */
   deleter(): ObjectDeleter;
 }
 
@@ -56,7 +56,7 @@ export class ClusterAdmission implements Admission {
   }
 
   async review(): Promise<void> {
-    // A cluster's writers are not told apart.
+    // All writers of a cluster have the same rights.
   }
 
   async beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void> {
@@ -69,7 +69,7 @@ export class ClusterAdmission implements Admission {
     try {
       if (definition.storage === 'services' && type === 'deleted') await this.#deleteEndpoints(entry);
       if (definition.storage === 'namespaces' && type === 'updated' && isTerminating(entry.value)) {
-        // Later, so that the answer to the deletion shows the namespace as it stands now.
+        // Later, so that the response to the deletion shows the terminating namespace.
         setImmediate(() => void this.#empty(entry.key.name));
       }
       // Later, for the same reason.
@@ -125,7 +125,7 @@ export class ClusterAdmission implements Admission {
     }
   }
 
-  /** The kinds that live in namespaces, each storage once. */
+  /** The namespaced kinds, each storage once. */
   #content(): ResourceDefinition[] {
     const kinds = this.#options.table.all.filter(({ isNamespaced, respond }) => isNamespaced && !respond);
     return kinds.filter(
@@ -133,7 +133,7 @@ export class ClusterAdmission implements Admission {
     );
   }
 
-  /** Lets a terminating namespace go once nothing is left in it. */
+  /** Removes a terminating namespace once it is empty. */
   async #finish(namespace: string): Promise<void> {
     const { store } = this.#options;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

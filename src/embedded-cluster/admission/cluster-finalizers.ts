@@ -1,6 +1,6 @@
 /**
- * The finalizers that `--cascade=orphan` and `--cascade=foreground` leave to a garbage collector. A cluster without one takes them away
- * itself: else the object would wait for ever, and with it kubectl and the namespace. Dependents stay as they are.
+ * Removes the finalizers of `--cascade=orphan` and `--cascade=foreground`. This cluster has no garbage collector, so that the object, kubectl
+ * and the namespace would wait for it forever. Dependents are not changed.
  */
 
 import type { Store, StoredEntry } from '../../apiserver/storage/store.ts';
@@ -16,14 +16,14 @@ import { isDeletionComplete } from '../../apiserver/objects/write-rules.ts';
 
 const ATTEMPTS = 20;
 
-/** It is being deleted and waits for a garbage collector. */
+/** The object is being deleted and waits for a garbage collector. */
 export function awaitsCollector({ value }: StoredEntry): boolean {
   const metadata = metadataOf(value);
   if (text(metadata, 'deletionTimestamp') === '') return false;
   return hasCollectorFinalizer(listField(metadata, 'finalizers'));
 }
 
-/** Resolves with what was written; undefined: somebody else was faster. Throws `StoreError`. */
+/** Resolves with the write; undefined: another write has removed the finalizers or the object. Throws `StoreError`. */
 export async function releaseFromCollector(
   store: Store,
   definition: ResourceDefinition,

@@ -1,4 +1,4 @@
-/** The table of kinds that an embedded cluster serves. Another kind is another line. */
+/** The table of kinds that an embedded cluster serves. */
 
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';

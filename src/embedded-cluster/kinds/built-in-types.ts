@@ -1,8 +1,6 @@
-/** The types of the built-in kinds, with what `kubectl explain` says about those that this program works with. */
+/** The types of the built-in kinds, with descriptions for `kubectl explain`. */
 
 import { TypeTable, type Descriptions } from '../../apiserver/schema/notation.ts';
-import { CORE_TYPES } from './core-types.ts';
-import { GROUP_TYPES } from './group-types.ts';
 import { META_TYPES } from '../../apiserver/schema/meta-types.ts';
 import { POD_TYPES } from './pod-types.ts';
 import { REVIEW_TYPES } from '../../apiserver/reviews/review-types.ts';
@@ -12,57 +10,100 @@ export function builtInTypes(): TypeTable {
   return new TypeTable([META_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES, REVIEW_TYPES], DESCRIPTIONS);
 }
 
+/** The small kinds of the core group, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
+const CORE_TYPES = `
+Endpoints = metadata:1! meta.ObjectMeta; subsets:2 []EndpointSubset atomic
+EndpointSubset = addresses:1 []EndpointAddress atomic; notReadyAddresses:2 []EndpointAddress atomic; ports:3 []EndpointPort atomic
+EndpointAddress atomic = ip:1!+ string; hostname:3 string; nodeName:4 *string; targetRef:2 *ObjectReference
+ObjectReference atomic = kind:1 string; namespace:2 string; name:3 string; uid:4 string:types.UID; apiVersion:5 string; resourceVersion:6 string; fieldPath:7 string
+EndpointPort atomic = name:1 string; port:2!+ int32; protocol:3 string:v1.Protocol; appProtocol:4 *string
+Service = metadata:1! meta.ObjectMeta; spec:2! ServiceSpec; status:3! ServiceStatus
+ServiceSpec = ports:1 []ServicePort map(port,protocol=TCP) ~merge(port); selector:2 {}string atomic; clusterIP:3 string; clusterIPs:18 []string atomic; type:4 string:v1.ServiceType; externalIPs:5 []string atomic; sessionAffinity:7 string:v1.ServiceAffinity; loadBalancerIP:8 string; loadBalancerSourceRanges:9 []string atomic; externalName:10 string; externalTrafficPolicy:11 string:v1.ServiceExternalTrafficPolicy; healthCheckNodePort:12 int32; publishNotReadyAddresses:13 bool; sessionAffinityConfig:14 *SessionAffinityConfig; ipFamilies:19 []string:v1.IPFamily atomic; ipFamilyPolicy:17 *string:v1.IPFamilyPolicy; allocateLoadBalancerNodePorts:20 *bool; loadBalancerClass:21 *string; internalTrafficPolicy:22 *string:v1.ServiceInternalTrafficPolicy; trafficDistribution:23 *string
+ServicePort = name:1 string; protocol:2 string:v1.Protocol; appProtocol:6 *string; port:3!+ int32; targetPort:4! intOrString; nodePort:5 int32
+SessionAffinityConfig = clientIP:1 *ClientIPConfig
+ClientIPConfig = timeoutSeconds:1 *int32
+ServiceStatus = loadBalancer:1! LoadBalancerStatus; conditions:2 []meta.Condition map(type) ~merge(type)
+LoadBalancerStatus = ingress:1 []LoadBalancerIngress atomic
+LoadBalancerIngress = ip:1 string; hostname:2 string; ipMode:3 *string:v1.LoadBalancerIPMode; ports:4 []PortStatus atomic
+PortStatus = port:1!+ int32; protocol:2!+ string:v1.Protocol; error:3 *string
+Namespace = metadata:1! meta.ObjectMeta; spec:2! NamespaceSpec; status:3! NamespaceStatus
+NamespaceSpec = finalizers:1 []string:v1.FinalizerName atomic
+NamespaceStatus = phase:1 string:v1.NamespacePhase; conditions:2 []NamespaceCondition map(type) ~merge(type)
+NamespaceCondition = type:1!+ string:v1.NamespaceConditionType; status:2!+ string:v1.ConditionStatus; lastTransitionTime:4! time; reason:5 string; message:6 string
+Secret = metadata:1! meta.ObjectMeta; immutable:5 *bool; data:2 {}bytes; stringData:4 {}string; type:3 string:v1.SecretType
+ConfigMap = metadata:1! meta.ObjectMeta; immutable:4 *bool; data:2 {}string; binaryData:3 {}bytes
+Event = metadata:1!+ meta.ObjectMeta; involvedObject:2!+ ObjectReference; reason:3 string; message:4 string; source:5! EventSource; firstTimestamp:6! time; lastTimestamp:7! time; count:8 int32; type:9 string; eventTime:10! microtime; series:11 *EventSeries; action:12 string; related:13 *ObjectReference; reportingComponent:14! string; reportingInstance:15! string
+EventSource = component:1 string; host:2 string
+EventSeries = count:1 int32; lastObservedTime:2! microtime
+`;
+
+/** Kinds of other groups. */
+const GROUP_TYPES = `
+events.Event = metadata:1! meta.ObjectMeta; eventTime:2!+ microtime; series:3 *events.EventSeries; reportingController:4 string; reportingInstance:5 string; action:6 string; reason:7 string; regarding:8! ObjectReference; related:9 *ObjectReference; note:10 string; type:11 string; deprecatedSource:12! EventSource; deprecatedFirstTimestamp:13! time; deprecatedLastTimestamp:14! time; deprecatedCount:15 int32
+events.EventSeries = count:1!+ int32; lastObservedTime:2!+ microtime
+coordination.Lease = metadata:1! meta.ObjectMeta; spec:2! coordination.LeaseSpec
+coordination.LeaseSpec = holderIdentity:1 *string; leaseDurationSeconds:2 *int32; acquireTime:3 *microtime; renewTime:4 *microtime; leaseTransitions:5 *int32; strategy:6 *string:v1.CoordinatedLeaseStrategy; preferredHolder:7 *string
+discovery.EndpointSlice = metadata:1! meta.ObjectMeta; addressType:4!+ string:v1.AddressType; endpoints:2! []discovery.Endpoint atomic; ports:3! []discovery.EndpointPort atomic
+discovery.Endpoint = addresses:1!+ []string set; conditions:2! discovery.EndpointConditions; hostname:3 *string; targetRef:4 *ObjectReference; deprecatedTopology:5 {}string; nodeName:6 *string; zone:7 *string; hints:8 *discovery.EndpointHints
+discovery.EndpointConditions = ready:1 *bool; serving:2 *bool; terminating:3 *bool
+discovery.EndpointHints = forZones:1 []discovery.ForZone atomic; forNodes:2 []discovery.ForNode atomic
+discovery.ForZone = name:1!+ string
+discovery.ForNode = name:1!+ string
+discovery.EndpointPort atomic = name:1 *string; protocol:2 *string:v1.Protocol; port:3 *int32; appProtocol:4 *string
+`;
+
 const DESCRIPTIONS: Descriptions = {
-  Endpoints: 'The network addresses that stand behind a Service of the same name.',
-  'Endpoints.metadata': 'Name, namespace, labels, annotations and what the server keeps.',
-  'Endpoints.subsets': 'Groups of addresses; every address of a group serves every port of that group.',
+  Endpoints: 'Network addresses that implement the Service of the same name.',
+  'Endpoints.metadata': 'Standard object metadata.',
+  'Endpoints.subsets': 'Sets of addresses and ports; every address of a set serves every port of it.',
   EndpointSubset: 'Addresses that offer the same ports.',
   'EndpointSubset.addresses': 'Addresses that are ready for traffic.',
-  'EndpointSubset.notReadyAddresses': 'Addresses that are known but must not get traffic yet.',
+  'EndpointSubset.notReadyAddresses': 'Addresses that are not ready and get no traffic.',
   'EndpointSubset.ports': 'The ports on all of these addresses.',
-  EndpointAddress: 'One IP address.',
+  EndpointAddress: 'A single IP address.',
   'EndpointAddress.ip': 'IPv4 or IPv6 address. Not loopback, not link-local.',
-  'EndpointAddress.hostname': 'DNS label by which the address is known.',
-  'EndpointAddress.nodeName': 'The node on which the address lives.',
-  'EndpointAddress.targetRef': 'The object that offers the address, usually a Pod.',
-  EndpointPort: 'One port.',
-  'EndpointPort.name': 'Name of the port; needed when there is more than one.',
+  'EndpointAddress.hostname': 'DNS label of this endpoint.',
+  'EndpointAddress.nodeName': 'The node that hosts this endpoint.',
+  'EndpointAddress.targetRef': 'The object that provides the endpoint, usually a Pod.',
+  EndpointPort: 'A single port.',
+  'EndpointPort.name': 'Name of the port; required when there is more than one.',
   'EndpointPort.port': 'Number, 1 to 65535.',
-  'EndpointPort.protocol': 'TCP, UDP or SCTP; TCP when it is not said.',
-  'EndpointPort.appProtocol': 'What is spoken on the port, as a hint.',
-  ObjectReference: 'Names another object.',
+  'EndpointPort.protocol': 'TCP, UDP or SCTP. Defaults to TCP.',
+  'EndpointPort.appProtocol': 'The application protocol of the port, as a hint.',
+  ObjectReference: 'Refers to another object.',
   'ObjectReference.kind': 'Kind of the object.',
   'ObjectReference.namespace': 'Its namespace.',
   'ObjectReference.name': 'Its name.',
   'ObjectReference.uid': 'Its uid.',
   'ObjectReference.apiVersion': 'Group and version of its kind.',
-  'ObjectReference.resourceVersion': 'The version that is meant, if any.',
-  'ObjectReference.fieldPath': 'A part of the object.',
-  Service: 'A name and an address for a set of Pods or of hand-written Endpoints.',
-  'Service.metadata': 'Name, namespace, labels, annotations and what the server keeps.',
-  'Service.spec': 'What the Service should be.',
-  'Service.status': 'What the cluster made of it.',
-  'ServiceSpec.selector': 'Labels of the Pods behind it. Without one, somebody writes the Endpoints by hand.',
-  'ServiceSpec.ports': 'The ports that it offers.',
+  'ObjectReference.resourceVersion': 'The specific version of the object, if any.',
+  'ObjectReference.fieldPath': 'The part of the object.',
+  Service: 'A name and an address for a set of Pods, or for Endpoints without a selector.',
+  'Service.metadata': 'Standard object metadata.',
+  'Service.spec': 'The desired behaviour of the Service.',
+  'Service.status': 'The observed state of the Service.',
+  'ServiceSpec.selector':
+    'Labels of the Pods that implement the Service. Without a selector, its Endpoints are managed externally.',
+  'ServiceSpec.ports': 'The ports of the Service.',
   'ServiceSpec.type': 'ClusterIP, NodePort, LoadBalancer or ExternalName.',
-  'ServiceSpec.clusterIP': 'Its address; None for a headless Service.',
-  Namespace: 'A room of its own for names.',
-  Pod: 'Containers that run together.',
-  Secret: 'Small data that must not be seen, base64.',
-  'Secret.data': 'Keys to base64 values.',
-  'Secret.stringData': 'Keys to plain values; write only, goes to data.',
-  ConfigMap: 'Small data that anybody may see.',
-  Event: 'Something that happened to an object.',
-  'discovery.EndpointSlice': 'A part of the addresses behind a Service.',
-  'coordination.Lease': 'Who holds a lock, and for how long.',
-  'events.Event': 'Something that happened to an object.',
-  'meta.ObjectMeta': 'What every object has.',
-  'meta.ObjectMeta.name': 'Unique in its namespace; cannot change.',
-  'meta.ObjectMeta.namespace': 'Where the name is unique; cannot change.',
-  'meta.ObjectMeta.labels': 'Keys and values by which objects are selected.',
-  'meta.ObjectMeta.annotations': 'Keys and values for tools.',
-  'meta.ObjectMeta.uid': 'Unique for all time; set by the server.',
-  'meta.ObjectMeta.resourceVersion': 'Changes with every write; set by the server.',
-  'meta.ObjectMeta.finalizers': 'Must be empty before a deleted object goes.',
-  'meta.ObjectMeta.ownerReferences': 'Objects without which this one has no purpose.',
+  'ServiceSpec.clusterIP': 'The IP address of the Service; None for a headless Service.',
+  Namespace: 'A scope for names.',
+  Pod: 'Containers that run together on one node.',
+  Secret: 'Confidential data, base64-encoded.',
+  'Secret.data': 'Base64-encoded values by key.',
+  'Secret.stringData': 'Plain values by key; write-only, merged into data.',
+  ConfigMap: 'Configuration data that is not confidential.',
+  Event: 'A report of an event on an object.',
+  'discovery.EndpointSlice': 'A subset of the endpoints of a Service.',
+  'coordination.Lease': 'The holder and the duration of a lock.',
+  'events.Event': 'A report of an event on an object.',
+  'meta.ObjectMeta': 'Metadata that every object has.',
+  'meta.ObjectMeta.name': 'Unique within a namespace. Cannot be updated.',
+  'meta.ObjectMeta.namespace': 'The scope within which the name is unique. Cannot be updated.',
+  'meta.ObjectMeta.labels': 'Keys and values to select objects by.',
+  'meta.ObjectMeta.annotations': 'Keys and values that tools store.',
+  'meta.ObjectMeta.uid': 'Unique in time and space; set by the server.',
+  'meta.ObjectMeta.resourceVersion': 'Internal version, changed by every write; set by the server.',
+  'meta.ObjectMeta.finalizers': 'Must be empty before the object is removed.',
+  'meta.ObjectMeta.ownerReferences': 'Objects that this object depends on.',
 };

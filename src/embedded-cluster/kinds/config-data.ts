@@ -20,8 +20,8 @@ export function secrets(types: TypeTable): ResourceDefinition {
     selectableFields: { type: (object) => text(object, 'type') },
     columns: [
       NAME_COLUMN,
-      textColumn('Type', 'What the data is.', (object) => text(object, 'type')),
-      textColumn('Data', 'How many keys.', (object) => count(object, 'data')),
+      textColumn('Type', 'The type of the data.', (object) => text(object, 'type')),
+      textColumn('Data', 'The number of keys.', (object) => count(object, 'data')),
       AGE_COLUMN,
     ],
     applyDefaults: (object) => {
@@ -39,7 +39,7 @@ export function secrets(types: TypeTable): ResourceDefinition {
   });
 }
 
-/** Plain values become base64 ones; they win over `data`. */
+/** Encodes plain values as base64; they take precedence over `data`. */
 function moveStringData(object: JsonObject): void {
   const plain = objectField(object, 'stringData');
   const keys = Object.keys(plain);
@@ -67,7 +67,11 @@ export function configMaps(types: TypeTable): ResourceDefinition {
     checkName: subdomainProblem,
     columns: [
       NAME_COLUMN,
-      textColumn('Data', 'How many keys.', (object) => count(object, 'data') + count(object, 'binaryData')),
+      textColumn(
+        'Data',
+        'The number of keys.',
+        (object) => count(object, 'data') + count(object, 'binaryData'),
+      ),
       AGE_COLUMN,
     ],
     validate: (next, previous) => [

@@ -74,7 +74,7 @@ function addressErrors(address: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
-/** Why an address cannot be that of an endpoint. */
+/** Why an address cannot be an endpoint; undefined: it can. */
 export function reservedAddress(ip: string): string | undefined {
   if (ip === '0.0.0.0' || ip === '::') return `may not be unspecified (${ip})`;
   if (ip.startsWith('127.') || ip === '::1') return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';

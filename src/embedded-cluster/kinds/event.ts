@@ -1,4 +1,4 @@
-/** Events: one storage, seen as core/v1 and as events.k8s.io/v1. */
+/** Events: one storage, served as core/v1 and as events.k8s.io/v1. */
 
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from '../../apiserver/field-error.ts';
@@ -109,7 +109,7 @@ function selectable(about: 'involvedObject' | 'regarding'): ResourceDefinition['
 const NOTE_BYTES_MAX = 1024;
 const TEXT_BYTES_MAX = 128;
 
-/** Both arguments in the form of core/v1, whose names a real server uses here for both groups. */
+/** Both arguments are in the form of core/v1, whose field names a kube-apiserver uses for both groups. */
 function eventErrors(event: JsonObject, previous: JsonObject | undefined, reporter: string): FieldError[] {
   const involved = text(objectField(event, 'involvedObject'), 'namespace');
   const own = text(metadataOf(event), 'namespace');
@@ -159,20 +159,25 @@ function columnsOf(asCore: (object: JsonObject) => JsonObject): ResourceDefiniti
   ): ResourceDefinition['columns'][number] =>
     textColumn(name, description, (object, nowMs) => value(asCore(object), nowMs), priority);
   return [
-    column('Last Seen', 'When it happened last.', (core, nowMs) => ageText(lastSeen(core), nowMs)),
+    column('Last Seen', 'The time of the last occurrence.', (core, nowMs) => ageText(lastSeen(core), nowMs)),
     column('Type', 'Normal or Warning.', (core) => text(core, 'type')),
-    column('Reason', 'A word for programs.', (core) => text(core, 'reason')),
-    column('Object', 'What it happened to.', objectText),
+    column('Reason', 'A machine-readable reason.', (core) => text(core, 'reason')),
+    column('Object', 'The object of the event.', objectText),
     column(
       'Subobject',
-      'The part it happened to.',
+      'The part of the object.',
       (core) => text(objectField(core, 'involvedObject'), 'fieldPath'),
       1,
     ),
-    column('Source', 'Who says so.', sourceText, 1),
-    column('Message', 'A sentence for people.', (core) => text(core, 'message').trim()),
-    column('First Seen', 'When it happened first.', (core, nowMs) => ageText(firstSeen(core), nowMs), 1),
-    column('Count', 'How often.', countOf, 1),
+    column('Source', 'The component that reported the event.', sourceText, 1),
+    column('Message', 'A human-readable message.', (core) => text(core, 'message').trim()),
+    column(
+      'First Seen',
+      'The time of the first occurrence.',
+      (core, nowMs) => ageText(firstSeen(core), nowMs),
+      1,
+    ),
+    column('Count', 'The number of occurrences.', countOf, 1),
     {
       ...column('Name', 'The name of the Event.', (core) => text(metadataOf(core), 'name'), 1),
       format: 'name',

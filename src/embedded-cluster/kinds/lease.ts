@@ -22,7 +22,9 @@ export function leases(types: TypeTable): ResourceDefinition {
     allowsUnconditionalUpdate: false,
     columns: [
       NAME_COLUMN,
-      textColumn('Holder', 'Who holds it.', (object) => text(objectField(object, 'spec'), 'holderIdentity')),
+      textColumn('Holder', 'The holder of the lease.', (object) =>
+        text(objectField(object, 'spec'), 'holderIdentity'),
+      ),
       AGE_COLUMN,
     ],
     validate,

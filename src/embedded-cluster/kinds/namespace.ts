@@ -1,4 +1,4 @@
-/** Namespaces. What happens to their content is `namespace-lifecycle.ts`. */
+/** Namespaces. `cluster-admission.ts` deletes their content. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { NAMESPACES } from '../../kube/object.ts';
@@ -17,7 +17,7 @@ const VERBS: readonly Verb[] = ['create', 'delete', 'get', 'list', 'patch', 'upd
 
 const FINALIZER = 'kubernetes';
 
-/** Changes what must happen before the namespace may go. */
+/** Changes the finalizers in the spec. */
 const FINALIZE: Subresource = {
   name: 'finalize',
   verbs: ['update'],
@@ -42,7 +42,7 @@ export function namespaces(types: TypeTable): ResourceDefinition {
     hasStatus: true,
     subresources: [FINALIZE],
     selectableFields: { 'status.phase': phase },
-    columns: [NAME_COLUMN, textColumn('Status', 'Active, or on its way out.', phase), AGE_COLUMN],
+    columns: [NAME_COLUMN, textColumn('Status', 'Active or Terminating.', phase), AGE_COLUMN],
     applyDefaults: (object) => {
       const metadata = metadataOf(object);
       metadata['labels'] = {
@@ -74,7 +74,7 @@ export function isTerminating(namespace: JsonObject): boolean {
   return text(metadataOf(namespace), 'deletionTimestamp') !== '';
 }
 
-/** The namespace once its content is gone: nothing of the cluster holds it back. */
+/** The namespace without the finalizer that waits for its content. */
 export function finalized(namespace: JsonObject): JsonObject {
   const spec = objectField(namespace, 'spec');
   const finalizers = listField(spec, 'finalizers').filter((finalizer) => finalizer !== FINALIZER);
