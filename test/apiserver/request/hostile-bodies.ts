@@ -8,7 +8,7 @@ export interface HostileBody {
   readonly name: string;
   readonly media: MediaType;
   /** Built when it is sent: all bodies together take hundreds of megabytes. */
-  bytes(): Buffer;
+  readonly bytes: () => Buffer;
 }
 
 /** Leaves space for the rest of the object. */
