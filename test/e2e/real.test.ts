@@ -3,6 +3,7 @@
 import { dryRunScenarios } from '../scenarios/dry-run.ts';
 import { endpointSliceScenarios } from '../scenarios/endpoint-slices.ts';
 import { faultScenarios } from '../scenarios/faults.ts';
+import { handOverScenarios } from '../scenarios/hand-over.ts';
 import { namespaceScenarios } from '../scenarios/namespaces.ts';
 import { operationScenarios } from '../scenarios/operation.ts';
 import { onHostDeleteScenarios } from '../scenarios/ownership.ts';
@@ -15,6 +16,7 @@ import { requireServiceScenarios } from '../scenarios/service-gate.ts';
 import { serviceScenarios } from '../scenarios/services.ts';
 import { hostControllerScenarios } from './host-controllers.ts';
 import { newRealWorld } from './real-ground.ts';
+import { upgradeScenarios } from '../scenarios/upgrade.ts';
 
 plainDaemonScenarios(newRealWorld);
 restartScenarios(newRealWorld);
@@ -30,3 +32,5 @@ faultScenarios(newRealWorld);
 hostControllerScenarios(newRealWorld);
 dryRunScenarios(newRealWorld);
 serviceScenarios(newRealWorld);
+handOverScenarios(newRealWorld);
+upgradeScenarios(newRealWorld);

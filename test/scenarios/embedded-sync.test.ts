@@ -2,6 +2,7 @@
 
 import { newEmbeddedWorld } from './embedded-ground.ts';
 import { endpointSliceScenarios } from './endpoint-slices.ts';
+import { handOverScenarios } from './hand-over.ts';
 import { namespaceScenarios } from './namespaces.ts';
 import { onHostDeleteScenarios } from './ownership.ts';
 import { patchScenarios } from './patches.ts';
@@ -9,6 +10,7 @@ import { plainDaemonScenarios } from './plain-daemon.ts';
 import { restartScenarios } from './restart.ts';
 import { requireServiceScenarios } from './service-gate.ts';
 import { serviceScenarios } from './services.ts';
+import { upgradeScenarios } from './upgrade.ts';
 
 plainDaemonScenarios(newEmbeddedWorld);
 requireServiceScenarios(newEmbeddedWorld);
@@ -18,3 +20,5 @@ namespaceScenarios(newEmbeddedWorld);
 patchScenarios(newEmbeddedWorld);
 endpointSliceScenarios(newEmbeddedWorld);
 serviceScenarios(newEmbeddedWorld);
+handOverScenarios(newEmbeddedWorld);
+upgradeScenarios(newEmbeddedWorld);
