@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Daemon } from '../../scenarios/daemon.ts';
 import { freePorts } from '../../scenarios/free-ports.ts';
 import { eventually } from '../../scenarios/eventually.ts';
-import { startRealClusters, type RealCluster, type RealClusters } from '../clusters.ts';
+import { startRealClusters, type RealCluster, type RealClusters, type StartOptions } from '../clusters.ts';
 import { Guardian } from '../guardian.ts';
 
 const run = promisify(execFile);
@@ -31,8 +31,11 @@ export class ClusterHarness implements AsyncDisposable {
     this.#guardian = new Guardian([this.folder]);
   }
 
-  static async start(namespaces: readonly string[]): Promise<ClusterHarness> {
-    const harness = new ClusterHarness(await startRealClusters({ controllers: false }));
+  static async start(
+    namespaces: readonly string[],
+    options: StartOptions = { controllers: false },
+  ): Promise<ClusterHarness> {
+    const harness = new ClusterHarness(await startRealClusters(options));
     for (const namespace of namespaces) await harness.kubectl('host', 'create', 'namespace', namespace);
     return harness;
   }
