@@ -52,7 +52,8 @@ const VALUES: Readonly<Record<string, JsonObject>> = {
 
 /** Text of `values.schema.json`. */
 export function chartSchema(): string {
-  const { $schema, definitions, ...config } = JSON.parse(configJsonSchema()) as JsonObject; // our own
+  // The schema's own $id would be the base of the references to its definitions, which are at the root here.
+  const { $schema, $id: _id, definitions, ...config } = JSON.parse(configJsonSchema()) as JsonObject; // our own
   const schema = {
     $schema: $schema ?? null,
     title: 'Values of the endpoint-syncer chart',

@@ -82,7 +82,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'endpoint-syncer store backup --output backup.db --config config.yaml',
     'endpoint-syncer store verify backup.db',
   ],
-  schema: ['endpoint-syncer schema', 'endpoint-syncer schema > endpoint-syncer.schema.json'],
+  schema: ['endpoint-syncer schema > endpoint-syncer.schema.json', 'endpoint-syncer schema --modeline'],
   completion: [
     'source <(endpoint-syncer completion bash)',
     'endpoint-syncer completion fish > ~/.config/fish/completions/endpoint-syncer.fish',

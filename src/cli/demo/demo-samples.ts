@@ -1,6 +1,7 @@
 /** The demo's configuration with all four patch modes, and sample objects that use them. */
 
 import type { KubeObject } from '../../kube/object.ts';
+import { SCHEMA_MODELINE } from '../configuration/shipped-schema.ts';
 
 export const DEMO_NAME = 'demo';
 export const DEMO_HOST_NAMESPACE = 'team-demo';
@@ -8,7 +9,7 @@ const NAMESPACE = 'shop';
 
 /** The configuration of the demo, as a user would write it. */
 export function demoConfig(files: { readonly virtual: string; readonly host: string }): string {
-  return `# The configuration of the running demo. A change below sync is applied immediately.
+  return `${SCHEMA_MODELINE}# The configuration of the running demo. A change below sync is applied immediately.
 sync:
   toHost:
     endpoints:

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
 import { errorAtKey, errorAtValue, type Finding, warningAtKey } from '../finding.ts';
 import { managementRules } from './management-rules.ts';
+import { OWNER_API_VERSIONS } from './owner-kinds.ts';
 import type { ConfigChecks } from '../types.ts';
 
 /** `merged`: the configuration file over vCluster's values. */
@@ -77,19 +78,6 @@ function isServerUrl(text: string): boolean {
   if (url === null || !/^https?:$/u.test(url.protocol)) return false;
   return url.search === '' && url.hash === '' && url.username === '' && url.password === '';
 }
-
-/** Kinds of owners whose apiVersion is known. */
-export const OWNER_API_VERSIONS: ReadonlyMap<string, string> = new Map([
-  ['Pod', 'v1'],
-  ['Service', 'v1'],
-  ['ConfigMap', 'v1'],
-  ['Secret', 'v1'],
-  ['ServiceAccount', 'v1'],
-  ['StatefulSet', 'apps/v1'],
-  ['Deployment', 'apps/v1'],
-  ['DaemonSet', 'apps/v1'],
-  ['ReplicaSet', 'apps/v1'],
-]);
 
 function ownerRules(fields: Fields): Finding[] {
   const owner = 'endpointSyncer.owner';

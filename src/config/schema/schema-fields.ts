@@ -2,7 +2,8 @@
 
 import * as z from 'zod';
 import { parseBindAddress } from '../../base/bind-address.ts';
-import { DURATION_PATTERN, formatDuration, parseDuration } from '../values/duration.ts';
+import { BIND_ADDRESS_PATTERN } from './editor-rules.ts';
+import { DURATION_PATTERN, formatDuration, parseDuration, TEXT_MAX } from '../values/duration.ts';
 import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../values/quantity.ts';
 
 const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
@@ -12,8 +13,12 @@ const SUBDOMAIN_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/u;
 const LABEL_RULE =
   'lower-case letters, digits and "-", at most 63 characters, a letter or digit at both ends';
 
-export function text(description: string) {
-  return z.string().default('').meta({ description });
+/** `pattern` is for editors; the loader checks the value in `rules/`. */
+export function text(description: string, pattern?: string) {
+  return z
+    .string()
+    .default('')
+    .meta({ description, ...(pattern === undefined ? {} : { pattern }) });
 }
 
 export function flag(description: string, fallback: boolean) {
@@ -86,7 +91,7 @@ export function duration(description: string, limits: { minMs: number; maxMs: nu
   const wanted = 'must be a duration such as 100ms, 15s or 1m30s';
   return z
     .string({ error: (issue) => `${wanted}, found ${show(issue.input)}` })
-    .meta({ description, pattern: DURATION_PATTERN })
+    .meta({ description, pattern: DURATION_PATTERN, maxLength: TEXT_MAX })
     .transform((value, context) => {
       const durationMs = parseDuration(value);
       if (durationMs !== undefined && durationMs >= limits.minMs && durationMs <= limits.maxMs)
@@ -112,9 +117,15 @@ function withoutDays(text: string): string {
 export function size(description: string, limits: { min: number; max: number }, fallback: string) {
   const wanted = 'must be a size such as 64Mi or 1G';
   return z
-    .union([z.string().meta({ pattern: QUANTITY_PATTERN }), z.number().meta({ minimum: 0 })], {
-      error: (issue) => `${wanted}, found ${show(issue.input)}`,
-    })
+    .union(
+      [
+        z.string().meta({ pattern: QUANTITY_PATTERN, maxLength: TEXT_MAX }),
+        z.number().meta({ minimum: limits.min, maximum: limits.max }),
+      ],
+      {
+        error: (issue) => `${wanted}, found ${show(issue.input)}`,
+      },
+    )
     .meta({ description })
     .transform((value, context) => {
       const bytes = parseBytes(String(value));
@@ -137,7 +148,7 @@ export function bindAddress(description: string, fallback: string) {
         `must be HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080, found ${show(issue.input)}`,
     })
     .prefault(fallback)
-    .meta({ description });
+    .meta({ description, pattern: BIND_ADDRESS_PATTERN });
 }
 
 const SHOWN_MAX = 60;

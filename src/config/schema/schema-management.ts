@@ -1,6 +1,7 @@
 /** `managementApi`: the key and token API. */
 
 import * as z from 'zod';
+import { CERTIFICATE_RULES, ISSUER_PATTERN } from './editor-rules.ts';
 import { bindAddress, choice, duration, flag, label, text } from './schema-fields.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,7 +18,8 @@ export const managementSchema = z
         ),
         keyFile: text('PEM private key of the certificate.'),
       })
-      .prefault({}),
+      .prefault({})
+      .meta(CERTIFICATE_RULES),
     dataDir: z
       .string()
       .min(1)
@@ -35,7 +37,7 @@ export const managementSchema = z
         ),
       })
       .prefault({}),
-    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.'),
+    issuer: text('Issuer of tokens. Empty: https://<bindAddress>.', ISSUER_PATTERN),
     maxTtl: duration(
       'Maximum lifetime of a key, such as 720h. 0s: no maximum.',
       { minMs: 0, maxMs: YEARS_MS },

@@ -1,6 +1,7 @@
 /** The part of vCluster's own file format that this program reads: `sync.toHost` and `experimental.multiNamespaceMode`. */
 
 import * as z from 'zod';
+import { NAMESPACES_RULES, PATCH_RULES, REFERENCE_RULES } from './editor-rules.ts';
 import { flag } from './schema-fields.ts';
 
 const relativePath = (what: string) =>
@@ -26,7 +27,11 @@ const reference = z
     namePath: relativePath('name; if omitted, the matched value itself is the name'),
     namespacePath: relativePath("namespace; if it is not found, the object's own namespace is used"),
   })
-  .meta({ id: 'Reference', description: 'The value names another object; the name is translated.' });
+  .meta({
+    id: 'Reference',
+    description: 'The value names another object; the name is translated.',
+    ...REFERENCE_RULES,
+  });
 
 const patch = z
   .strictObject({
@@ -50,6 +55,7 @@ const patch = z
   .meta({
     id: 'Patch',
     description: 'One change. Exactly one of: expression and/or reverseExpression, reference, labels.',
+    ...PATCH_RULES,
   });
 
 const patches = z
@@ -75,7 +81,8 @@ const namespaces = z
       })
       .prefault({}),
   })
-  .prefault({});
+  .prefault({})
+  .meta(NAMESPACES_RULES);
 
 const toHost = z
   .looseObject({

@@ -1,6 +1,7 @@
 /** `endpointSyncer`: how this program runs. */
 
 import * as z from 'zod';
+import { OWNER_RULES, SERVER_URL_PATTERN, VIRTUAL_RULES } from './editor-rules.ts';
 import {
   bindAddress,
   choice,
@@ -30,10 +31,11 @@ const virtual = z
     ),
     server: text(
       'URL of the API server, such as https://my-vcluster.team-a. Empty: the one in the kubeconfig. The CA and the credentials of the kubeconfig are used.',
+      SERVER_URL_PATTERN,
     ),
   })
   .prefault({})
-  .meta({ description: 'Access to the virtual cluster.' });
+  .meta({ description: 'Access to the virtual cluster.', ...VIRTUAL_RULES });
 
 const host = z
   .strictObject({
@@ -60,6 +62,7 @@ const owner = z
   .meta({
     description:
       'Object in the host namespace that owns the copies, so that they are deleted with it. Not in multi-namespace modes.',
+    ...OWNER_RULES,
   });
 
 const sandbox = z

@@ -16,11 +16,12 @@ export const DURATION_PATTERN = '^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|�
 
 const WHOLE = new RegExp(DURATION_PATTERN, 'u');
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gu;
-const LENGTH_MAX = 64;
+/** Longer text is rejected, also as a quantity. */
+export const TEXT_MAX = 64;
 
 /** Milliseconds, possibly fractional; undefined when the text is not a duration of zero or more. */
 export function parseDuration(text: string): number | undefined {
-  if (text.length > LENGTH_MAX || !WHOLE.test(text)) return undefined;
+  if (text.length > TEXT_MAX || !WHOLE.test(text)) return undefined;
   let totalMs = 0;
   for (const [, amount = '0', unit = ''] of text.matchAll(PART)) {
     totalMs += Number(amount) * (UNIT_MS.get(unit) ?? 0);

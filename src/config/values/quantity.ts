@@ -1,5 +1,7 @@
 /** Kubernetes quantities (`128Mi`, `1G`, `1e6`) as whole bytes. */
 
+import { TEXT_MAX } from './duration.ts';
+
 const FACTORS: ReadonlyMap<string, number> = new Map([
   ['', 1],
   ['k', 1e3],
@@ -21,11 +23,10 @@ export const QUANTITY_PATTERN =
   '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$';
 
 const QUANTITY = /^(\d+(?:\.\d*)?|\.\d+)(?:([kMGTPE]|[KMGTPE]i)|[eE](\d{1,2}))?$/u;
-const LENGTH_MAX = 64;
 
 /** Bytes, rounded up as Kubernetes does; undefined when the text is not a size of zero or more, or too large to count. */
 export function parseBytes(text: string): number | undefined {
-  if (text.length > LENGTH_MAX) return undefined;
+  if (text.length > TEXT_MAX) return undefined;
   const [, amount, suffix = '', exponent = '0'] = QUANTITY.exec(text) ?? [];
   const factor = FACTORS.get(suffix);
   if (amount === undefined || factor === undefined) return undefined;

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { configJsonSchema } from '../../../src/config/schema/json-schema.ts';
 import { capturedRun } from '../captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
@@ -150,6 +151,12 @@ sync: {toHost: {endpoints: {patches: [{path: "subsets[*].adresses[*].ip", expres
 });
 
 describe('schema', () => {
+  test('prints a modeline that works in any folder', async () => {
+    const { code, out } = await capturedRun(['schema', '--modeline']);
+    const url = /^# yaml-language-server: \$schema=(file:\/\/\S+)\n$/u.exec(out)?.[1] ?? '';
+    expect([code, readFileSync(new URL(url), 'utf8')]).toEqual([0, configJsonSchema()]);
+  });
+
   test('prints the schema, which is the shipped one', async () => {
     const printed = await run(['schema']);
     const checked = await run(['schema', '--check']);
