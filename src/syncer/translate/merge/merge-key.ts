@@ -125,6 +125,7 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
       const isHostOwned = state.flow === 'toVirtual';
       // The host's change means nothing to the virtual side: then it is drift.
       const isNothingThere = virtual === undefined && host === undefined;
+      if (isTranslatedOtherwise(state, reversed)) return outcome(state, [virtual, forward], false);
       if (reversed === virtual && (virtual !== undefined || isNothingThere) && !isHostOwned) {
         return outcome(state, [virtual, forward], isFromHost(state, forward));
       }
@@ -134,6 +135,16 @@ export function resolveKey(state: KeyState, plan: KeyPlan, reversed: string | un
       return outcome(state, [reversed, settled], staysForeign);
     }
   }
+}
+
+/**
+ * The host holds what was recorded as incoming, but it no longer translates to the recorded value: the patches have changed since. What
+ * the value was is not known any more, and a translated value must not reach the virtual side.
+ */
+function isTranslatedOtherwise({ host, base }: KeyState, reversed: string | undefined): boolean {
+  const entry = base.kind === 'recorded' ? base.entry : undefined;
+  if (entry?.incoming === undefined || hashOf(host) !== entry.host) return false;
+  return hashOf(reversed) !== entry.incoming.virtual;
 }
 
 function outcome(
