@@ -14,7 +14,7 @@ import type { Operation } from './history/operations.ts';
 import type { SeededHistory } from './history/seeded-history.ts';
 import { CALM, Faults } from './world/faults.ts';
 import { startControllers } from './world/host-controllers.ts';
-import { HOST_NAMESPACE, VIRTUAL_NAMESPACES } from './world/names.ts';
+import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
 import { SimClock } from './world/sim-clock.ts';
 import { SimCluster, type Change } from './world/sim-cluster.ts';
 import { User } from './world/user.ts';
@@ -95,7 +95,7 @@ class SimRun {
     for (const name of VIRTUAL_NAMESPACES) this.#clusters.virtual.setNamespace(name, 'active');
     this.#clusters.host.setNamespace(HOST_NAMESPACE, 'active');
     if (this.#settings.hasOwner) this.#perform({ kind: 'recreateOwner', atMs: this.#clock.nowMs });
-    this.#user.releaseAll();
+    this.#removeFinalizers();
     for (const daemon of this.#daemons) {
       daemon.crashAfterWrites(Infinity);
       daemon.resume();
@@ -116,6 +116,14 @@ class SimRun {
       ...this.#edits.lost(editWorld(world, this.#isInterrupted)),
       ...this.#tooManyWrites(),
     );
+  }
+
+  /** They hold back objects that are being deleted. */
+  #removeFinalizers(): void {
+    for (const side of ['virtual', 'host'] as const)
+      for (const plural of ['endpoints', 'endpointslices'] as const)
+        for (const object of VIRTUAL_NAMES.keys())
+          this.#perform({ kind: 'finalizer', atMs: this.#clock.nowMs, side, plural, object, isSet: false });
   }
 
   async #advance(toMs: number): Promise<void> {
@@ -250,12 +258,15 @@ class SimRun {
 
   get #world(): World {
     const { virtual, host } = this.#clusters;
+    // Two daemons without a Lease may run under two configurations for a while.
+    const isRecordLost =
+      this.#isRecordLost || (this.#options.daemons > 1 && !this.#settings.hasLeaderElection);
     return {
       settings: this.#settings,
       virtual,
       host,
       isOurs: (object) => this.#provenance.isOurs(object),
-      isRecordLost: this.#isRecordLost,
+      isRecordLost,
     };
   }
 

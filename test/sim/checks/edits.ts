@@ -34,7 +34,12 @@ export class Edits {
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
     const id = 'object' in operation && 'plural' in operation ? idOf(operation) : undefined;
-    if (id !== undefined && 'side' in operation && operation.side === 'virtual')
+    if (
+      id !== undefined &&
+      'side' in operation &&
+      operation.side === 'virtual' &&
+      operation.kind !== 'finalizer'
+    )
       this.#forgetUncertain(id, world);
     switch (operation.kind) {
       case 'annotate':
@@ -46,6 +51,11 @@ export class Edits {
       case 'recreateOwner':
       case 'restartController':
         return this.#intents.clear();
+      case 'finalizer':
+        // A finalizer that is not there changes nothing.
+        if (world[operation.side](idOf(operation))?.metadata['finalizers'] !== undefined || operation.isSet)
+          this.#forget(idOf(operation), world);
+        return;
       case 'addresses':
       case 'label':
         // Of a slice, a label decides whether it is synced.

@@ -64,7 +64,8 @@ function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string
     const problem = foreignWrite(change, owner, virtual);
     if (problem !== undefined) return problem;
   }
-  if (isDeletion) return undefined;
+  // With a finalizer, a deletion only marks the object.
+  if (isDeletion || object.metadata.deletionTimestamp !== undefined) return undefined;
   const { namespace, name } = stated(annotations);
   const key = keyOf({ namespace, name });
   const before = copied.get(uid);

@@ -133,11 +133,23 @@ function wrongImports(world: World): string[] {
 function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): string[] {
   const plurals: readonly ReferencedPlural[] = ['secrets', 'configmaps'];
   if (world.isRecordLost && !world.settings.hasReferences) return [];
+  const held = JSON.stringify(heldCopies(world));
   return plurals.flatMap((plural) =>
     [...world.host.list(plural), ...world.virtual.list(plural)].flatMap((object) => {
       if (!world.isOurs(object) || wanted.has(object.metadata.uid ?? '')) return [];
+      if (held.includes(`"${object.metadata.name}"`)) return [];
       if (object.metadata.namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
       return [`${plural} ${objectKey(object)} is an import that nothing references`];
+    }),
+  );
+}
+
+/** Copies of pairs that opted out: they may name anything. */
+function heldCopies(world: World): readonly KubeObject[] {
+  return PLURALS.flatMap((plural) =>
+    world.virtual.list(plural).flatMap((virtual) => {
+      const copy = hostCopyOf(plural, virtual, world);
+      return copy !== undefined && (isOptedOut(virtual) || isOptedOut(copy)) ? [copy] : [];
     }),
   );
 }

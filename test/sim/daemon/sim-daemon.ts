@@ -162,7 +162,7 @@ export class SimDaemon {
       await new Promise<void>((resolve) => life.process.schedule(1, resolve));
       const running = life.generation;
       // A start that is under way ends with the configuration that it has read.
-      if (running === undefined) return this.crash();
+      if (running === undefined) return this.#exit(life, 'its configuration has changed while it starts');
       const config = withLiveChanges(life.config, this.#options.config());
       const next = await this.#prepare(life, config);
       await running.stop();

@@ -19,6 +19,7 @@ export const USER_MANAGER = 'user';
 /** In what a reference must never carry to the other side; no other object holds this text. */
 export const FORBIDDEN = 'FORBIDDEN';
 
+const HOST_NAME = 'vcluster.loft.sh/object-host-name';
 const OPT_OUT = 'vcluster.loft.sh/controlled-by';
 const KINDS = {
   endpoints: 'Endpoints',
@@ -57,17 +58,6 @@ export class User {
     this.#clusters.host.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata }, USER_MANAGER);
   }
 
-  /** Removes the finalizers that hold objects back. */
-  releaseAll(): void {
-    for (const side of ['virtual', 'host'] as const)
-      for (const plural of ['endpoints', 'endpointslices'] as const)
-        for (const object of this.#clusters[side].list(plural)) {
-          const { finalizers, ...metadata } = object.metadata;
-          if (finalizers !== undefined)
-            this.#clusters[side].update(plural, { ...object, metadata }, USER_MANAGER);
-        }
-  }
-
   #perform(operation: UserOperation): void {
     switch (operation.kind) {
       case 'put':
@@ -77,7 +67,9 @@ export class User {
       case 'label':
         return this.#editMap(operation, 'labels');
       case 'damage':
-        return this.#editMap({ ...operation, side: 'host' }, 'annotations');
+        return this.#isClone(operation)
+          ? undefined
+          : this.#editMap({ ...operation, side: 'host' }, 'annotations');
       case 'optOut': {
         const value = operation.isOut ? 'another' : null;
         return this.#editMap({ ...operation, key: OPT_OUT, value }, 'annotations');
@@ -146,6 +138,13 @@ export class User {
     const place = at === null ? { namespace: HOST_NAMESPACE, name: 'restored' } : this.#placeOf('host', at);
     const metadata = { ...place, annotations: { ...annotations }, labels: { ...labels } };
     this.#create('host', plural, { ...copy, metadata });
+  }
+
+  /** What is left of a damaged clone cannot be told from a damaged copy. */
+  #isClone({ plural, object }: On<'damage'>): boolean {
+    const place = this.#placeOf('host', object);
+    const stated = this.#clusters.host.get(plural, keyOf(place))?.metadata.annotations?.[HOST_NAME];
+    return stated !== undefined && stated !== place.name;
   }
 
   #object({ side, plural, namespace, name, place, form, value }: On<'object'>): void {

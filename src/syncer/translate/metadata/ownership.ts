@@ -155,8 +155,9 @@ function rightful(
 ): NamespacedName {
   if (!hasMarkerAndRecord(known) || isAtItsPlace(known.host, stated, translator)) return stated;
   if (expected !== undefined && isLikelyCopyOf(known, expected, translator)) return expected;
-  const [candidate, ...others] = translator.toVirtualCandidates(known.host);
-  return candidate !== undefined && others.length === 0 ? candidate : stated;
+  const candidates = translator.toVirtualCandidates(known.host);
+  const [best, ...others] = candidates.filter((one) => isLikelyCopyOf(known, one, translator));
+  return best !== undefined && others.length === 0 ? best : stated;
 }
 
 /** Bookkeeping that contradicts the object or is missing, but this program made it, and it is where the expected copy belongs. */
