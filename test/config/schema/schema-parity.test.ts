@@ -136,9 +136,9 @@ describe('the schema and the loader agree', () => {
       apiVersion: ['apps/v1', ''],
     });
     fc.assert(
-      fc.property(owner, (value) =>
-        expect(disagreement({ endpointSyncer: { ...NAMED, owner: value } })).toBeUndefined(),
-      ),
+      fc.property(owner, (value) => {
+        expect(disagreement({ endpointSyncer: { ...NAMED, owner: value } })).toBeUndefined();
+      }),
       { numRuns: 300 },
     );
   });
