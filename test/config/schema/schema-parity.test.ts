@@ -147,11 +147,11 @@ describe('the schema and the loader agree', () => {
     const virtual = object({ kubeconfig: ['a', ''], secret: ['b', ''], server: ['https://a', '', 'x'] });
     const tls = object({ certFile: ['a', ''], keyFile: ['b', ''] });
     fc.assert(
-      fc.property(virtual, tls, (value, files) =>
+      fc.property(virtual, tls, (value, files) => {
         expect(
           disagreement({ endpointSyncer: { ...NAMED, virtual: value }, managementApi: { tls: files } }),
-        ).toBeUndefined(),
-      ),
+        ).toBeUndefined();
+      }),
       { numRuns: 500 },
     );
   });
@@ -177,15 +177,15 @@ describe('the schema and the loader agree', () => {
       isLegacy: fc.boolean(),
     });
     fc.assert(
-      fc.property(sync, ({ enabled, byName, isLegacy }) =>
+      fc.property(sync, ({ enabled, byName, isLegacy }) => {
         expect(
           disagreement({
             sync: { toHost: { namespaces: { enabled, mappings: { byName: { ...byName } } } } },
             experimental: { multiNamespaceMode: { enabled: isLegacy } },
             endpointSyncer: { ...NAMED },
           }),
-        ).toBeUndefined(),
-      ),
+        ).toBeUndefined();
+      }),
       { numRuns: 2000 },
     );
   });
