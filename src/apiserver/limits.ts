@@ -65,6 +65,8 @@ export const CLIENT_TIMEOUTS: ClientTimeouts = {
   checkMs: 2000,
 };
 
+/** 68 years. The deletionTimestamp of an unlimited grace period would have a year that clients cannot parse. */
+export const GRACE_SECONDS_MAX = 2 ** 31 - 1;
 /** Requirements of a label selector. */
 export const SELECTOR_REQUIREMENTS_MAX = 200;
 /** Bytes of `Warning` headers in one response, as in a kube-apiserver. */

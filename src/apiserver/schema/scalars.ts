@@ -8,7 +8,10 @@ export function canonicalTime(text: string, precision: 'time' | 'microtime'): st
   if (!match) return undefined;
   const millis = Date.parse(text.replace(/\.\d+/, ''));
   if (Number.isNaN(millis)) return undefined;
-  const seconds = new Date(millis).toISOString().slice(0, 19);
+  const iso = new Date(millis).toISOString();
+  // A sign precedes years of more or fewer than four digits, which RFC 3339 does not have.
+  if (!/^\d/.test(iso)) return undefined;
+  const seconds = iso.slice(0, 19);
   if (precision === 'time') return `${seconds}Z`;
   // Exactly six digits, as a kube-apiserver requires.
   return match[7]?.length === 7 ? `${seconds}${match[7]}Z` : undefined;

@@ -10,6 +10,7 @@ import {
   type FieldError,
 } from '../../field-error.ts';
 import { integerIn } from './query-integer.ts';
+import { GRACE_SECONDS_MAX } from '../../limits.ts';
 import { isTrue } from '../request-info.ts';
 import { badRequest, invalid } from '../../status.ts';
 
@@ -94,6 +95,8 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   const dryRun = body?.['dryRun'] ?? query.getAll('dryRun');
   const dryRuns = Array.isArray(dryRun) ? dryRun.map(String) : [];
   errors.push(...dryRunErrors(dryRuns));
+  const gracePeriodSeconds = graceOf(body, query);
+  errors.push(...graceErrors(gracePeriodSeconds));
   throwInvalid(errors, 'DeleteOptions');
   const preconditions = body?.['preconditions'];
   const condition = (name: string): string | undefined => {
@@ -102,7 +105,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   };
   return {
     isDryRun: dryRuns.length > 0,
-    gracePeriodSeconds: graceOf(body, query),
+    gracePeriodSeconds,
     uid: condition('uid'),
     resourceVersion: condition('resourceVersion'),
     propagationPolicy: isKnown ? policy : policyOf(orphan),
@@ -150,6 +153,12 @@ function graceOf(body: JsonObject | undefined, query: URLSearchParams): number |
   const seconds = body?.['gracePeriodSeconds'] ?? integerIn(query, 'gracePeriodSeconds');
   if (typeof seconds !== 'number') return undefined;
   return seconds < 0 ? 1 : seconds; // as a kube-apiserver treats a negative value
+}
+
+function graceErrors(seconds: number | undefined): FieldError[] {
+  if (seconds === undefined || seconds <= GRACE_SECONDS_MAX) return [];
+  const detail = `must be less than or equal to ${GRACE_SECONDS_MAX}`;
+  return [invalidValue('gracePeriodSeconds', seconds, detail)];
 }
 
 function dryRunErrors(values: readonly string[]): FieldError[] {

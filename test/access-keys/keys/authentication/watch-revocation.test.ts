@@ -38,6 +38,26 @@ describe('the watch of a key', () => {
     expect((await watch.summary(2)).length).toBeLessThan(2);
   });
 
+  test('ends with the grace period of the key, although a finalizer keeps the key', async () => {
+    const { client } = await api.key('graceful', { user: 'graceful' });
+    await api.administrator.send({
+      method: 'PATCH',
+      path: `${KEYS_PATH}/graceful`,
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { metadata: { finalizers: ['example.com/hold'] } },
+    });
+    await using watch = await client.watch(`${KEYS_PATH}?watch=1`);
+    expect(await watch.summary(1)).toEqual(['ADDED graceful']);
+    const path = `${KEYS_PATH}/graceful`;
+    const deletion = await api.administrator.send({ method: 'DELETE', path: `${path}?gracePeriodSeconds=1` });
+    expect(deletion.json).toMatchObject({ metadata: { deletionGracePeriodSeconds: 1 } });
+    // The deletion is an event; at the end of the grace period the watch ends.
+    const events = await watch.summary(3);
+    expect([['MODIFIED graceful'], ['MODIFIED graceful', 'MODIFIED graceful']]).toContainEqual(events);
+    const { status, json } = await api.administrator.send({ method: 'GET', path });
+    expect([status, json]).toMatchObject([200, { metadata: { deletionGracePeriodSeconds: 0 } }]);
+  });
+
   test('goes on when the key is called something else', async () => {
     const { client } = await api.key('renamed', { user: 'renamer' });
     await using watch = await client.watch(`${KEYS_PATH}?watch=1`);

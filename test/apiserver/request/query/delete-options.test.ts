@@ -42,6 +42,25 @@ describe('delete options of another type', () => {
   });
 });
 
+test.each([
+  ['in the query', '?gracePeriodSeconds=2147483648', undefined],
+  ['in the query, beyond any date', '?gracePeriodSeconds=9000000000000', undefined],
+  ['in the body', '', { gracePeriodSeconds: 253_402_300_800 }],
+])('a grace period that is too long %s: 422, and nothing changes', async (_where, query, body) => {
+  await using api = await startTestServer({ table: accessKeyTable() });
+  const { client } = api;
+  await client.send({ method: 'POST', path: KEYS, body: { metadata: { name: 'g1' }, spec: {} } });
+  const request = { method: 'DELETE', path: `${KEYS}/g1${query}` };
+  const rejected = await client.send(body === undefined ? request : { ...request, body });
+  expect(rejected.json).toMatchObject({
+    code: 422,
+    message: expect.stringContaining('must be less than or equal to 2147483647') as string,
+  });
+  expect((await client.send({ method: 'GET', path: `${KEYS}/g1` })).text).not.toContain('deletionTimestamp');
+  const longest = `${KEYS}/g1?gracePeriodSeconds=2147483647`;
+  expect((await client.send({ method: 'DELETE', path: longest })).status).toBe(200);
+});
+
 test('a continue token with a future revision is 410', async () => {
   await using api = await startTestServer({ table: accessKeyTable() });
   const { client } = api;
