@@ -48,7 +48,10 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
     process.stderr.write(
       'warning: leader election is off, so a running daemon cannot be noticed; it would create the copies again: stop it first\n',
     );
-  const created = createdObjects(await readSnapshot(connection, { isOwnerNeeded: false }));
+  const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
+  for (const problem of snapshot.unreadable)
+    process.stderr.write(`warning: copies may be left, they cannot be listed: ${problem}\n`);
+  const created = createdObjects(snapshot);
   const deletable = [...created.deletable, ...leaseOf(lease)];
   for (const { cluster, resource, object, reason } of created.kept)
     process.stderr.write(

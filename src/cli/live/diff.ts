@@ -2,17 +2,10 @@
 
 import type { Command } from 'commander';
 import { unifiedHunks } from '../../base/unified-diff.ts';
-import {
-  apiVersionOf,
-  asJson,
-  keyOf,
-  objectKey,
-  SECRETS,
-  type KubeObject,
-  type ObjectKey,
-} from '../../kube/object.ts';
+import { apiVersionOf, asJson, keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
+import { knownKind } from '../names/kind-scope.ts';
 import { maskSecrets } from './mask-secrets.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
@@ -20,12 +13,13 @@ import { describeFailure } from '../offline/patch-failure.ts';
 import { paintFor, type Paint } from '../output/terminal.ts';
 import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
 import type { Connection } from './world/connection.ts';
-import type { Change } from './world/plan.ts';
+import type { Change, ObjectPlan } from './world/plan.ts';
 import { planUntilStable } from './world/converge.ts';
 import { withConnection, type WorldPlan } from './world/session.ts';
 import { readSnapshot } from './world/snapshot.ts';
 
 interface DiffFlags {
+  readonly kind?: string;
   readonly showBookkeeping?: boolean;
 }
 
@@ -34,7 +28,8 @@ const ERROR = 2;
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .argument('[names...]', 'NAMESPACE/NAME of virtual Endpoints; none: every object')
+    .argument('[names...]', 'NAMESPACE/NAME of virtual objects; none: every object')
+    .option('-k, --kind <kind>', 'only objects of this kind')
     .option('--show-bookkeeping', 'show the annotations and labels by which copies are known, too');
   addConfigOptions(command);
   command.action(async (names: string[], flags: DiffFlags) => {
@@ -52,13 +47,17 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   const snapshot = await readSnapshot(connection);
   await using sync = await openOfflineSync(snapshot.config);
   const { plan, changes } = await planUntilStable(snapshot, sync);
-  const isChosen = (key: ObjectKey): boolean => names.length === 0 || names.includes(key);
-  const unknown = names.filter((name) => !plan.objects.some(({ key }) => key === name));
-  for (const name of unknown) process.stderr.write(`error: Endpoints "${name}" exist on neither side\n`);
-  const failed = plan.objects.filter(({ key, error }) => error !== undefined && isChosen(key));
+  const kind = flags.kind === undefined ? undefined : knownKind(flags.kind).kind;
+  const isChosen = ({ key, resource }: Pick<ObjectPlan, 'key' | 'resource'>): boolean =>
+    (names.length === 0 || names.includes(key)) && (kind === undefined || resource.kind === kind);
+  const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
+  for (const name of unknown)
+    process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists on neither side\n`);
+  const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, resource, error } of failed)
     process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
-  const chosen = names.length === 0 ? changes : changesAbout(names, plan, changes);
+  const isEverything = names.length === 0 && kind === undefined;
+  const chosen = isEverything ? changes : changesAbout(plan.objects.filter(isChosen), plan, changes);
   const paint = paintFor(process.stdout);
   const texts = chosen.flatMap((change) => formatChange(change, flags.showBookkeeping === true, paint) ?? []);
   process.stdout.write(texts.join(''));
@@ -67,8 +66,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
 }
 
 /** Changes of these objects, of their copies, and of what they name. */
-function changesAbout(names: readonly string[], plan: WorldPlan, changes: readonly Change[]): Change[] {
-  const objects = plan.objects.filter(({ key }) => names.includes(key));
+function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan, changes: readonly Change[]): Change[] {
   const named = new Set(
     objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)),
   );

@@ -6,7 +6,6 @@ import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { missingRights } from '../../kube/access-review.ts';
 import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
-import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
@@ -64,14 +63,14 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
   const target = findTarget(plan, { key, isHost: flags.host === true, kind });
   if (target === undefined) {
     process.stderr.write(
-      `error: ${kind ?? 'Endpoints'} "${key}" ${flags.host === true ? 'does not exist on the host' : 'exist neither in the virtual cluster nor on the host'}\n`,
+      `error: ${kind ?? 'object'} "${key}" ${flags.host === true ? 'does not exist on the host' : 'exists neither in the virtual cluster nor on the host'}\n`,
     );
     return 1;
   }
   const { lookup } = new ImportPlanner(snapshot);
   const stages =
     target.kind === 'object'
-      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(endpointsKind, lookup))
+      ? await stagesOf(target.plan, snapshot, sync.pipelineOptionsFor(target.plan.kind, lookup))
       : undefined;
   const explanation = await explanationOf(connection, { plan, target, missing, stages });
   process.stdout.write(
@@ -102,7 +101,7 @@ async function snapshotOrMissing(
   missing: readonly string[],
 ): Promise<Snapshot | undefined> {
   try {
-    return await readSnapshot(connection);
+    return await readSnapshot(connection, { everyKind: true });
   } catch (error) {
     if (error instanceof TerminalError && missing.length > 0) return undefined;
     throw error;
@@ -132,7 +131,7 @@ async function explanationOf(
   if (target.kind === 'other') {
     return {
       ...place,
-      status: statusOfOther(target, snapshot.config.sync.endpoints.enabled),
+      status: statusOfOther(target, snapshot.config),
       stages: undefined,
       write: [],
       events: [],

@@ -11,6 +11,7 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
+import { knownKind } from '../names/kind-scope.ts';
 import type { Connection } from './world/connection.ts';
 import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
 import { readPlan, withConnection, type WorldPlan } from './world/session.ts';
@@ -18,6 +19,7 @@ import { statusOfImport } from './explanation/import-status.ts';
 import { statusOf, type SyncStatus } from './explanation/object-status.ts';
 
 interface StatusFlags {
+  readonly kind?: string;
   readonly namespace?: string;
   readonly selector?: string;
   readonly output: string;
@@ -42,6 +44,7 @@ const HEADING = ['KIND', 'NAMESPACE', 'NAME', 'HOST', 'STATE', 'REASON', 'AGE'];
 export function define(command: Command, exit: (code: number) => void): void {
   command
     .option('-n, --namespace <name>', 'only this virtual namespace')
+    .option('-k, --kind <kind>', 'only objects of this kind')
     .option(
       '-l, --selector <selector>',
       'only virtual objects with these labels (app=web,release in (a,b),!x)',
@@ -105,12 +108,15 @@ async function follow(
 
 function chosen(
   rows: readonly StatusRow[],
-  { namespace }: StatusFlags,
+  { namespace, kind }: StatusFlags,
   isSelected: LabelPredicate,
 ): StatusRow[] {
+  const wanted = kind === undefined ? undefined : knownKind(kind).kind;
   return rows.filter(
-    ({ virtual, labels }) =>
-      (namespace === undefined || virtual.namespace === namespace) && isSelected(labels),
+    (row) =>
+      (namespace === undefined || row.virtual.namespace === namespace) &&
+      (wanted === undefined || row.kind === wanted) &&
+      isSelected(row.labels),
   );
 }
 

@@ -28,6 +28,8 @@ export interface OfflineSync extends AsyncDisposable {
   pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
   /** The same for each kind that is synced. */
   optionsForKinds(world: RenderWorld): readonly OfflineOptions[];
+  /** The synced kinds, where these are the virtual objects. */
+  kindsAmong(virtual: readonly KubeObject[]): readonly SyncedKind[];
   /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
   createSandbox(programs: readonly Program[]): Promise<Sandbox>;
 }
@@ -60,10 +62,11 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
       const patches = kinds.find((one) => one.kind.resource === kind.resource)?.patches ?? NO_PATCHES;
       return pipelineOptions({ config, kind, compiled: patches, evaluator: sandbox, lookup });
     },
+    kindsAmong: (virtual) => kindsAmong(config, virtual),
     optionsFor: (world) =>
       offlineOptions({ config, kind: endpointsKind, compiled, evaluator: sandbox, world }),
     optionsForKinds: (world) =>
-      kindsOf(config, world).map((kind, at) =>
+      kindsAmong(config, world.virtual).map((kind, at) =>
         offlineOptions({
           config,
           kind,
@@ -77,7 +80,7 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
 }
 
 /** The synced kinds, each knowing the virtual objects of the others. */
-function kindsOf(config: Config, { virtual }: RenderWorld): readonly SyncedKind[] {
+function kindsAmong(config: Config, virtual: readonly KubeObject[]): readonly SyncedKind[] {
   const caches = new Map<string, VirtualCache>();
   const kinds = syncedKinds(config, caches).map(({ kind }) => kind);
   for (const { resource, indexes } of kinds) {

@@ -64,6 +64,7 @@ export const endpointsFields: KnownFields = {
 export const endpointsKind: SyncedKind = {
   resource: ENDPOINTS,
   content: endpointsContent,
+  translationNote: 'Pod targetRefs in subsets get the names of the host Pods',
   validate: validateEndpoints,
   serviceKey: (key) => key,
   indexes: {},

@@ -23,6 +23,8 @@ export interface GateOptions {
 export interface SyncedKind {
   readonly resource: Resource;
   readonly content: ContentRules;
+  /** What the translation changes besides names, labels and annotations, in a few words. */
+  readonly translationNote: string;
   /** Looks for what patches broke on the way to the host. */
   readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
   /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */

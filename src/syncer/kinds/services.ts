@@ -67,6 +67,7 @@ export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): S
   return {
     resource: SERVICES,
     content: serviceContent,
+    translationNote: 'cluster IPs and node ports in spec are allocated by the host',
     // No patches apply to Services.
     validate: () => undefined,
     // The object is the Service: no other one decides about it.

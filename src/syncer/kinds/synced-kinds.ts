@@ -64,6 +64,22 @@ export function syncedKinds(
   ];
 }
 
+/** The setting that keeps objects of this resource from being synced; undefined: they are synced, or can never be. */
+export function disablingSetting(
+  { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
+  { plural }: Resource,
+): string | undefined {
+  const serviceSetting = sync.servicesEnabled
+    ? 'endpointSyncer.services is vcluster'
+    : 'sync.toHost.services.enabled is false';
+  const settings: Readonly<Record<string, string | false>> = {
+    [ENDPOINTS.plural]: !sync.endpoints.enabled && 'sync.toHost.endpoints.enabled is false',
+    [ENDPOINT_SLICES.plural]: !sync.endpointSlices.enabled && 'sync.toHost.endpointSlices.enabled is false',
+    [SERVICES.plural]: !(sync.servicesEnabled && services === 'sync') && serviceSetting,
+  };
+  return settings[plural] || undefined;
+}
+
 type KindSettings = Pick<SyncConfig, 'endpoints' | 'endpointSlices' | 'servicesEnabled'>;
 
 export interface CompiledKind {

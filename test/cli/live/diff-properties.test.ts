@@ -24,7 +24,16 @@ const CONFIG = configOf(`sync:
           reverseExpression: value - 1000
         - path: metadata.annotations.secret
           reference: {apiVersion: v1, kind: Secret}
-endpointSyncer: {name: vc, host: {namespace: host}}
+    endpointSlices:
+      enabled: true
+      patches:
+        - path: metadata.annotations.owner
+          expression: '"team-" + value'
+          reverseExpression: value.replace(/^team-/, "")
+        - path: endpoints[*].hostname
+          expression: value + "-h"
+          reverseExpression: value.replace(/-h$/, "")
+endpointSyncer: {name: vc, services: sync, host: {namespace: host}}
 `);
 
 let sync: OfflineSync;
@@ -71,12 +80,45 @@ const endpoints: fc.Arbitrary<KubeObject> = fc
   }));
 
 const service: fc.Arbitrary<KubeObject> = fc
-  .record({ namespace, name, selected: fc.boolean() })
-  .map(({ selected, ...metadata }) => ({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata,
-    spec: selected ? { selector: { app: 'a' } } : {},
+  .record({
+    namespace,
+    name,
+    annotations,
+    labels,
+    spec: fc.constantFrom<JsonValue[]>(
+      { selector: { app: 'a' }, ports: [{ port: 80 }] },
+      { ports: [{ port: 80 }, { port: 81, nodePort: 30_081 }] },
+      { type: 'LoadBalancer', clusterIP: '10.0.0.1', ports: [{ port: 80 }] },
+      { type: 'ExternalName', externalName: 'a.example.com' },
+      { clusterIP: 'None', ports: [{ port: 80 }] },
+    ),
+  })
+  .map(({ spec, ...metadata }) => ({ apiVersion: 'v1', kind: 'Service', metadata, spec }));
+
+const slice: fc.Arbitrary<KubeObject> = fc
+  .record({
+    namespace,
+    name,
+    annotations,
+    labels,
+    serviceName: fc.option(name, { nil: undefined }),
+    manager: fc.constantFrom(undefined, 'operator', 'endpointslicemirroring-controller.k8s.io'),
+    addressType: fc.constantFrom('IPv4', 'IPv6'),
+  })
+  .map(({ serviceName, manager, addressType, labels: own, ...metadata }) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      ...metadata,
+      labels: {
+        ...own,
+        ...(serviceName !== undefined && { 'kubernetes.io/service-name': serviceName }),
+        ...(manager !== undefined && { 'endpointslice.kubernetes.io/managed-by': manager }),
+      },
+    },
+    addressType,
+    endpoints: [{ addresses: ['10.0.0.1'], hostname: 'h', targetRef: { kind: 'Pod', name: 'p' } }],
+    ports: [{ port: 80 }],
   }));
 
 const secretIn = (where: fc.Arbitrary<string>): fc.Arbitrary<KubeObject> =>
@@ -89,8 +131,16 @@ const secretIn = (where: fc.Arbitrary<string>): fc.Arbitrary<KubeObject> =>
 
 /** Something on the host that this program did not create. */
 const foreign: fc.Arbitrary<KubeObject> = fc
-  .record({ name: fc.constantFrom('a-x-c-x-vc', 'a-x-b-x-c-x-vc', 'free'), labels })
-  .map((metadata) => ({ apiVersion: 'v1', kind: 'Endpoints', metadata: { ...metadata, namespace: 'host' } }));
+  .record({
+    kind: fc.constantFrom('Endpoints', 'EndpointSlice', 'Service'),
+    name: fc.constantFrom('a-x-c-x-vc', 'a-x-b-x-c-x-vc', 'free'),
+    labels,
+  })
+  .map(({ kind, ...metadata }) => ({
+    apiVersion: kind === 'EndpointSlice' ? 'discovery.k8s.io/v1' : 'v1',
+    kind,
+    metadata: { ...metadata, namespace: 'host' },
+  }));
 
 const distinct = (objects: readonly KubeObject[]): KubeObject[] => [
   ...new Map(
@@ -104,7 +154,8 @@ const distinct = (objects: readonly KubeObject[]): KubeObject[] => [
 const virtual = fc
   .tuple(
     fc.array(endpoints, { maxLength: 5 }),
-    fc.array(service, { maxLength: 2 }),
+    fc.array(service, { maxLength: 3 }),
+    fc.array(slice, { maxLength: 3 }),
     fc.array(secretIn(namespace), { maxLength: 2 }),
   )
   .map((parts) => distinct(parts.flat()));
@@ -118,6 +169,8 @@ interface Edit {
   readonly map: 'annotations' | 'labels';
   readonly changes: StringMap;
   readonly isDeletion: boolean;
+  /** Of what allocates on the host: a status, a node port. */
+  readonly isAllocation: boolean;
 }
 
 const edit: fc.Arbitrary<Edit> = fc.record({
@@ -130,14 +183,23 @@ const edit: fc.Arbitrary<Edit> = fc.record({
     { maxKeys: 2 },
   ),
   isDeletion: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
+  isAllocation: fc.boolean(),
 });
 
-function edited(clusters: MemoryClusters, { side, at, map, changes, isDeletion }: Edit): MemoryClusters {
+function edited(
+  clusters: MemoryClusters,
+  { side, at, map, changes, isDeletion, isAllocation }: Edit,
+): MemoryClusters {
   const objects = clusters[side];
   const object = objects[at % Math.max(1, objects.length)];
   if (object === undefined) return clusters;
   const rest = objects.filter((one) => one !== object);
   if (isDeletion) return { ...clusters, [side]: rest };
+  if (isAllocation && object.kind === 'Service') {
+    const status = { loadBalancer: { ingress: [{ ip: `10.0.0.${at}` }] } };
+    const spec = { ...(object['spec'] as object), externalTrafficPolicy: 'Cluster', clusterIP: '10.9.9.9' };
+    return { ...clusters, [side]: [...rest, stored({ ...object, spec, status }, object)] };
+  }
   const metadata = { ...object.metadata, [map]: { ...object.metadata[map], ...changes } };
   return { ...clusters, [side]: [...rest, stored({ ...object, metadata }, object)] };
 }

@@ -5,7 +5,8 @@ import type { Config } from '../../../src/config/types.ts';
 import { CONFIG_CHECKS } from '../../../src/cli/configuration/config-checks.ts';
 import type { Change } from '../../../src/cli/live/world/plan.ts';
 import type { KindSnapshot, Snapshot } from '../../../src/cli/live/world/snapshot.ts';
-import { ENDPOINTS, objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
+import { objectKey, SECRETS, type KubeObject } from '../../../src/kube/object.ts';
+import { SYNCABLE_RESOURCES } from '../../../src/syncer/kinds/synced-kinds.ts';
 import { kindPolicy, asReferencedKind } from '../../../src/syncer/references/kinds/referenced-kind.ts';
 
 export interface MemoryClusters {
@@ -30,12 +31,12 @@ export function snapshotOf({ virtual, host }: MemoryClusters, config: Config): S
   const secrets = asReferencedKind(SECRETS, SECRETS, kindPolicy(config.sync));
   return {
     config,
-    endpoints: ofKind(ENDPOINTS.kind),
-    services: ofKind('Service').virtual,
-    hostServices: ofKind('Service').host,
+    kinds: SYNCABLE_RESOURCES.map((resource) => ({ resource, ...ofKind(resource.kind) })),
+    services: ofKind('Service'),
     referenced: [{ kind: secrets, ...ofKind(SECRETS.kind) }],
     missingNamespaces: new Set(),
     owner: undefined,
+    unreadable: [],
   };
 }
 

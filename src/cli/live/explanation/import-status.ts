@@ -1,6 +1,8 @@
 /** Why an object that references name, or that no sync leads to, is, or is not, on the other side: state, reason and sentence. Pure. */
 
+import type { Config } from '../../../config/types.ts';
 import { keyOf } from '../../../kube/object.ts';
+import { disablingSetting } from '../../../syncer/kinds/synced-kinds.ts';
 import { CONTROLLED_BY } from '../../../syncer/reconcile/decide/decide.ts';
 import type { ImportPlan } from '../world/import-plan.ts';
 import type { Target } from './target.ts';
@@ -32,7 +34,7 @@ export function statusOfImport({
     return {
       state: 'skipped',
       reason: 'not referenced',
-      sentence: `${what} is not imported: no Endpoints name it`,
+      sentence: `${what} is not imported: no synced object names it`,
     };
   switch (decision.action) {
     case 'to-host':
@@ -91,17 +93,13 @@ function notImported(
 /** Of an object that exists and that no sync leads to. */
 export function statusOfOther(
   { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
-  isSyncEnabled: boolean,
+  config: Config,
 ): SyncStatus {
   const { namespace = '', name } = object.metadata;
   const what = `${resource.kind} "${keyOf({ namespace, name })}"`;
-  if (!isSyncEnabled) {
-    return {
-      state: 'skipped',
-      reason: 'disabled',
-      sentence: `${what} is not synced: sync.toHost.endpoints.enabled is false`,
-    };
-  }
+  const setting = disablingSetting(config, resource);
+  if (setting !== undefined)
+    return { state: 'skipped', reason: 'disabled', sentence: `${what} is not synced: ${setting}` };
   if (cluster === 'virtual') {
     return {
       state: 'skipped',

@@ -62,8 +62,10 @@ export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
   }
 }
 
-function ignored({ seen, key }: ObjectPlan, reason: IgnoreReason, what: string): string {
+function ignored({ seen, key, kind }: ObjectPlan, reason: IgnoreReason, what: string): string {
   const copy = seen.host === undefined ? '' : `; the host copy ${hostKey(seen.host.metadata)} stays as it is`;
+  const service = `Service "${kind.serviceKey(key, seen.virtual) ?? key}"`;
+  const copies = kind.resource.kind.replace(/s?$/u, 's');
   switch (reason) {
     case 'never synced':
       return `${what} is never synced: it describes the API server itself, and the host has its own`;
@@ -76,15 +78,19 @@ function ignored({ seen, key }: ObjectPlan, reason: IgnoreReason, what: string):
     case 'gone on both sides':
       return `${what} exists neither in the virtual cluster nor on the host`;
     case 'service has a selector':
-      return `${what} is not copied: Service "${key}" has a selector, so the host's own endpoints controller creates the host Endpoints`;
+      return `${what} is not copied: ${service} has a selector, so the host's own controllers create the host ${copies}`;
     case 'no service':
-      return `${what} is not copied: there is no Service "${key}", and endpointSyncer.requireService is true`;
+      return `${what} is not copied: there is no ${service}, and endpointSyncer.requireService is true`;
     case 'no service name':
+      return `${what} is not copied: it has no label kubernetes.io/service-name, so it belongs to no Service`;
     case 'made by the EndpointSlice controller':
+      return `${what} is not copied: the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host ${copies}`;
     case 'mirrored from Endpoints':
+      return `${what} is not copied: it mirrors the Endpoints of ${service}, which are synced, and the host mirrors their copy`;
     case 'selects Pods':
+      return `${what} is not copied: it has a selector, and no Pods are synced that it could select on the host`;
     case 'no synced endpoints':
-      return `${what} is not copied: ${reason}`;
+      return `${what} is not copied: it has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service`;
     default:
       return reason satisfies never;
   }
@@ -203,6 +209,10 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
     return `${what}: ${hostOf(plan)} is about to be rewritten: ${decision.reason}`;
   if (decision.kind === 'takeOver')
     return `${what}: ${hostOf(plan)}, which the host's endpoints controller created, is about to be taken over`;
+  const { host } = plan.seen;
+  const update = plan.changes.find((change) => change.cluster === 'host')?.after;
+  if (host !== undefined && update !== undefined && plan.kind.needsRecreation(update, host))
+    return `${what}: ${hostOf(plan)} is about to be deleted and created again: an immutable field has changed`;
   if (clusters.has('virtual')) return `${what} is not in step: a change on the host is about to flow back`;
   return `${what} is not in step: ${hostOf(plan)} is about to be updated`;
 }

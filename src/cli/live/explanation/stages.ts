@@ -2,7 +2,7 @@
 
 import { systemClock } from '../../../base/clock.ts';
 import { PatchError } from '../../../base/errors.ts';
-import { jsonEquals, type JsonValue } from '../../../base/json.ts';
+import type { JsonValue } from '../../../base/json.ts';
 import { asJson, keyOf, type KubeObject, type StringMap } from '../../../kube/object.ts';
 import type { PipelineOptions } from '../../../syncer/patch/pipeline.ts';
 import { tracePatches, type TracedPatch } from '../../../syncer/patch/trace.ts';
@@ -12,8 +12,8 @@ import {
   isBookkeepingAnnotation,
   isBookkeepingLabel,
 } from '../../../syncer/translate/metadata/bookkeeping.ts';
-import { endpointsContent } from '../../../syncer/kinds/endpoints.ts';
-import { memberOf } from '../../../syncer/translate/content.ts';
+import type { SyncedKind } from '../../../syncer/kinds/kind.ts';
+import { memberEquals, memberOf } from '../../../syncer/translate/content.ts';
 import { forgeHostObject } from '../../../syncer/translate/forge.ts';
 import { stringMapOf } from '../../../syncer/translate/metadata/labels.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
@@ -74,9 +74,11 @@ export async function stagesOf(
     gate: { isPassed: decision.kind !== 'ignore' && decision.kind !== 'delete', detail: gateDetail(plan) },
     name: { detail: nameDetail(plan) },
     translation:
-      seen.virtual === undefined || forged === undefined ? [] : translationOf(seen.virtual, forged),
+      seen.virtual === undefined || forged === undefined
+        ? []
+        : translationOf(plan.kind, seen.virtual, forged),
     patches: forged === undefined ? [] : await patchStages(plan, forged, pipelineOptions),
-    merge: plan.changes.flatMap(mergeOf),
+    merge: plan.changes.flatMap((change) => mergeOf(change, plan.kind)),
     write: writesOf(plan.changes),
   };
 }
@@ -89,22 +91,27 @@ export function writesOf(changes: readonly Change[]): WriteStage[] {
   });
 }
 
-function forgedCopy({ seen, resource }: ObjectPlan, { config, owner }: Snapshot): KubeObject | undefined {
+function forgedCopy(
+  { seen, resource, kind }: ObjectPlan,
+  { config, owner }: Snapshot,
+): KubeObject | undefined {
   const { virtual, target } = seen;
   if (virtual === undefined || target === undefined) return undefined;
   return forgeHostObject(virtual, {
     ...createTranslators(config),
     owner,
     kind: resource,
-    content: endpointsContent,
+    content: kind.content,
     target,
   });
 }
 
-function gateDetail({ seen, decision, key }: ObjectPlan): string {
+function gateDetail({ seen, decision, key, kind }: ObjectPlan): string {
   if (decision.kind === 'ignore' || decision.kind === 'delete') return decision.reason;
   if (isOptedOut(seen.virtual)) return 'opted out';
-  return seen.service === undefined ? `no Service "${key}"` : `Service "${key}" has no selector`;
+  const service = kind.serviceKey(key, seen.virtual);
+  if (service === undefined) return 'passed';
+  return seen.service === undefined ? `no Service "${service}"` : `Service "${service}" has no selector`;
 }
 
 function nameDetail({ seen, key }: ObjectPlan): string {
@@ -119,13 +126,19 @@ function nameDetail({ seen, key }: ObjectPlan): string {
   return `${place}, where the copy of ${owner === key ? 'this object' : owner} is${also}`;
 }
 
-function translationOf(virtual: KubeObject, forged: KubeObject): string[] {
+function translationOf(
+  { content, translationNote }: SyncedKind,
+  virtual: KubeObject,
+  forged: KubeObject,
+): string[] {
   const [before, after] = [stringMapOf(virtual.metadata.labels), stringMapOf(forged.metadata.labels)];
   const renamed = Object.keys(before).filter((key) => after[key] !== before[key]);
-  const isTranslated = !jsonEquals(memberOf(virtual, 'subsets'), memberOf(forged, 'subsets'));
+  const isTranslated = content.members.some(
+    (name) => !memberEquals(content, name, memberOf(virtual, name), memberOf(forged, name)),
+  );
   return [
     ...(renamed.length === 0 ? [] : [`label keys that are renamed or stay behind: ${renamed.join(', ')}`]),
-    ...(isTranslated ? ['Pod targetRefs in subsets get the names of the host Pods'] : []),
+    ...(isTranslated ? [translationNote] : []),
   ];
 }
 
@@ -170,7 +183,7 @@ function patchStage(direction: Direction, patch: TracedPatch): PatchStage {
 }
 
 /** Both sides wrote: the one whose value is written to the other one wins. */
-function mergeOf({ cluster, before, after }: Change): MergeStage[] {
+function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind): MergeStage[] {
   if (before === undefined || after === undefined) return [];
   const winner = cluster === 'host' ? 'virtual' : 'host';
   const maps = (['annotations', 'labels'] as const).flatMap((member) => {
@@ -182,8 +195,16 @@ function mergeOf({ cluster, before, after }: Change): MergeStage[] {
           ({ path: `metadata.${member}.${key}`, winner, before: from, after: to }) as const,
       );
   });
-  const [from, to] = [memberOf(before, 'subsets'), memberOf(after, 'subsets')];
-  return jsonEquals(from, to) ? maps : [...maps, { path: 'subsets', winner, before: from, after: to }];
+  const members = hasStatus ? [...content.members, 'status'] : content.members;
+  return [
+    ...maps,
+    ...members.flatMap((path) => {
+      const [from, to] = [memberOf(before, path), memberOf(after, path)];
+      return memberEquals(content, path, from, to)
+        ? []
+        : [{ path, winner, before: from, after: to } as const];
+    }),
+  ];
 }
 
 function changedKeys(

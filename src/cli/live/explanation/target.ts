@@ -1,7 +1,6 @@
 /** The object that a user means by a name: one that is synced, one that references name, or one that has nothing to do with it. */
 
 import {
-  ENDPOINTS,
   keyOf,
   objectKey,
   parseKey,
@@ -65,14 +64,18 @@ function otherTarget(
 ): Target | undefined {
   const cluster = isHost ? 'host' : 'virtual';
   const kinds = [
-    { resource: ENDPOINTS, ...snapshot.endpoints },
+    ...snapshot.kinds,
     ...snapshot.referenced.map(({ kind, ...sides }) => ({ resource: kind[cluster], ...sides })),
   ];
   for (const { resource, ...sides } of kinds.filter((one) => isKind(one.resource))) {
     const object = sides[cluster].find((one) => objectKey(one) === key);
     if (object === undefined) continue;
     const waiting = objects.find(
-      ({ seen }) => isHost && seen.target !== undefined && keyOf(seen.target) === key,
+      (one) =>
+        isHost &&
+        one.resource.kind === resource.kind &&
+        one.seen.target !== undefined &&
+        keyOf(one.seen.target) === key,
     );
     const virtual = isHost ? waiting && parseKey(waiting.key) : parseKey(key);
     return { kind: 'other', resource, virtual, object, cluster };

@@ -1,6 +1,6 @@
 /** Everything that a sync would write until nothing changes any more: a write may free a host name that another object needs. */
 
-import { objectKey, type KubeObject } from '../../../kube/object.ts';
+import { objectKey, SERVICES, type KubeObject } from '../../../kube/object.ts';
 import type { OfflineSync } from '../../offline/offline-sync.ts';
 import type { Change } from './plan.ts';
 import { planSnapshot, type WorldPlan } from './session.ts';
@@ -54,9 +54,11 @@ export function withChanges(snapshot: Snapshot, changes: readonly Change[]): Sna
       changes.filter((one) => one.cluster === 'host' && one.resource.kind === kind),
     ),
   });
+  const kinds = snapshot.kinds.map((one) => ({ resource: one.resource, ...ofKind(one.resource.kind, one) }));
   return {
     ...snapshot,
-    endpoints: ofKind('Endpoints', snapshot.endpoints),
+    kinds,
+    services: kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? snapshot.services,
     referenced: snapshot.referenced.map((one) => ({ kind: one.kind, ...ofKind(one.kind.virtual.kind, one) })),
   };
 }

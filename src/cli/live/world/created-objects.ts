@@ -1,6 +1,6 @@
 /** What the syncer of one virtual cluster created, in both clusters: decided by the same bookkeeping as everything else. Pure. */
 
-import { ENDPOINTS, type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
+import { type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
 import type { ClusterName } from '../../../kube/types.ts';
 import { isOptedOut, SKIP_BACKSYNC } from '../../../syncer/reconcile/decide/decide.ts';
 import { isImport } from '../../../syncer/references/import/import-forge.ts';
@@ -23,7 +23,7 @@ export interface CreatedObjects {
   readonly kept: readonly (CreatedObject & { readonly reason: string })[];
 }
 
-export function createdObjects({ config, endpoints, referenced }: Snapshot): CreatedObjects {
+export function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
   const { names } = createTranslators(config);
   const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
     host.flatMap((object) => {
@@ -41,7 +41,7 @@ export function createdObjects({ config, endpoints, referenced }: Snapshot): Cre
       }),
   );
   const all = [
-    ...copies(ENDPOINTS, endpoints.host),
+    ...kinds.flatMap(({ resource, host }) => copies(resource, host)),
     ...referenced.flatMap(({ kind, host }) => copies(kind.host, host)),
     ...imports,
   ];

@@ -1,7 +1,7 @@
 /** What a sync would do with each object of a snapshot: the engine's decisions and copies, carried on until nothing changes any more. */
 
 import {
-  ENDPOINTS,
+  asJson,
   keyOf,
   objectKey,
   SERVICES,
@@ -11,10 +11,8 @@ import {
   type Resource,
 } from '../../../kube/object.ts';
 import type { ClusterName, Lister } from '../../../kube/types.ts';
-import { endpointsKind } from '../../../syncer/kinds/endpoints.ts';
-import { hasSelector } from '../../../syncer/kinds/kind.ts';
-import { createPatchPipeline, type PipelineOptions } from '../../../syncer/patch/pipeline.ts';
-import type { ReferenceLookup, TranslatedReference } from '../../../syncer/patch/types.ts';
+import { hasSelector, type SyncedKind } from '../../../syncer/kinds/kind.ts';
+import type { PatchPipeline, TranslatedReference } from '../../../syncer/patch/types.ts';
 import { createCopyForge, type CopyForge, type Pair } from '../../../syncer/reconcile/copy-forge.ts';
 import {
   decide,
@@ -26,8 +24,9 @@ import { needsWrite } from '../../../syncer/reconcile/write/diff.ts';
 import { createObserver, hostIndexes, virtualIndexes } from '../../../syncer/reconcile/decide/observer.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
-import type { OfflineSync } from '../../offline/offline-sync.ts';
-import type { Snapshot } from './snapshot.ts';
+import { mergePatch } from '../../../apiserver/patch/merge-patch.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { objectsOf, type Snapshot } from './snapshot.ts';
 import { staticLister } from '../../objects/static-lister.ts';
 
 /** One object on one side, before and after; undefined: it is not there. */
@@ -42,6 +41,7 @@ export interface Change {
 export interface ObjectPlan {
   readonly key: ObjectKey;
   readonly resource: Resource;
+  readonly kind: SyncedKind;
   readonly seen: Observation;
   readonly decision: Decision;
   /** Empty: both sides are as they should be, or nothing may be done. */
@@ -54,9 +54,10 @@ export interface ObjectPlan {
 /** A pair comes to rest after two writes; more rounds than this are a defect, which the property tests would show. */
 const ROUNDS_MAX = 5;
 
+/** Plans the objects of one kind. */
 export class Planner {
   readonly snapshot: Snapshot;
-  readonly pipelineOptions: PipelineOptions;
+  readonly kind: SyncedKind;
   readonly #decide: DecideOptions;
   readonly #virtual: Lister;
   readonly #host: Lister;
@@ -64,39 +65,33 @@ export class Planner {
   readonly #observe: (key: ObjectKey) => Observation;
   readonly #forge: CopyForge;
 
-  constructor(snapshot: Snapshot, sync: OfflineSync, lookup: ReferenceLookup) {
+  constructor(kind: SyncedKind, snapshot: Snapshot, pipeline: PatchPipeline) {
+    this.kind = kind;
     this.snapshot = snapshot;
-    const { config, endpoints, services, owner } = snapshot;
+    const { config, services, owner } = snapshot;
     const { names, labels } = createTranslators(config);
-    const kind = endpointsKind;
+    const { virtual, host } = objectsOf(snapshot, kind.resource);
     this.#decide = { requireService: config.requireService, kind };
-    this.#virtual = staticLister(ENDPOINTS, endpoints.virtual, virtualIndexes(names, kind));
-    this.#host = staticLister(ENDPOINTS, endpoints.host, hostIndexes(names, kind));
-    this.#hostServices = staticLister(SERVICES, snapshot.hostServices);
+    this.#virtual = staticLister(kind.resource, virtual, virtualIndexes(names, kind));
+    this.#host = staticLister(kind.resource, host, hostIndexes(names, kind));
+    this.#hostServices = staticLister(SERVICES, services.host);
     this.#observe = createObserver({
       virtual: this.#virtual,
-      services: staticLister(SERVICES, services),
+      services: staticLister(SERVICES, services.virtual),
       host: this.#host,
       translator: names,
       pairs: new Map(),
       decide: this.#decide,
       kind,
     });
-    this.pipelineOptions = sync.pipelineOptionsFor(kind, lookup);
-    this.#forge = createCopyForge({
-      kind,
-      names,
-      labels,
-      owner,
-      pipeline: createPatchPipeline(this.pipelineOptions),
-    });
+    this.#forge = createCopyForge({ kind, names, labels, owner, pipeline });
   }
 
   /** Every virtual object, and every object of which the host has a copy. */
   keys(): ObjectKey[] {
     const { names } = createTranslators(this.snapshot.config);
     const copied = [...this.#host.list()].flatMap((copy) => {
-      const virtual = namedVirtual(copy, ENDPOINTS, names);
+      const virtual = namedVirtual(copy, this.kind.resource, names);
       return virtual === undefined ? [] : [keyOf(virtual)];
     });
     return [...new Set([...[...this.#virtual.list()].map(objectKey), ...copied])].toSorted();
@@ -105,8 +100,9 @@ export class Planner {
   async plan(key: ObjectKey): Promise<ObjectPlan> {
     const seen = this.#observe(key);
     const decision = decide(seen, this.#decide);
-    const base = { key, resource: ENDPOINTS, seen, decision };
-    const strays = seen.strays.map((stray) => deletion(stray, 'belongs elsewhere now'));
+    const { kind } = this;
+    const base = { key, resource: kind.resource, kind, seen, decision };
+    const strays = seen.strays.map((stray) => this.#deletion(stray, 'belongs elsewhere now'));
     try {
       const { changes, references } = await this.#act(seen, decision);
       return { ...base, changes: [...strays, ...changes], error: undefined, references };
@@ -118,7 +114,10 @@ export class Planner {
   async #act(seen: Observation, decision: Decision): Promise<Pick<ObjectPlan, 'changes' | 'references'>> {
     const { virtual, target, host } = seen;
     if (decision.kind === 'delete' && host !== undefined) {
-      return { changes: [deletion(host, decision.reason)], references: [] };
+      return {
+        changes: [this.#deletion(host, decision.reason), ...this.#clearedStatus(seen, host)],
+        references: [],
+      };
     }
     if (virtual === undefined || target === undefined) return { changes: [], references: [] };
     const pair = { virtual, target, host };
@@ -147,7 +146,7 @@ export class Planner {
   async #fresh(pair: Pair, reason: string): Promise<Pick<ObjectPlan, 'changes' | 'references'>> {
     const { host: after, references } = await this.#forge.fresh(pair);
     return {
-      changes: [{ cluster: 'host', resource: ENDPOINTS, before: pair.host, after, reason }],
+      changes: [{ cluster: 'host', resource: this.kind.resource, before: pair.host, after, reason }],
       references,
     };
   }
@@ -163,19 +162,37 @@ export class Planner {
       if (merged.virtualPatch !== undefined) ({ virtual } = merged);
       host = merged.host ?? host;
     }
+    const { resource, content, statusPatch } = this.kind;
+    const before = pair.virtual;
+    const status = host && statusPatch(virtual, host);
     const changes: Change[] = [];
-    if (needsWrite(virtual, pair.virtual, endpointsKind.content)) {
-      const reason = 'changed on the host';
-      changes.push({ cluster: 'virtual', resource: ENDPOINTS, before: pair.virtual, after: virtual, reason });
+    if (needsWrite(virtual, before, content) || status !== undefined) {
+      const after = status === undefined ? virtual : withStatus(virtual, status);
+      changes.push({ cluster: 'virtual', resource, before, after, reason: 'changed on the host' });
     }
-    if (host !== undefined && pair.host !== undefined && needsWrite(host, pair.host, endpointsKind.content)) {
+    if (host !== undefined && pair.host !== undefined && needsWrite(host, pair.host, content)) {
       const reason = 'differs from the virtual object';
-      changes.push({ cluster: 'host', resource: ENDPOINTS, before: pair.host, after: host, reason });
+      changes.push({ cluster: 'host', resource, before: pair.host, after: host, reason });
     }
     return { changes, references };
   }
+
+  #deletion(before: KubeObject, reason: string): Change {
+    return { cluster: 'host', resource: this.kind.resource, before, after: undefined, reason };
+  }
+
+  /** The status that came from the copy goes with it. */
+  #clearedStatus({ virtual }: Observation, host: KubeObject): Change[] {
+    const { resource, statusPatch } = this.kind;
+    if (virtual === undefined || statusPatch(virtual, host) !== undefined) return [];
+    const patch = statusPatch(virtual, undefined);
+    if (patch === undefined) return [];
+    const after = withStatus(virtual, patch);
+    return [{ cluster: 'virtual', resource, before: virtual, after, reason: 'the host copy is deleted' }];
+  }
 }
 
-function deletion(before: KubeObject, reason: string): Change {
-  return { cluster: 'host', resource: ENDPOINTS, before, after: undefined, reason };
+/** As a merge patch leaves it: null removes a member. */
+function withStatus(object: KubeObject, patch: JsonObject): KubeObject {
+  return mergePatch(asJson(object), patch) as unknown as KubeObject; // metadata is not in the patch
 }

@@ -7,6 +7,8 @@ import { reportProblems } from '../../configuration/config-report.ts';
 import { loaderInput } from '../../configuration/config-options.ts';
 import { openOfflineSync, type OfflineSync } from '../../offline/offline-sync.ts';
 import { showProgress } from '../../output/terminal.ts';
+import { syncedKinds } from '../../../syncer/kinds/synced-kinds.ts';
+import { createPatchPipeline } from '../../../syncer/patch/pipeline.ts';
 import { connect, type Connection } from './connection.ts';
 import { ImportPlanner, type ImportPlan } from './import-plan.ts';
 import { Planner, type ObjectPlan } from './plan.ts';
@@ -45,15 +47,26 @@ export async function readPlan(connection: Connection): Promise<WorldPlan> {
 }
 
 export async function planSnapshot(snapshot: Snapshot, sync: OfflineSync): Promise<WorldPlan> {
-  if (!snapshot.config.sync.endpoints.enabled) return { snapshot, objects: [], imports: [] };
+  if (syncedKinds(snapshot.config).length === 0) return { snapshot, objects: [], imports: [] };
   const importPlanner = new ImportPlanner(snapshot);
-  const planner = new Planner(snapshot, sync, importPlanner.lookup);
-  const keys = planner.keys();
+  const work = plannersOf(snapshot, sync, importPlanner).flatMap((planner) =>
+    planner.keys().map((key) => ({ planner, key })),
+  );
   const objects: ObjectPlan[] = [];
   using progress = showProgress('comparing');
-  for (let at = 0; at < keys.length; at += BATCH) {
-    objects.push(...(await Promise.all(keys.slice(at, at + BATCH).map((key) => planner.plan(key)))));
-    progress.update(objects.length, keys.length);
+  for (let at = 0; at < work.length; at += BATCH) {
+    const batch = work.slice(at, at + BATCH).map(({ planner, key }) => planner.plan(key));
+    objects.push(...(await Promise.all(batch)));
+    progress.update(objects.length, work.length);
   }
   return { snapshot, objects, imports: importPlanner.plan(objects) };
+}
+
+/** One for each synced kind, in the order of their decisions. */
+function plannersOf(snapshot: Snapshot, sync: OfflineSync, { lookup }: ImportPlanner): Planner[] {
+  const virtual = snapshot.kinds.flatMap((one) => one.virtual);
+  return sync.kindsAmong(virtual).map((kind) => {
+    const pipeline = createPatchPipeline(sync.pipelineOptionsFor(kind, lookup));
+    return new Planner(kind, snapshot, pipeline);
+  });
 }

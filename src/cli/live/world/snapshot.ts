@@ -2,16 +2,10 @@
 
 import { TerminalError } from '../../../base/errors.ts';
 import type { Config } from '../../../config/types.ts';
-import {
-  apiVersionOf,
-  ENDPOINTS,
-  NAMESPACES,
-  SERVICES,
-  type KubeObject,
-  type Resource,
-} from '../../../kube/object.ts';
+import { apiVersionOf, NAMESPACES, SERVICES, type KubeObject, type Resource } from '../../../kube/object.ts';
 import { isNotFound, StatusError } from '../../../kube/status-error.ts';
 import { TransportError, type ClusterClient, type ClusterName } from '../../../kube/types.ts';
+import { SYNCABLE_RESOURCES, syncedKinds } from '../../../syncer/kinds/synced-kinds.ts';
 import { partsOfKind } from '../../../syncer/references/kinds/kind-registry.ts';
 import {
   kindPolicy,
@@ -31,25 +25,35 @@ export interface KindSnapshot {
   readonly host: readonly KubeObject[];
 }
 
+export type ResourceSnapshot = KindSnapshot & { readonly resource: Resource };
+
 export interface Snapshot {
   readonly config: Config;
-  readonly endpoints: KindSnapshot;
-  readonly services: readonly KubeObject[];
-  /** Empty where they may not be listed. */
-  readonly hostServices: readonly KubeObject[];
+  /** The kinds that are synced, in the order of their decisions; with `everyKind` those that are not synced, too. */
+  readonly kinds: readonly ResourceSnapshot[];
+  /** Services decide about objects of other kinds. Those of the host: empty where they may not be listed. */
+  readonly services: KindSnapshot;
   /** Of every kind that references may lead to. */
   readonly referenced: readonly (KindSnapshot & { readonly kind: ReferencedKind })[];
   /** Host namespaces that copies belong to and that do not exist. */
   readonly missingNamespaces: ReadonlySet<string>;
   readonly owner: OwnerReference | undefined;
+  /** Kinds that are not synced and may not be listed, with the reason. */
+  readonly unreadable: readonly string[];
 }
 
 const PAGE_SIZE = 500;
 
+export interface SnapshotOptions {
+  readonly isOwnerNeeded?: boolean;
+  /** Reads kinds that are not synced, too, as far as they may be listed: an earlier configuration may have synced them. */
+  readonly everyKind?: boolean;
+}
+
 /** Rejects with `TerminalError` where a list is not allowed, a cluster does not answer, or the configured owner does not exist. */
 export async function readSnapshot(
   { config, clusters }: Connection,
-  { isOwnerNeeded = true }: { readonly isOwnerNeeded?: boolean } = {},
+  { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},
 ): Promise<Snapshot> {
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
@@ -59,19 +63,37 @@ export async function readSnapshot(
     ]);
     return { virtual: there, host: here };
   };
-  const [endpoints, services, hostServices, owner] = await Promise.all([
-    both(ENDPOINTS, ENDPOINTS),
-    listAll(clusters.virtual, SERVICES, ''),
-    listAll(clusters.host, SERVICES, namespace).catch(() => []),
+  const synced = new Set(syncedKinds(config).map(({ kind }) => kind.resource.plural));
+  const resources = SYNCABLE_RESOURCES.filter(({ plural }) => everyKind || synced.has(plural));
+  const unreadable: string[] = [];
+  const read = async (resource: Resource): Promise<ResourceSnapshot> => {
+    try {
+      return { resource, ...(await both(resource, resource)) };
+    } catch (error) {
+      if (synced.has(resource.plural) || !(error instanceof TerminalError)) throw error;
+      unreadable.push(`${resource.kind}: ${error.message}`);
+      return { resource, virtual: [], host: [] };
+    }
+  };
+  const [kinds, owner] = await Promise.all([
+    Promise.all(resources.map(read)),
     isOwnerNeeded ? reaching('host', () => clusters.resolveOwner(config)) : undefined,
   ]);
-  const kinds = await referencedKinds(config, clusters.discoveries, endpoints.host);
+  const services = kinds.find(({ resource }) => resource.plural === SERVICES.plural) ?? {
+    virtual: await listAll(clusters.virtual, SERVICES, ''),
+    host: await listAll(clusters.host, SERVICES, namespace).catch(() => []),
+  };
+  const copies = kinds.flatMap(({ host }) => host);
   const referenced = await Promise.all(
-    kinds.map(async (kind) => ({ kind, ...(await both(kind.virtual, kind.host)) })),
+    (await referencedKinds(config, clusters.discoveries, copies)).map(async (kind) => ({
+      kind,
+      ...(await both(kind.virtual, kind.host)),
+    })),
   );
   const { names } = createTranslators(config);
-  const missingNamespaces = await missingOf(clusters.host, targetNamespaces(endpoints.virtual, names));
-  return { config, endpoints, services, hostServices, referenced, missingNamespaces, owner };
+  const virtual = kinds.flatMap((one) => (synced.has(one.resource.plural) ? one.virtual : []));
+  const missingNamespaces = await missingOf(clusters.host, targetNamespaces(virtual, names));
+  return { config, kinds, services, referenced, missingNamespaces, owner, unreadable };
 }
 
 /**
@@ -99,6 +121,11 @@ async function referencedKinds(
     }
   }
   return [...kinds.values()];
+}
+
+/** The objects of one of the kinds in the snapshot. */
+export function objectsOf({ kinds }: Pick<Snapshot, 'kinds'>, { plural }: Resource): KindSnapshot {
+  return kinds.find(({ resource }) => resource.plural === plural) ?? { virtual: [], host: [] };
 }
 
 /** Every object of one kind, with its type, which items of a list lack. */
