@@ -2,5 +2,7 @@
 
 import { newEmbeddedWorld } from './embedded-ground.ts';
 import { liveCommandScenarios } from './live-commands.ts';
+import { liveCommandKindScenarios } from './live-commands-kinds.ts';
 
 liveCommandScenarios(newEmbeddedWorld);
+liveCommandKindScenarios(newEmbeddedWorld);

@@ -128,7 +128,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const unknown = await run(world, ['diff', 'default/none']);
       expect(unknown).toMatchObject({
         code: 2,
-        err: 'error: Endpoints "default/none" exist on neither side\n',
+        err: 'error: object "default/none" exists on neither side\n',
       });
       const unreachable = await run(world, ['diff'], {
         endpointSyncer: { virtual: { kubeconfig: '/nowhere/kubeconfig' } },
@@ -263,7 +263,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       );
       const none = await run(world, ['explain', 'default/none']);
       expect(none).toMatchObject({ code: 1, out: '' });
-      expect(none.err).toContain('exist neither in the virtual cluster nor on the host');
+      expect(none.err).toContain('exists neither in the virtual cluster nor on the host');
 
       await world.host.merge('Endpoints', world.hostKey('default/web'), {
         metadata: { annotations: { owner: 'team-billing' } },

@@ -5,6 +5,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import type { JsonObject } from '../../base/json.ts';
+import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../configuration/config-report.ts';
@@ -42,9 +43,8 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
     const [given = [], host = [], virtual = []] = await Promise.all(
       [flags.filename, flags.host, flags.virtual].map(readObjects),
     );
-    const { endpointSlices } = config.sync;
-    const kinds = ['Endpoints', ...(endpointSlices.enabled ? ['EndpointSlice'] : [])];
-    if (!given.some(({ kind }) => kinds.includes(kind ?? '')))
+    const kinds = syncedKinds(config).map(({ kind }) => kind.resource.kind);
+    if (kinds.length > 0 && !given.some(({ kind }) => kinds.includes(kind ?? '')))
       process.stderr.write(
         `note: no ${kinds.join(' or ')} in ${flags.filename.join(', ')}, nothing to render\n`,
       );
@@ -60,8 +60,7 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
 }
 
 async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
-  const { endpoints, endpointSlices } = config.sync;
-  if (!endpoints.enabled && !endpointSlices.enabled) {
+  if (syncedKinds(config).length === 0) {
     process.stderr.write('sync.toHost.endpoints.enabled is false: nothing is synced\n');
     return [];
   }

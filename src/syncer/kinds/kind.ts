@@ -44,7 +44,7 @@ export interface SyncedKind {
   /** What a user should know of an object that is not synced. */
   noticeOfGate(reason: string): RecordedEvent | undefined;
   /** Merge patch of the virtual object's status, where the host's is another one. `host` undefined: the copy is gone. */
-  statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined;
+  readonly statusPatch: (virtual: KubeObject, host: KubeObject | undefined) => JsonObject | undefined;
   /** {@link statusPatch} may answer a patch, so the right to write the status is needed. */
   readonly hasStatus: boolean;
   /** What the user should know of an object that is in step. */

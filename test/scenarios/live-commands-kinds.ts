@@ -1,0 +1,183 @@
+/** The live commands with EndpointSlices and Services: the same answers as for Endpoints, and a cleanup that leaves nothing. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/base/json.ts';
+import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
+import { slice } from './endpoint-slices.ts';
+import { eventually } from './eventually.ts';
+import { endpoints } from './objects.ts';
+import { plain, whenService } from './services.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld, type World } from './world.ts';
+
+const KINDS = ['Endpoints', 'EndpointSlice', 'Service'] as const;
+const CONFIG: JsonObject = {
+  sync: {
+    toHost: {
+      endpointSlices: {
+        enabled: true,
+        patches: [
+          {
+            path: 'metadata.annotations.owner',
+            expression: '"team-" + value',
+            reverseExpression: 'value.replace(/^team-/, "")',
+          },
+          { path: 'metadata.annotations.secret', reference: { apiVersion: 'v1', kind: 'Secret' } },
+        ],
+      },
+    },
+  },
+  endpointSyncer: { services: 'sync' },
+};
+
+async function run(world: World, args: readonly string[], config: JsonObject = CONFIG): Promise<CapturedRun> {
+  const path = world.writeConfig(world.configuration({ config }, 0));
+  const [name = '', ...rest] = args;
+  return capturedRun([name, '--config', path, ...rest]);
+}
+
+/** A Service with Endpoints and a slice of an operator, and a Secret that the slice names. */
+async function createDatabase(world: World, namespace: string): Promise<void> {
+  await world.virtual.create('Secret', { metadata: { namespace, name: 'tls' }, data: { k: 'dg==' } });
+  await world.virtual.create('Service', plain(`${namespace}/db`, { spec: { type: 'LoadBalancer' } }));
+  await world.virtual.create('Endpoints', endpoints(`${namespace}/db`));
+  const annotations = { owner: 'shop', secret: 'tls' };
+  await world.virtual.create('EndpointSlice', slice(`${namespace}/db-extra`, 'db', { annotations }));
+}
+
+/** Copies in the host namespace, as kind and name; what the host's own controllers made is left out. */
+async function copiesOf(world: World): Promise<string[]> {
+  const found = await Promise.all(
+    [...KINDS, 'Secret' as const].map(async (kind) =>
+      (await world.host.list(kind, world.hostNamespace))
+        .filter(({ metadata }) => {
+          const named = metadata.annotations?.['vcluster.loft.sh/object-kind'] ?? '';
+          return named.endsWith(`Kind=${kind}`) && metadata['generateName'] === undefined;
+        })
+        .map(({ metadata }) => `${kind} ${metadata.name}`),
+    ),
+  );
+  return found.flat();
+}
+
+export function liveCommandKindScenarios(newWorld: NewWorld): void {
+  describe('live commands with every kind', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: CONFIG }));
+
+    test('diff is empty once the daemon is idle', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await createDatabase(world, ns);
+      await whenService(world, `${ns}/db`);
+      await world.settle(daemon);
+      const quiet = await eventually(
+        () => run(world, ['diff']),
+        ({ code }) => code === 0,
+        { what: 'an empty diff' },
+      );
+      expect(quiet).toMatchObject({ out: '', err: '' });
+      const unknown = await run(world, ['diff', '-k', 'Service', `${ns}/db-extra`]);
+      expect(unknown).toMatchObject({
+        code: 2,
+        err: `error: Service "${ns}/db-extra" exists on neither side\n`,
+      });
+    });
+
+    test('status has a row for each kind, and can show one kind', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await createDatabase(world, ns);
+      await world.virtual.create('Service', plain(`${ns}/pods`, { spec: { selector: { app: 'x' } } }));
+      await whenService(world, `${ns}/db`);
+      await world.settle(daemon);
+      const { out } = await run(world, ['status', '-n', ns, '-o', 'json']);
+      const rows = JSON.parse(out) as {
+        kind: string;
+        virtual: { name: string };
+        state: string;
+        reason: string;
+      }[];
+      expect(
+        rows.map(({ kind, virtual, state, reason }) => [kind, virtual.name, state, reason].join(' ').trim()),
+      ).toEqual([
+        'Endpoints db synced',
+        'EndpointSlice db-extra synced',
+        'Service db synced',
+        'Service pods skipped selects Pods',
+        'Secret tls synced',
+      ]);
+      const names = await run(world, [
+        'status',
+        '-n',
+        ns,
+        '-k',
+        'services',
+        '-o',
+        'jsonpath={[*].virtual.name}',
+      ]);
+      expect(names.out.trim().split(' ')).toEqual(['db', 'pods']);
+    });
+
+    test('explain answers for each kind, given either name', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      await createDatabase(world, ns);
+      await whenService(world, `${ns}/db`);
+      await world.settle(daemon);
+      const explain = async (...args: string[]): Promise<string> =>
+        (await run(world, ['explain', ...args])).out.split('\n')[0] ?? '';
+      const host = (key: string): string => `"${world.hostKey(key).join('/')}"`;
+      const [db, extra] = [`${ns}/db`, `${ns}/db-extra`];
+      expect(await explain(db)).toBe(`Endpoints "${db}" is synced to ${host(db)}.`);
+      expect(await explain(db, '-k', 'Service')).toBe(`Service "${db}" is synced to ${host(db)}.`);
+      expect(await explain(extra)).toBe(`EndpointSlice "${extra}" is synced to ${host(extra)}.`);
+      expect(await explain('--host', world.hostName(extra))).toBe(
+        `EndpointSlice "${extra}" is synced to ${host(extra)}.`,
+      );
+      expect((await run(world, ['explain', extra])).out).toMatch(
+        /^patches\[0\] +metadata\.annotations\.owner: "shop" -> "team-shop"$/mu,
+      );
+    });
+  });
+
+  describe('cleanup with every kind', () => {
+    test('deletes the copies of each kind, whatever is still synced, and nothing else', async () => {
+      await using world = await newWorld();
+      await createDatabase(world, 'default');
+      const daemon = await world.startDaemon({ config: CONFIG });
+      await world.host.create('Service', plain(`${world.hostNamespace}/foreign`));
+      await world.host.create('EndpointSlice', slice(`${world.hostNamespace}/foreign`, 'foreign'));
+      await whenService(world, 'default/db');
+      await world.whenCopy('default/db', () => true);
+      await world.host.when('EndpointSlice', world.hostKey('default/db-extra'), (copy) => copy !== undefined);
+      await world.host.mergeStatus('Service', world.hostKey('default/db'), {
+        loadBalancer: { ingress: [{ ip: '203.0.113.7' }] },
+      });
+      await world.virtual.when('Service', ['default', 'db'], (one) =>
+        JSON.stringify(one).includes('203.0.113.7'),
+      );
+      await world.whenIdle(daemon);
+      await daemon.terminate();
+      expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([...KINDS, 'Secret']);
+      // An earlier configuration had them synced; this one syncs nothing but Endpoints.
+      const later: JsonObject = {};
+      const listed = await run(world, ['cleanup', '--dry-run', '-o', 'json'], later);
+      const rows = JSON.parse(listed.out) as { kind: string; of: unknown }[];
+      expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
+        'EndpointSlice',
+        'Endpoints',
+        'Secret',
+        'Service',
+      ]);
+      const done = await run(world, ['cleanup', '--yes'], later);
+      expect(done.code).toBe(0);
+      expect(await copiesOf(world)).toEqual([]);
+      expect(await world.host.find('Service', world.hostNamespace, 'foreign')).toBeDefined();
+      expect(await world.host.find('EndpointSlice', world.hostNamespace, 'foreign')).toBeDefined();
+      for (const kind of KINDS.filter((one) => one !== 'EndpointSlice'))
+        expect(await world.virtual.find(kind, ...pair('default/db'))).toBeDefined();
+      expect(await world.virtual.find('EndpointSlice', 'default', 'db-extra')).toBeDefined();
+      expect(await run(world, ['cleanup', '--yes'], later)).toMatchObject({ code: 0, out: '' });
+    });
+  });
+}
