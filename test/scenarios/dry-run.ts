@@ -2,12 +2,15 @@
 
 import { describe, expect, test } from 'vitest';
 import type { ProxiedRequest } from './api-proxy.ts';
+import { slice, whenSlice } from './endpoint-slices.ts';
 import { eventually } from './eventually.ts';
 import { endpoints } from './objects.ts';
 import { importedTo, named, referencePatches, secret, short } from './reference-objects.ts';
+import { plain, whenService } from './services.ts';
 import type { NewWorld, World } from './world.ts';
 
 const ONCE = ['--dry-run', '--once'];
+const NAMED = { type: 'ExternalName', externalName: 'a.example.com', ports: undefined };
 
 export function dryRunScenarios(newWorld: NewWorld): void {
   describe('a dry run', () => {
@@ -115,6 +118,46 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       ]);
       expect(daemon.stdout).toContain('NotManaged');
       expect(await world.findCopy('default/new')).toBeUndefined();
+    });
+
+    test('covers every kind, with what has to be deleted and created again', async () => {
+      await using world = await newWorld();
+      const config = {
+        sync: { toHost: { endpointSlices: { enabled: true } } },
+        endpointSyncer: { services: 'sync' },
+      };
+      const before = await world.startDaemon({ config });
+      for (const name of ['db', 'typed']) {
+        await world.virtual.create('Service', plain(`default/${name}`, { spec: { type: 'LoadBalancer' } }));
+        await world.virtual.create('EndpointSlice', slice(`default/${name}-1`, name));
+        await whenService(world, `default/${name}`);
+        await whenSlice(world, `default/${name}-1`, () => true);
+      }
+      await world.whenIdle(before);
+      await before.terminate();
+      await world.host.mergeStatus('Service', world.hostKey('default/db'), {
+        loadBalancer: { ingress: [{ ip: '203.0.113.7' }] },
+      });
+      await world.virtual.delete('EndpointSlice', 'default', 'typed-1');
+      const six = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] };
+      await world.virtual.create('EndpointSlice', slice('default/typed-1', 'typed', six));
+      await world.virtual.create('Service', plain('default/named', { spec: NAMED }));
+      const untouched = await world.host.get('EndpointSlice', ...world.hostKey('default/typed-1'));
+      const daemon = await world.spawnDaemon({ args: ONCE, config });
+      expect(await daemon.exited).toEqual({ code: 1, signal: null });
+      const rows = daemon.stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));
+      expect(rows).toEqual([
+        ['CLUSTER', 'KIND', 'OBJECT', 'ACTION'],
+        ['host', 'EndpointSlice', keyOnHost(world, 'typed-1'), 'delete'],
+        ['host', 'Service', keyOnHost(world, 'named'), 'create'],
+        ['virtual', 'Service', 'default/db', 'patch'],
+        [''],
+      ]);
+      const { metadata } = await world.host.get('EndpointSlice', ...world.hostKey('default/typed-1'));
+      expect(metadata.resourceVersion).toBe(untouched.metadata.resourceVersion);
+      expect(JSON.stringify(await world.virtual.get('Service', 'default', 'db'))).not.toContain(
+        '203.0.113.7',
+      );
     });
 
     test('without --dry-run is wrong usage', async () => {

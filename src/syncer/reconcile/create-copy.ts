@@ -82,9 +82,10 @@ export class CopyCreation {
     if (host.metadata['deletionTimestamp'] !== undefined)
       return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
     this.#options.replacing(target);
-    await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
+    const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
-    return { outcome: 'deleted', reason, waitMs: 0 };
+    // In a dry run the copy is still there: decided again, it would be deleted again, without end.
+    return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
   }
 
   async #deleteVirtual({ key }: Observation, virtual: KubeObject): Promise<ReconcileResult> {

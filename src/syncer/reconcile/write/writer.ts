@@ -56,7 +56,7 @@ export interface Writer {
     subresource?: 'status',
   ): Promise<KubeObject | undefined>;
   /** Deletes exactly the object with this uid; that it is gone already is fine. */
-  delete(key: NamespacedName, uid: string, reason: string): Promise<void>;
+  delete(key: NamespacedName, uid: string, reason: string): Promise<'deleted' | 'dryRun'>;
 }
 
 export function createWriter(options: WriterOptions): Writer {
@@ -87,7 +87,9 @@ export function createWriter(options: WriterOptions): Writer {
         await ignoreNotFound(client.delete(resource, key, { uid }, { isDryRun }));
         return true;
       });
-      if (isSent) cache.observeDelete(keyOf(key), uid);
+      if (isSent === undefined) return 'dryRun';
+      cache.observeDelete(keyOf(key), uid);
+      return 'deleted';
     },
   };
 }
