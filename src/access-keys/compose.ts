@@ -12,12 +12,14 @@ import type { ManagementConfig } from '../config/types.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { Logger } from '../base/logger.ts';
+import type { SeriesRegistry } from '../base/metrics/series.ts';
 import type { Store } from '../apiserver/storage/store.ts';
 import { createAccess } from './authorization/create-access.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from './authorization/scope/scope-types.ts';
 import type { MasterKey } from './credentials/master-key.ts';
 import { createKeys, type Keys } from './keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from './keys/resource/key-types.ts';
+import { issuedTokens, keySeries } from './metrics.ts';
 import type { HostCluster } from './open-store.ts';
 import { createTokens } from './tokens/create-tokens.ts';
 import { TOKEN_DESCRIPTIONS, TOKEN_TYPES } from './tokens/token-types.ts';
@@ -31,6 +33,8 @@ export interface ModulesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Absent: nothing is measured. */
+  readonly metrics?: SeriesRegistry | undefined;
 }
 
 export interface Modules {
@@ -49,7 +53,7 @@ export interface Modules {
 const CORE_V1 = { group: '', version: 'v1' };
 
 export function composeModules(options: ModulesOptions): Modules {
-  const { config, store, masterKey, host, clock, random, logger } = options;
+  const { config, store, masterKey, host, clock, random, logger, metrics } = options;
   const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
     ...REVIEW_DESCRIPTIONS,
     ...SCOPE_DESCRIPTIONS,
@@ -68,6 +72,7 @@ export function composeModules(options: ModulesOptions): Modules {
     reviewAccess: (write) => access.reviewAccess(write),
     authorizer: () => access.authorizer,
   });
+  if (metrics) keySeries(metrics, keys.index, clock);
   const tokens = createTokens({
     store,
     seal: masterKey.seal,
@@ -78,6 +83,7 @@ export function composeModules(options: ModulesOptions): Modules {
     types,
     issuer: config.issuer,
     ttls: seconds(config.tokenTtl),
+    issued: metrics ? issuedTokens(metrics) : () => undefined,
   });
   const access = createAccess({
     types,

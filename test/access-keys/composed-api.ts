@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ManagementConfig } from '../../src/config/types.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
 import { systemClock, type Clock } from '../../src/base/clock.ts';
+import type { SeriesRegistry } from '../../src/base/metrics/series.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { openLocalAdministrator } from '../../src/access-keys/bootstrap/local-administrator.ts';
 import { startManagementApi, type ManagementApi } from '../../src/access-keys/management-api.ts';
@@ -37,6 +38,7 @@ export interface ComposedOptions {
   readonly config?: Partial<ManagementConfig>;
   readonly clock?: Clock;
   readonly logger?: Logger;
+  readonly metrics?: SeriesRegistry;
   /** Default: a folder that goes with the API. */
   readonly dataDir?: string;
 }
@@ -70,6 +72,7 @@ export async function startComposed(options: ComposedOptions = {}): Promise<Comp
       clock,
       random: systemRandom,
       logger,
+      metrics: options.metrics,
       version: '0.0.0',
       signal: new AbortController().signal,
     }),

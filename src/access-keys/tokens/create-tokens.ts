@@ -27,6 +27,8 @@ export interface TokensOptions {
   /** https URL, the `iss` claim; a trailing slash is removed. */
   readonly issuer: string;
   readonly ttls: TokenTtls;
+  /** Called for each issued token. */
+  issued(): void;
 }
 
 export interface Tokens {
@@ -51,6 +53,7 @@ export function createTokens(options: TokensOptions): Tokens {
       clock,
       random,
       ttls,
+      issued: () => options.issued(),
       sign: (content) => signToken({ ring, issuer }, content),
     }),
     publicDocuments: tokenDocuments(ring, issuer),

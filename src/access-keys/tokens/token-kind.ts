@@ -36,6 +36,8 @@ export interface TokenKindOptions {
   readonly random: Random;
   readonly ttls: TokenTtls;
   sign(content: TokenContent): Promise<string>;
+  /** Called for each issued token; dry runs do not count. */
+  issued(): void;
 }
 
 export function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinition {
@@ -76,6 +78,7 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
   if (token.length > TOKEN_BYTES_MAX) {
     throw invalid({ group: GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
   }
+  if (!caller.isDryRun) options.issued();
   const ttl = granted.expiresAt - granted.issuedAt;
   return {
     metadata,

@@ -127,6 +127,7 @@ export async function startTokens(options: Partial<TokensOptions> = {}): Promise
     types: tokenTypes(),
     issuer: ISSUER,
     ttls: { default: 86_400, max: 604_800 },
+    issued: () => undefined,
     ...options,
   });
   await tokens.start();
