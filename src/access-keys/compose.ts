@@ -2,8 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import type { ApiResponse } from '../apiserver/http/api-response.ts';
+import type { AuditEvent } from '../apiserver/request/audit-event.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../apiserver/request/authorizer.ts';
 import { META_TYPES } from '../apiserver/schema/meta-types.ts';
+import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../apiserver/events/event-types.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../apiserver/reviews/review-types.ts';
 import { DefinitionTable } from '../apiserver/objects/definition-table.ts';
 import { TypeTable } from '../apiserver/schema/notation.ts';
@@ -33,6 +35,7 @@ export interface ModulesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  audit(event: AuditEvent): void;
   /** Absent: nothing is measured. */
   readonly metrics?: SeriesRegistry | undefined;
 }
@@ -54,7 +57,8 @@ const CORE_V1 = { group: '', version: 'v1' };
 
 export function composeModules(options: ModulesOptions): Modules {
   const { config, store, masterKey, host, clock, random, logger, metrics } = options;
-  const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES, TOKEN_TYPES], {
+    ...EVENT_DESCRIPTIONS,
     ...REVIEW_DESCRIPTIONS,
     ...SCOPE_DESCRIPTIONS,
     ...KEY_DESCRIPTIONS,
@@ -69,6 +73,7 @@ export function composeModules(options: ModulesOptions): Modules {
     masterKey,
     types,
     limits: { maxTtlSeconds: Math.floor(config.maxTtlMs / 1000) },
+    audit: (event) => options.audit(event),
     reviewAccess: (write) => access.reviewAccess(write),
     authorizer: () => access.authorizer,
   });
@@ -95,7 +100,7 @@ export function composeModules(options: ModulesOptions): Modules {
     recordUse: (user) => keys.recordUse(user),
   });
   return {
-    table: new DefinitionTable([keys.definition, tokens.definition, ...access.kinds], [CORE_V1]),
+    table: new DefinitionTable([keys.definition, keys.events, tokens.definition, ...access.kinds], [CORE_V1]),
     authorizer: new CountingAuthorizer(access.authorizer, (user) => keys.recordUse(user)),
     keys,
     hostUsers: access.hostUsers,

@@ -1,6 +1,7 @@
 /** Names of users, groups and extras that have a meaning in this API. */
 
 import type { UserInfo } from '../apiserver/request/user.ts';
+import { metadataOf, objectField, text } from '../apiserver/validation/metadata.ts';
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import type { Scope } from './types.ts';
 
@@ -26,9 +27,21 @@ export const EXTRA = {
   scope: 'platform.sh/scope',
 } as const;
 
+const TEAM_PREFIX = 'platform:team:';
+
 /** A team is a user name of its own, and the group of its members. */
 export function teamGroup(team: string): string {
-  return `platform:team:${team}`;
+  return TEAM_PREFIX + team;
+}
+
+/** Annotation of an Event with the subject of the key that it is about. */
+export const SUBJECT_ANNOTATION = 'platform.sh/subject';
+
+/** The Event is about a key of this user, or of a team of this user. */
+export function isEventOf(event: JsonObject, user: UserInfo): boolean {
+  const subject = text(objectField(metadataOf(event), 'annotations'), SUBJECT_ANNOTATION);
+  if (subject === '') return false;
+  return subject === user.name || (subject.startsWith(TEAM_PREFIX) && user.groups.includes(subject));
 }
 
 export interface Subject {

@@ -81,7 +81,13 @@ async function start(options: ManagementApiOptions): Promise<ManagementApi> {
     logger,
   });
   const audit = undo.use(new AuditLog({ path: join(config.dataDir, 'audit.log'), clock, logger }));
-  const modules = composeModules({ ...options, store, masterKey, host });
+  const modules = composeModules({
+    ...options,
+    store,
+    masterKey,
+    host,
+    audit: (event) => audit.record(event),
+  });
   undo.defer(() => modules.stop());
   await modules.start();
   const local = new LocalAdministrator(masterKey.localAdministrator, clock);

@@ -9,12 +9,21 @@ import type { UserInfo } from '../../apiserver/request/user.ts';
 import { objectField } from '../../apiserver/validation/metadata.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
-import { AUTH_DELEGATORS, AUTHENTICATED, EXTRA, isAdministrator, isOwnedBy, scopeOf } from '../identity.ts';
+import {
+  AUTH_DELEGATORS,
+  AUTHENTICATED,
+  EXTRA,
+  isAdministrator,
+  isEventOf,
+  isOwnedBy,
+  scopeOf,
+} from '../identity.ts';
 import type { KeyIndex, KeyRecord, RequestTarget, Scope } from '../types.ts';
 import { isDelegated } from './delegated/delegated-user.ts';
 import type { Grant } from './scope/grants.ts';
 import {
   DISCOVERY,
+  EVENTS_GROUP,
   KEYS,
   MANAGEMENT_GROUP,
   CLIENT_REQUESTS,
@@ -76,8 +85,9 @@ export class ManagementAuthorizer implements Authorizer {
   }
 
   visibleTo(user: UserInfo, definition: ResourceDefinition): ((object: JsonObject) => boolean) | undefined {
-    if (definition.group !== MANAGEMENT_GROUP || definition.plural !== KEYS) return undefined;
     if (isDelegated(user) || isAdministrator(user)) return undefined;
+    if (definition.group === EVENTS_GROUP) return (event) => isEventOf(event, user);
+    if (definition.group !== MANAGEMENT_GROUP || definition.plural !== KEYS) return undefined;
     return (object) => isOwnedBy(objectField(object, 'spec'), user);
   }
 
@@ -92,7 +102,7 @@ export class ManagementAuthorizer implements Authorizer {
     if (isDelegated(user)) {
       if (isElsewhere && !isReview(request)) return NO_OPINION;
       if (!isElsewhere && CLIENT_REQUESTS.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
-      return (await this.#options.host?.reviewAccess(user, request)) ?? NO_OPINION;
+      return (await this.#options.host?.reviewAccess(user, asKeyRequest(request))) ?? NO_OPINION;
     }
     // Other clusters have groups from other sources: only the extras of one of our keys prove that the groups are ours.
     if (isElsewhere && !isOurs(user)) return NO_OPINION;
@@ -167,6 +177,12 @@ export function isReview(request: AccessRequest): boolean {
 function isUnverifiedAdmin(user: UserInfo, key: KeyRecord | 'missing' | undefined): boolean {
   if (key === undefined || key === 'missing') return false;
   return isAdministrator(user) && !isAdministrator(key.user);
+}
+
+/** Events here are about keys: the right to read keys decides, not that to read the host's own Events. */
+function asKeyRequest(request: AccessRequest): AccessRequest {
+  if (request.group !== EVENTS_GROUP) return request;
+  return { ...request, group: MANAGEMENT_GROUP, resource: KEYS, namespace: '', name: '' };
 }
 
 function isOurs({ extra }: UserInfo): boolean {

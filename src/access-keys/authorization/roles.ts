@@ -13,6 +13,9 @@ export const MANAGEMENT_GROUP = 'management.platform.sh';
 export const KEYS = 'ownedaccesskeys';
 /** The subresource of a key that issues a new secret. */
 export const ROTATE = 'rotate';
+/** Events about keys. */
+export const EVENTS_GROUP = 'events.k8s.io';
+export const EVENTS = 'events';
 export const TOKENS = 'directclusterendpointtokens';
 export const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 export const AUTHORIZATION_GROUP = 'authorization.k8s.io';
@@ -87,5 +90,6 @@ export const ORDINARY_REQUESTS: readonly RequestPattern[] = [
   ...TOKEN_REQUESTS,
   onResource(ALL, MANAGEMENT_GROUP, KEYS),
   onResource(READ, MANAGEMENT_GROUP, `${KEYS}/status`),
+  onResource(READ, EVENTS_GROUP, EVENTS),
   onResource(CREATE, MANAGEMENT_GROUP, `${KEYS}/${ROTATE}`),
 ];

@@ -1,6 +1,8 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
 import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import { groupEvents } from '../../apiserver/events/event-kinds.ts';
+import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
 import { ObjectDeleter } from '../../apiserver/objects/object-deletion.ts';
 import { ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
@@ -18,6 +20,7 @@ import { EXTRA } from '../identity.ts';
 import { ActivityOverlay, KeyActivity } from './authentication/key-activity.ts';
 import { KeyAdmission } from './resource/key-admission.ts';
 import { KeyAuthenticator } from './authentication/key-authenticator.ts';
+import { ExpiryEvents } from './lifecycle/expiry-events.ts';
 import { KeyCollector } from './lifecycle/key-collector.ts';
 import { KeyIndex } from './index/key-index.ts';
 import { ownedAccessKeys } from './resource/key-kind.ts';
@@ -36,9 +39,11 @@ export interface CreateKeysOptions {
   readonly randomBytes: RandomBytes;
   readonly logger: Logger;
   readonly masterKey: MasterKey;
-  /** Holds `META_TYPES`, `SCOPE_TYPES` and `KEY_TYPES`. */
+  /** Holds `META_TYPES`, `EVENT_TYPES`, `SCOPE_TYPES` and `KEY_TYPES`. */
   readonly types: TypeTable;
   readonly limits: KeyLimits;
+  /** Receives the deletion of expired keys, which are not requests. */
+  audit(event: AuditEvent): void;
   /** See {@link KeyAdmission}. */
   reviewAccess(write: ReviewedWrite): Promise<void>;
   /** Called when a write is reviewed, so the authorizer may depend on the index of these keys. */
@@ -47,6 +52,8 @@ export interface CreateKeysOptions {
 
 export interface Keys {
   readonly definition: ResourceDefinition;
+  /** Events about keys, read-only for clients. */
+  readonly events: ResourceDefinition;
   readonly index: KeyIndex;
   readonly authenticator: Pick<KeyAuthenticator, 'authenticate'>;
   /** The one registry and deleter over the store. */
@@ -67,6 +74,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
   const index = new KeyIndex({ store, clock, logger, lastActivityMs: ({ uid }) => activity.lastMs(uid) });
   const overlay = new ActivityOverlay(activity);
   const forms = new StoredKeys({ digests, seal: masterKey.seal, randomBytes, overlay });
+  const events: ResourceDefinition = { ...groupEvents(types), verbs: ['get', 'list', 'watch'] };
   const rotate = rotateSubresource({ types, digests, randomBytes, clock });
   const definition = ownedAccessKeys({ types, clock, limits, forms, rotate });
   const authenticator = new KeyAuthenticator({ digests, index, activity, clock });
@@ -81,9 +89,25 @@ export function createKeys(options: CreateKeysOptions): Keys {
   const registry = new ObjectRegistry({ store, clock, random, admission });
   const deleter = new ObjectDeleter(registry);
   const removal = new KeyRemoval({ store, registry, deleter, definition, logger });
-  const collector = new KeyCollector({ index, activity, removal, clock, logger });
+  const expiry = new ExpiryEvents({
+    definition: events,
+    registry,
+    store,
+    clock,
+    logger,
+    audit: (event) => options.audit(event),
+  });
+  const collector = new KeyCollector({
+    index,
+    activity,
+    removal,
+    reportExpired: (key, endMs) => expiry.record(key, endMs),
+    clock,
+    logger,
+  });
   return {
     definition,
+    events,
     index,
     authenticator,
     registry,
@@ -101,10 +125,12 @@ export function createKeys(options: CreateKeysOptions): Keys {
       await index.start();
       for (const uid of activity.uids) if (!index.byUid(uid)) activity.forget(uid);
       collector.start();
+      expiry.start();
     },
     stop: async () => {
       authenticator.stop();
       await collector.stop();
+      await expiry.stop();
       await index.stop();
       deleter.close();
       await activity.stop();

@@ -8,7 +8,7 @@ import { builtInTypes } from './built-in-types.ts';
 import { configMaps, secrets } from './config-data.ts';
 import { endpointSlices } from './endpoint-slice.ts';
 import { endpoints } from './endpoints.ts';
-import { coreEvents, groupEvents } from './event.ts';
+import { coreEvents, groupEvents } from '../../apiserver/events/event-kinds.ts';
 import { leases } from './lease.ts';
 import { namespaces } from './namespace.ts';
 import { pods } from './pod.ts';

@@ -2,12 +2,16 @@
 
 import { TypeTable, type Descriptions } from '../../apiserver/schema/notation.ts';
 import { META_TYPES } from '../../apiserver/schema/meta-types.ts';
+import { EVENT_DESCRIPTIONS, EVENT_TYPES } from '../../apiserver/events/event-types.ts';
 import { POD_TYPES } from './pod-types.ts';
 import { REVIEW_TYPES } from '../../apiserver/reviews/review-types.ts';
 
 /** One table per server: types are parsed when a kind first needs them. */
 export function builtInTypes(): TypeTable {
-  return new TypeTable([META_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES, REVIEW_TYPES], DESCRIPTIONS);
+  return new TypeTable([META_TYPES, EVENT_TYPES, CORE_TYPES, GROUP_TYPES, POD_TYPES, REVIEW_TYPES], {
+    ...EVENT_DESCRIPTIONS,
+    ...DESCRIPTIONS,
+  });
 }
 
 /** The small kinds of the core group, as kube-apiserver 1.36 serves them. Notation: `schema/notation.ts`. */
@@ -15,7 +19,6 @@ const CORE_TYPES = `
 Endpoints = metadata:1! meta.ObjectMeta; subsets:2 []EndpointSubset atomic
 EndpointSubset = addresses:1 []EndpointAddress atomic; notReadyAddresses:2 []EndpointAddress atomic; ports:3 []EndpointPort atomic
 EndpointAddress atomic = ip:1!+ string; hostname:3 string; nodeName:4 *string; targetRef:2 *ObjectReference
-ObjectReference atomic = kind:1 string; namespace:2 string; name:3 string; uid:4 string:types.UID; apiVersion:5 string; resourceVersion:6 string; fieldPath:7 string
 EndpointPort atomic = name:1 string; port:2!+ int32; protocol:3 string:v1.Protocol; appProtocol:4 *string
 Service = metadata:1! meta.ObjectMeta; spec:2! ServiceSpec; status:3! ServiceStatus
 ServiceSpec = ports:1 []ServicePort map(port,protocol=TCP) ~merge(port); selector:2 {}string atomic; clusterIP:3 string; clusterIPs:18 []string atomic; type:4 string:v1.ServiceType; externalIPs:5 []string atomic; sessionAffinity:7 string:v1.ServiceAffinity; loadBalancerIP:8 string; loadBalancerSourceRanges:9 []string atomic; externalName:10 string; externalTrafficPolicy:11 string:v1.ServiceExternalTrafficPolicy; healthCheckNodePort:12 int32; publishNotReadyAddresses:13 bool; sessionAffinityConfig:14 *SessionAffinityConfig; ipFamilies:19 []string:v1.IPFamily atomic; ipFamilyPolicy:17 *string:v1.IPFamilyPolicy; allocateLoadBalancerNodePorts:20 *bool; loadBalancerClass:21 *string; internalTrafficPolicy:22 *string:v1.ServiceInternalTrafficPolicy; trafficDistribution:23 *string
@@ -32,15 +35,10 @@ NamespaceStatus = phase:1 string:v1.NamespacePhase; conditions:2 []NamespaceCond
 NamespaceCondition = type:1!+ string:v1.NamespaceConditionType; status:2!+ string:v1.ConditionStatus; lastTransitionTime:4! time; reason:5 string; message:6 string
 Secret = metadata:1! meta.ObjectMeta; immutable:5 *bool; data:2 {}bytes; stringData:4 {}string; type:3 string:v1.SecretType
 ConfigMap = metadata:1! meta.ObjectMeta; immutable:4 *bool; data:2 {}string; binaryData:3 {}bytes
-Event = metadata:1!+ meta.ObjectMeta; involvedObject:2!+ ObjectReference; reason:3 string; message:4 string; source:5! EventSource; firstTimestamp:6! time; lastTimestamp:7! time; count:8 int32; type:9 string; eventTime:10! microtime; series:11 *EventSeries; action:12 string; related:13 *ObjectReference; reportingComponent:14! string; reportingInstance:15! string
-EventSource = component:1 string; host:2 string
-EventSeries = count:1 int32; lastObservedTime:2! microtime
 `;
 
 /** Kinds of other groups. */
 const GROUP_TYPES = `
-events.Event = metadata:1! meta.ObjectMeta; eventTime:2!+ microtime; series:3 *events.EventSeries; reportingController:4 string; reportingInstance:5 string; action:6 string; reason:7 string; regarding:8! ObjectReference; related:9 *ObjectReference; note:10 string; type:11 string; deprecatedSource:12! EventSource; deprecatedFirstTimestamp:13! time; deprecatedLastTimestamp:14! time; deprecatedCount:15 int32
-events.EventSeries = count:1!+ int32; lastObservedTime:2!+ microtime
 coordination.Lease = metadata:1! meta.ObjectMeta; spec:2! coordination.LeaseSpec
 coordination.LeaseSpec = holderIdentity:1 *string; leaseDurationSeconds:2 *int32; acquireTime:3 *microtime; renewTime:4 *microtime; leaseTransitions:5 *int32; strategy:6 *string:v1.CoordinatedLeaseStrategy; preferredHolder:7 *string
 discovery.EndpointSlice = metadata:1! meta.ObjectMeta; addressType:4!+ string:v1.AddressType; endpoints:2! []discovery.Endpoint atomic; ports:3! []discovery.EndpointPort atomic
@@ -70,14 +68,6 @@ const DESCRIPTIONS: Descriptions = {
   'EndpointPort.port': 'Number, 1 to 65535.',
   'EndpointPort.protocol': 'TCP, UDP or SCTP. Defaults to TCP.',
   'EndpointPort.appProtocol': 'The application protocol of the port, as a hint.',
-  ObjectReference: 'Refers to another object.',
-  'ObjectReference.kind': 'Kind of the object.',
-  'ObjectReference.namespace': 'Its namespace.',
-  'ObjectReference.name': 'Its name.',
-  'ObjectReference.uid': 'Its uid.',
-  'ObjectReference.apiVersion': 'Group and version of its kind.',
-  'ObjectReference.resourceVersion': 'The specific version of the object, if any.',
-  'ObjectReference.fieldPath': 'The part of the object.',
   Service: 'A name and an address for a set of Pods, or for Endpoints without a selector.',
   'Service.metadata': 'Standard object metadata.',
   'Service.spec': 'The desired behaviour of the Service.',
@@ -93,10 +83,8 @@ const DESCRIPTIONS: Descriptions = {
   'Secret.data': 'Base64-encoded values by key.',
   'Secret.stringData': 'Plain values by key; write-only, merged into data.',
   ConfigMap: 'Configuration data that is not confidential.',
-  Event: 'A report of an event on an object.',
   'discovery.EndpointSlice': 'A subset of the endpoints of a Service.',
   'coordination.Lease': 'The holder and the duration of a lock.',
-  'events.Event': 'A report of an event on an object.',
   'meta.ObjectMeta': 'Metadata that every object has.',
   'meta.ObjectMeta.name': 'Unique within a namespace. Cannot be updated.',
   'meta.ObjectMeta.namespace': 'The scope within which the name is unique. Cannot be updated.',

@@ -1,6 +1,7 @@
 /** Keys and reviews behind an API server with the rules of this room: callers are the callers of the test, or come with a key. */
 
 import { randomBytes } from 'node:crypto';
+import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
 import { defineResource } from '../../../src/apiserver/objects/resource-definition.ts';
@@ -82,7 +83,7 @@ export async function startAuthorizationServer(
 ): Promise<AuthorizationServer> {
   const clock = new FakeClock();
   const store = new MemoryStore();
-  const types = new TypeTable([META_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES], {
+  const types = new TypeTable([META_TYPES, EVENT_TYPES, REVIEW_TYPES, SCOPE_TYPES, KEY_TYPES], {
     ...SCOPE_DESCRIPTIONS,
     ...KEY_DESCRIPTIONS,
   });
@@ -102,6 +103,7 @@ export async function startAuthorizationServer(
     masterKey: new MasterKey(Buffer.alloc(32, 7), randomBytes),
     types,
     limits: { maxTtlSeconds: 0 },
+    audit: () => undefined,
     reviewAccess: (write) => access.reviewAccess(write),
     authorizer: () => access.authorizer,
   });
@@ -116,7 +118,7 @@ export async function startAuthorizationServer(
   });
   await keys.start();
   const server = await startServer({
-    table: new DefinitionTable([keys.definition, tokenKind(types), ...access.kinds]),
+    table: new DefinitionTable([keys.definition, keys.events, tokenKind(types), ...access.kinds]),
     store,
     clock,
     random: systemRandom,

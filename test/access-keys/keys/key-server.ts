@@ -3,6 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
 import type { ReviewedWrite } from '../../../src/apiserver/objects/admission.ts';
+import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
+import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { DefinitionTable } from '../../../src/apiserver/objects/definition-table.ts';
 import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
@@ -30,6 +32,7 @@ export interface KeyServerOptions {
   authorizer?: Authorizer;
   reviewAccess?: (write: ReviewedWrite) => Promise<void>;
   masterKey?: MasterKey;
+  audit?: (event: AuditEvent) => void;
 }
 
 export interface KeyServer extends AsyncDisposable {
@@ -43,7 +46,10 @@ export interface KeyServer extends AsyncDisposable {
 }
 
 export function keyTypes(): TypeTable {
-  return new TypeTable([META_TYPES, SCOPE_TYPES, KEY_TYPES], { ...SCOPE_DESCRIPTIONS, ...KEY_DESCRIPTIONS });
+  return new TypeTable([META_TYPES, EVENT_TYPES, SCOPE_TYPES, KEY_TYPES], {
+    ...SCOPE_DESCRIPTIONS,
+    ...KEY_DESCRIPTIONS,
+  });
 }
 
 export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
@@ -57,6 +63,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
     masterKey: options.masterKey ?? new MasterKey(MASTER_BYTES, randomBytes),
     types: keyTypes(),
     limits: { maxTtlSeconds },
+    audit: options.audit ?? (() => undefined),
     reviewAccess: options.reviewAccess ?? (() => Promise.resolve()),
     authorizer: () => authorizer,
   });
@@ -68,7 +75,7 @@ export async function startKeyServer(options: KeyServerOptions = {}): Promise<Ke
   const keys = makeKeys(store, options);
   await keys.start();
   const server = await startServer({
-    table: new DefinitionTable([keys.definition]),
+    table: new DefinitionTable([keys.definition, keys.events]),
     store,
     clock: options.clock ?? systemClock,
     random: systemRandom,

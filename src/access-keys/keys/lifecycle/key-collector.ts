@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { createWorkQueue, type WorkQueue } from '../../../kube/work-queue.ts';
 import { StoreError } from '../../../apiserver/storage/store.ts';
-import { decideLifecycle } from './key-lifecycle.ts';
+import { decideLifecycle, type LifecycleAction } from './key-lifecycle.ts';
 import type { KeyActivity } from '../authentication/key-activity.ts';
 import { activityIntervalMs } from './key-expiry.ts';
 import type { KeyIndex } from '../index/key-index.ts';
@@ -27,6 +27,8 @@ export interface KeyCollectorOptions {
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
   readonly removal: KeyRemoval;
+  /** Reports an expired key that was deleted. Must not reject. */
+  reportExpired(key: IndexedKey, endMs: number): Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -142,12 +144,21 @@ export class KeyCollector {
         this.#wakeAt(this.#dueMs(key));
         return;
       case 'delete':
-        return removal.delete(key, action);
+        return this.#delete(key, action);
       case 'removeFinalizer':
         for (const orphan of action.orphans) await removal.removeOwners(orphan, [key.uid]);
         return removal.removeFinalizer(key, action.finalizer);
       case 'removeOwners':
         return removal.removeOwners(key, action.uids);
+    }
+  }
+
+  async #delete(key: IndexedKey, action: Extract<LifecycleAction, { kind: 'delete' }>): Promise<void> {
+    const { index, removal } = this.#options;
+    const endMs = index.expiresAtMs(key);
+    const isDeleted = await removal.delete(key, action);
+    if (isDeleted && action.why === 'expired' && endMs !== undefined) {
+      await this.#options.reportExpired(key, endMs);
     }
   }
 }

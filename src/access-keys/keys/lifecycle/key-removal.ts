@@ -31,11 +31,12 @@ export class KeyRemoval {
     this.#options = options;
   }
 
+  /** False: the key has changed or is gone. */
   async delete(
     key: IndexedKey,
     { why, isForeground }: Extract<LifecycleAction, { kind: 'delete' }>,
-  ): Promise<void> {
-    if (why === 'ownerless' && (await this.#hasOwner(key))) return;
+  ): Promise<boolean> {
+    if (why === 'ownerless' && (await this.#hasOwner(key))) return false;
     const { deleter, logger } = this.#options;
     try {
       await deleter.delete(this.#target(key), {
@@ -47,8 +48,10 @@ export class KeyRemoval {
         propagationPolicy: isForeground ? 'Foreground' : '',
       });
       logger.info({ key: key.name, uid: key.uid, why }, 'access key deleted');
+      return true;
     } catch (error) {
       if (!isOutdated(error)) throw error;
+      return false;
     }
   }
 

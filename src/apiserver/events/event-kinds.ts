@@ -1,12 +1,12 @@
 /** Events: one storage, served as core/v1 and as events.k8s.io/v1. */
 
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { invalidValue, requiredValue, tooLong, type FieldError } from '../../apiserver/field-error.ts';
-import { defineResource, type ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
-import type { TypeTable } from '../../apiserver/schema/notation.ts';
-import { ageText, textColumn } from '../../apiserver/objects/table.ts';
-import { metadataOf, objectField, text } from '../../apiserver/validation/metadata.ts';
-import { subdomainProblem } from '../../apiserver/validation/names.ts';
+import { invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
+import { defineResource, type ResourceDefinition } from '../objects/resource-definition.ts';
+import type { TypeTable } from '../schema/notation.ts';
+import { ageText, textColumn } from '../objects/table.ts';
+import { metadataOf, objectField, text } from '../validation/metadata.ts';
+import { subdomainProblem } from '../validation/names.ts';
 
 const STORAGE = 'events';
 
