@@ -27,11 +27,16 @@ export interface WorkQueueOptions {
   retryMaxMs?: number;
 }
 
-/** `initial`: the key is only known from the first list, so nothing says that it needs work. */
-export type KeyPriority = 'live' | 'initial';
+/**
+ * Highest first. `live`: an event came. `changed`: the first lists show that the key needs work. `initial`: the key is only known from the
+ * first lists, so nothing says that it needs work.
+ */
+const PRIORITIES = ['live', 'changed', 'initial'] as const;
+
+export type KeyPriority = (typeof PRIORITIES)[number];
 
 export interface WorkQueue {
-  /** Adds a key now; a delayed addition of the same key stays. A waiting key that is added as `live` is no longer `initial`. */
+  /** Adds a key now; a delayed addition of the same key stays. A waiting key that is added with a higher priority gets it. */
   add(key: string, priority?: KeyPriority): void;
   /** Adds a key later; of several delays for a key the earliest counts. */
   addAfter(key: string, delayMs: number): void;
@@ -44,7 +49,7 @@ export interface WorkQueue {
   forget(key: string): void;
   /** How often in a row the key failed. */
   failures(key: string): number;
-  /** The next key, live ones first, or undefined once the queue is shut down and empty. */
+  /** The next key, by priority, or undefined once the queue is shut down and empty. */
   take(): Promise<string | undefined>;
   /** Must follow every `take`, however the work ended. */
   done(key: string): void;
@@ -63,8 +68,8 @@ interface Delayed {
   readonly timer: Timer;
 }
 
-/** After so many live keys in a row one initial key is taken. */
-const LIVE_STREAK_MAX = 16;
+/** After so many keys of one priority in a row one key of the next lower priority is taken. */
+const STREAK_MAX = 16;
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   return new KeyQueue(options, createBackoff(options.retryBaseMs ?? 5, options.retryMaxMs ?? 1_000_000));
@@ -77,10 +82,11 @@ class KeyQueue implements WorkQueue {
   /** Waiting keys in order, each with the time at which it was added. */
   readonly #waiting: Readonly<Record<KeyPriority, Map<string, number>>> = {
     live: new Map(),
+    changed: new Map(),
     initial: new Map(),
   };
-  /** Live keys in a row that were taken while initial ones waited. */
-  #liveStreak = 0;
+  /** Keys in a row that were taken while keys of a lower priority waited. */
+  #streak = 0;
   /** Keys in a worker's hands, each with the time it was taken. */
   readonly #working = new Map<string, number>();
   /** Keys that came again while they were worked on. */
@@ -96,11 +102,10 @@ class KeyQueue implements WorkQueue {
   }
 
   add(key: string, priority: KeyPriority = 'live'): void {
-    const { live, initial } = this.#waiting;
-    if (this.#isShutDown || live.has(key)) return;
-    const sinceMs = initial.get(key);
-    if (sinceMs !== undefined) {
-      if (priority === 'live' && initial.delete(key)) live.set(key, sinceMs);
+    if (this.#isShutDown) return;
+    const waiting = PRIORITIES.find((one) => this.#waiting[one].has(key));
+    if (waiting !== undefined) {
+      this.#raise(key, waiting, priority);
       return;
     }
     if (this.#working.has(key)) {
@@ -195,15 +200,26 @@ class KeyQueue implements WorkQueue {
   }
 
   get #waitingCount(): number {
-    return this.#waiting.live.size + this.#waiting.initial.size;
+    return PRIORITIES.reduce((sum, priority) => sum + this.#waiting[priority].size, 0);
   }
 
-  /** Changes come before the first list, which still advances while changes never end. */
+  #raise(key: string, from: KeyPriority, to: KeyPriority): void {
+    if (PRIORITIES.indexOf(to) >= PRIORITIES.indexOf(from)) return;
+    const sinceMs = this.#waiting[from].get(key);
+    this.#waiting[from].delete(key);
+    this.#waiting[to].set(key, sinceMs ?? this.#clock.monotonicMs());
+  }
+
+  /** Higher priorities first; lower ones still advance while events never end. */
   #nextWaiting(): Map<string, number> {
-    const { live, initial } = this.#waiting;
-    const isLive = initial.size === 0 || (live.size > 0 && this.#liveStreak < LIVE_STREAK_MAX);
-    this.#liveStreak = isLive && initial.size > 0 ? this.#liveStreak + 1 : 0;
-    return isLive ? live : initial;
+    const { live, changed, initial } = this.#waiting;
+    const [first = initial, next] = [live, changed, initial].filter(({ size }) => size > 0);
+    if (next === undefined || this.#streak >= STREAK_MAX) {
+      this.#streak = 0;
+      return next ?? first;
+    }
+    this.#streak += 1;
+    return first;
   }
 
   get isIdle(): boolean {

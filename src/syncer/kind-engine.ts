@@ -22,7 +22,12 @@ import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
 import { createRecreationBackoff, type Replacements } from './reconcile/guards/recreation.ts';
-import { keysOfHostEvent, keysOfServiceEvent, keysOfVirtualEvent } from './reconcile/decide/sources.ts';
+import {
+  keysChangedSinceCopied,
+  keysOfHostEvent,
+  keysOfServiceEvent,
+  keysOfVirtualEvent,
+} from './reconcile/decide/sources.ts';
 import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
 import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
 import type { OwnerReference } from './translate/forge.ts';
@@ -96,6 +101,9 @@ export class KindEngine {
   /** Works until the queue is shut down and empty. */
   async run(): Promise<void> {
     this.#isWorking = true;
+    const { virtual, host } = this;
+    const changed = keysChangedSinceCopied({ virtual, host, translator: this.#environment.names });
+    for (const key of changed) this.#controller.enqueue(key, 'changed');
     try {
       await this.#controller.run();
     } finally {

@@ -177,6 +177,16 @@ describe('keys of the first list', () => {
     expect(await take(queue, 3)).toEqual(['c', 'a', 'b']);
   });
 
+  test('that need work come before the rest of their list, and behind events', async () => {
+    const { queue } = setUp();
+    for (const key of ['a', 'b', 'c', 'd']) queue.add(key, 'initial');
+    queue.add('c', 'changed');
+    queue.add('x');
+    queue.add('d', 'changed');
+    queue.add('x', 'changed');
+    expect(await take(queue, 5)).toEqual(['x', 'c', 'd', 'a', 'b']);
+  });
+
   test('are reached while changes never end', async () => {
     const { queue } = setUp();
     queue.add('first', 'initial');

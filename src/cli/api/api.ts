@@ -15,7 +15,7 @@ import { addConfigOptions, API_FIELDS, managementInput } from '../configuration/
 import { reportConfigError } from '../configuration/config-report.ts';
 import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
-import { growYoungGeneration } from './young-generation.ts';
+import { growYoungGeneration } from '../heap-growth.ts';
 
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, API_FIELDS);

@@ -14,6 +14,7 @@ import { reportConfigError } from '../configuration/config-report.ts';
 import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';
+import { growYoungGeneration, releaseStartMemory } from '../heap-growth.ts';
 import { watchFile } from './watch-file.ts';
 
 interface RunOptions {
@@ -52,10 +53,12 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals();
   using _alive = keepAlive();
+  growYoungGeneration();
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, output);
   const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
+  void daemon.firstPass(stop.signal).then(releaseStartMemory);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
   const exitCode = failure === undefined ? 0 : 1;

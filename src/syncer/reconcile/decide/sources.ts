@@ -1,10 +1,12 @@
 /** Which keys an event concerns. Both sides' events name the same keys: those of the virtual objects. */
 
 import type { CacheEvent, Lister } from '../../../kube/types.ts';
-import { keyOf, parseKey, type ObjectKey } from '../../../kube/object.ts';
+import { keyOf, objectKey, parseKey, type ObjectKey } from '../../../kube/object.ts';
 import type { SyncedKind } from '../../kinds/kind.ts';
 import { namedVirtual } from '../../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../../translate/types.ts';
+import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
+import { recordedRevision } from '../../translate/merge/last-synced.ts';
 import { BY_HOST_KEY } from './observer.ts';
 
 export interface EventContext {
@@ -48,4 +50,22 @@ export function keysOfHostEvent(
     if (named !== undefined) keys.add(keyOf(named));
   }
   return [...keys];
+}
+
+/**
+ * Objects without a copy, or whose copy records another version of them: at a start these come before the rest of the first list. A copy
+ * whose host side changed keeps its place in the list.
+ */
+export function keysChangedSinceCopied({
+  virtual,
+  host,
+  translator,
+}: Pick<EventContext, 'virtual' | 'translator'> & { readonly host: Lister }): readonly ObjectKey[] {
+  return [...virtual.list()].flatMap((object) => {
+    const key = objectKey(object);
+    const target = translator.toHost(parseKey(key));
+    const copy = target && host.get(keyOf(target));
+    const revision = recordedRevision(copy?.metadata.annotations?.[LAST_SYNCED]);
+    return revision === object.metadata.resourceVersion ? [] : [key];
+  });
 }

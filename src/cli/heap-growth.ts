@@ -1,0 +1,50 @@
+/** Tunes the growth of V8's heap, for a process that serves requests and for the start of the daemon. */
+
+import { PerformanceObserver } from 'node:perf_hooks';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** Both semi-spaces together. */
+const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
+
+/** A collection of a larger heap would hold the event loop for too long. */
+const COLLECTED_BYTES_MAX = 512 * 1024 * 1024;
+
+/**
+ * The daemon's own setting: a burst, such as a list of a thousand Endpoints, must not grow the heap permanently. V8 hardly ever shrinks a
+ * large young generation, and lets the old generation double before a collection. Measured: 60 MiB less resident memory.
+ */
+export function limitHeapGrowth(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
+  setFlagsFromString('--heap-growing-percent=20');
+}
+
+/**
+ * Undoes {@link limitHeapGrowth}. With it, a server under load spends a third of its time in garbage collections, and so does the daemon
+ * while it reads its first lists. Measured on creates: 32 % with 1 MiB, 8 % with 8 MiB or more. A larger young generation is only
+ * resident memory, so growing stops at `bytesMax`. V8's own limit can be set only before V8 starts.
+ */
+export function growYoungGeneration(bytesMax = YOUNG_BYTES_MAX): void {
+  setFlagsFromString('--semi-space-growth-factor=2');
+  setFlagsFromString('--heap-growing-percent=0');
+  const observer = new PerformanceObserver(() => {
+    const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+    if (!space || space.space_size < bytesMax) return;
+    setFlagsFromString('--semi-space-growth-factor=1');
+    observer.disconnect();
+  });
+  observer.observe({ entryTypes: ['gc'] });
+}
+
+/**
+ * Limits the growth again after the first pass of the daemon, and gives back what the first lists took: of V8's collections only the one
+ * that it makes as its last resort shrinks the young generation. Measured with 10 000 Endpoints: 0.2 s, 287 → 225 MiB.
+ */
+export function releaseStartMemory(): void {
+  limitHeapGrowth();
+  if (process.memoryUsage().heapUsed > COLLECTED_BYTES_MAX) return;
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void; // what V8 exposes
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', flavor: 'last-resort' });
+}
