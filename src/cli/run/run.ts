@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { startDaemon, type Daemon, type DaemonOptions } from '../../syncer/daemon.ts';
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
 import { TerminalError } from '../../base/errors.ts';
-import { systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
 import { createLogger } from '../../base/logger.ts';
 import { accessKeysCompanion } from './companion.ts';
@@ -16,6 +16,8 @@ import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';
 import { growYoungGeneration, releaseStartMemory } from '../heap-growth.ts';
 import { watchFile } from './watch-file.ts';
+
+const START_MS_MAX = 60_000;
 
 interface RunOptions {
   readonly dryRun?: boolean;
@@ -58,7 +60,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, output);
   const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
-  void daemon.firstPass(stop.signal).then(releaseStartMemory);
+  void releaseMemoryAfterStart(daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
   const exitCode = failure === undefined ? 0 : 1;
@@ -68,6 +70,12 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   else logger.error({ reason: failure }, 'stopping because this replica lost the lease');
   await daemon.stop();
   return exitCode;
+}
+
+/** A standby has no first pass until it leads, so it gets its memory back after a while. */
+async function releaseMemoryAfterStart(daemon: Daemon, signal: AbortSignal): Promise<void> {
+  await Promise.race([daemon.firstPass(signal), sleep(systemClock, START_MS_MAX, signal)]);
+  if (!signal.aborted) releaseStartMemory();
 }
 
 /** The running daemon, or the exit code of a failed start. */
