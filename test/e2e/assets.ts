@@ -56,7 +56,7 @@ function cacheRoot(env: NodeJS.ProcessEnv): string {
 }
 
 /** The version of k8s.io/kubernetes that go.mod pins. */
-function pinnedVersion(): string {
+export function pinnedVersion(): string {
   const version = /k8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(KUBE, 'go.mod'), 'utf8'))?.[1];
   if (version === undefined) throw new Error(`${KUBE}/go.mod does not pin k8s.io/kubernetes`);
   return version;

@@ -1,0 +1,14 @@
+/** The clusters of the suite run the version that was asked for: `KUBE_VERSION`, or the one that go.mod pins. */
+
+import { expect, inject, test } from 'vitest';
+import { TestCluster } from '../scenarios/cluster-client.ts';
+import { pinnedVersion } from './assets.ts';
+
+const isForeign =
+  (process.env['KUBEBUILDER_ASSETS'] ?? '') !== '' && process.env['KUBE_VERSION'] === undefined;
+
+test.runIf(!isForeign).each(['virtual', 'host'] as const)('the %s cluster has the version', async (name) => {
+  await using cluster = new TestCluster(inject('clusters')[name].kubeconfigPath);
+  const { body } = await cluster.request('GET', '/version');
+  expect(body).toMatchObject({ gitVersion: process.env['KUBE_VERSION'] ?? pinnedVersion() });
+});
