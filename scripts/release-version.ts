@@ -18,6 +18,12 @@ edit(join('charts', 'endpoint-syncer', 'Chart.yaml'), (text) =>
     .replace(/^version: .*$/mu, `version: ${VERSION}`)
     .replace(/^appVersion: .*$/mu, `appVersion: ${VERSION}`),
 );
+edit(join('docs', 'deploy.md'), (text) =>
+  text.replaceAll(/(endpoint-syncer\/endpoint-syncer):[\d.]+(?:-[\w.]+)?$/gmu, `$1:${VERSION}`),
+);
+edit('README.md', (text) =>
+  text.replaceAll(/endpoint-syncer-[\d.]+(?:-[\w.]+)?\.tgz/gu, `endpoint-syncer-${VERSION}.tgz`),
+);
 execFileSync(process.execPath, [join(import.meta.dirname, 'write-kustomize.ts')], { stdio: 'inherit' });
 
 function edit(file: string, change: (text: string) => string): void {
