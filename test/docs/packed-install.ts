@@ -1,19 +1,41 @@
-/** The package as users install it: `npm pack`, then `npm install --global` into an empty prefix, once for each content. */
+/** The package as users install it: `npm pack`, then `npm install --global` into an empty prefix, once for each content of the sources. */
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { eventually } from '../scenarios/eventually.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const CACHE = join(ROOT, 'node_modules', '.cache', 'endpoint-syncer-packed');
+/** Everything that the installed program depends on. */
+const SOURCES = [
+  'bin',
+  'config',
+  'src',
+  'scripts/build.ts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'package.json',
+  'package-lock.json',
+];
+const INSTALL_MAX_MS = 300_000;
 const run = promisify(execFile);
 
 let installed: Promise<string> | undefined;
 
-/** The prefix; its `bin` has the command. Takes about half a minute when a source has changed. */
+/** The prefix; its `bin` has the command. Takes about half a minute if a source has changed. */
 export function packedInstall(): Promise<string> {
   installed ??= install();
   return installed;
@@ -32,23 +54,66 @@ export async function packedEnvironment(folders: readonly string[] = []): Promis
   return { ...env, PATH: path };
 }
 
+/** Test files run in several processes, and `npm pack` builds `dist/` in the checkout: one of them packs, the others wait. */
 async function install(): Promise<string> {
+  const prefix = join(CACHE, contentKey());
+  mkdirSync(CACHE, { recursive: true });
+  using _lock = await lockOf(join(CACHE, 'lock'));
+  if (!existsSync(prefix)) await packInto(prefix);
+  return prefix;
+}
+
+function contentKey(): string {
+  const hash = createHash('sha256').update(process.version);
+  for (const source of SOURCES) {
+    for (const file of filesOf(join(ROOT, source)).toSorted()) hash.update(file).update(readFileSync(file));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+function filesOf(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function lockOf(path: string): Promise<Disposable> {
+  const isTaken = (): boolean => {
+    try {
+      mkdirSync(path);
+      return false;
+    } catch {
+      // Its owner may have been killed.
+      const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+      if (ageMs > INSTALL_MAX_MS) rmSync(path, { recursive: true, force: true });
+      return true;
+    }
+  };
+  await eventually(isTaken, (taken) => !taken, { timeoutMs: 2 * INSTALL_MAX_MS });
+  return { [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+async function packInto(prefix: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-pack-'));
   try {
     const { stdout } = await npm(['pack', '--silent', '--pack-destination', folder]);
     const tarball = join(folder, stdout.trim().split('\n').at(-1) ?? '');
-    const prefix = join(CACHE, createHash('sha256').update(readFileSync(tarball)).digest('hex').slice(0, 16));
-    if (existsSync(prefix)) return prefix;
     const fresh = join(folder, 'prefix');
     // No script of a dependency has to run: isolated-vm ships prebuilt binaries.
     await npm(['install', '--global', '--ignore-scripts', '--prefer-offline', '--prefix', fresh, tarball]);
-    rmSync(CACHE, { recursive: true, force: true });
-    mkdirSync(CACHE, { recursive: true });
+    removeOldInstalls();
     await run('cp', ['-r', fresh, `${prefix}.part`]); // another file system, perhaps
     renameSync(`${prefix}.part`, prefix);
-    return prefix;
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Another test run may still use an install of the last hour. */
+function removeOldInstalls(): void {
+  for (const name of readdirSync(CACHE).filter((entry) => entry !== 'lock')) {
+    const path = join(CACHE, name);
+    if (Date.now() - statSync(path).mtimeMs > 3_600_000) rmSync(path, { recursive: true, force: true });
   }
 }
 
