@@ -1,6 +1,7 @@
 /** Parses the text and the overrides into a configuration or a list of every problem. Pure. */
 
 import type { ConfigProblem } from '../base/errors.ts';
+import type { Finding } from './finding.ts';
 import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
 import { overridesOf } from './layers/overrides.ts';
 import { checkPatches, patchesIn } from './rules/patch-rules.ts';
@@ -27,6 +28,8 @@ export interface ParseResult {
   readonly config?: Config;
   /** In the order of the file; problems without a position come first. */
   readonly problems: readonly ConfigProblem[];
+  /** The position of a finding by a later check. */
+  readonly locate: (finding: Finding) => ConfigProblem;
 }
 
 const PATCH_LISTS = ['sync.toHost.endpoints.patches', 'sync.toHost.endpointSlices.patches'];
@@ -38,7 +41,7 @@ export function parseConfig(
   vclusterText?: VclusterText,
 ): ParseResult {
   const layers = readLayers(source, overridesOf(options.env, options.flags), vclusterText);
-  if (!layers.isReadable) return { problems: layers.problems };
+  if (!layers.isReadable) return { problems: layers.problems, locate: layers.locate };
   const { own, merged, written, vcluster } = layers;
   const defaults = vclusterDefaults();
   const fields = new Fields(merged);
@@ -56,14 +59,19 @@ export function parseConfig(
     [...layers.problems, ...all.map((finding) => layers.locate(finding))],
     source.file,
   );
-  if (parsed === undefined || problems.some((problem) => problem.severity === 'error')) return { problems };
+  if (parsed === undefined || problems.some((problem) => problem.severity === 'error'))
+    return { problems, locate: layers.locate };
   const patchesOf = (kind: string): PatchConfig[] => patchesIn(fields.value(`sync.toHost.${kind}.patches`));
   const patches = { endpoints: patchesOf('endpoints'), endpointSlices: patchesOf('endpointSlices') };
-  return { config: toConfig(parsed, patches, vclusterConfigOf(merged, defaults)), problems };
+  return {
+    config: toConfig(parsed, patches, vclusterConfigOf(merged, defaults)),
+    problems,
+    locate: layers.locate,
+  };
 }
 
 /** Problems without a position first, then the configuration file, then vCluster's. */
-function inFileOrder(problems: readonly ConfigProblem[], ownFile: string): ConfigProblem[] {
+export function inFileOrder(problems: readonly ConfigProblem[], ownFile: string): ConfigProblem[] {
   const rank = ({ file, line }: ConfigProblem): number => (line === 0 ? 0 : file === ownFile ? 1 : 2);
   return problems.toSorted((a, b) => rank(a) - rank(b) || a.line - b.line || a.column - b.column);
 }

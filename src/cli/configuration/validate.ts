@@ -3,12 +3,15 @@
 import { type Command, Option } from 'commander';
 import { readDocument } from '../../config/source/document.ts';
 import { checkConfig, configFile, type LoadOptions } from '../../config/load.ts';
+import { inFileOrder } from '../../config/parse.ts';
+import { displayName } from '../../config/source/text-file.ts';
 import type { ConfigText } from '../../config/layers/layers.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { ownValue } from '../../base/json.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
 import { formatProblems, problemToJson } from './config-report.ts';
+import { reverseWarnings } from './reverse-warnings.ts';
 
 const SYNC_SECTIONS = ['endpointSyncer', 'sync'];
 
@@ -62,7 +65,10 @@ async function validate(
 
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
-    return (await checkConfig(file, { ...options, isNameOptional: isForApiAlone })).problems;
+    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiAlone });
+    if (checked.config === undefined) return checked.problems;
+    const found = (await reverseWarnings(checked.config, checked.file)).map(checked.locate);
+    return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;

@@ -14,7 +14,7 @@ import type { KubeObject } from '../../kube/object.ts';
 import { objectProblem, readObjects } from '../objects/object-files.ts';
 
 /** What the names of test files end in. */
-const SUFFIX = 'endpoint-syncer-test.yaml';
+export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';
 const BYTES_MAX = 4 * 1024 * 1024;
 
 export interface TestFile {
@@ -68,7 +68,7 @@ async function testFilesBelow(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name);
-    if (entry.isFile() && entry.name.endsWith(SUFFIX)) found.push(path);
+    if (entry.isFile() && entry.name.endsWith(TEST_FILE_SUFFIX)) found.push(path);
     if (entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'))
       found.push(...(await testFilesBelow(path)));
   }

@@ -4,7 +4,9 @@ import type { JsonObject } from '../../base/json.ts';
 import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
 import { type Finding, warningAtKey, warningAtValue } from '../finding.ts';
 import { knownKeys } from '../schema/schema-check.ts';
+import { placeholderWarnings } from './placeholders.ts';
 import { nearestWord } from './suggest.ts';
+import { unusedPatches } from './unused-patches.ts';
 
 /**
  * `own` is the configuration file alone, `merged` with vCluster's values below it, both without empty keys; `defaults` is vCluster's whole
@@ -20,6 +22,8 @@ export function configWarnings(
     ...riskyChoices(fields),
     ...missingFiles(fields, fileExists),
     ...misspeltSections(new Fields(own), defaults),
+    ...unusedPatches(new Fields(own)),
+    ...placeholderWarnings(new Fields(own)),
   ];
 }
 

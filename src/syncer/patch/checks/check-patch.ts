@@ -4,13 +4,17 @@ import { unmatchable, type KnownFields } from './field-warnings.ts';
 import { parsePath, type Segment } from '../paths/path-syntax.ts';
 import type { PatchConfig, PatchFieldProblem, PathSegment, ReferenceConfig } from '../../../config/types.ts';
 import { compileExpression } from '../../sandbox/front-end/compile-expression.ts';
+import type { MatchFacts } from '../../sandbox/front-end/warnings.ts';
+import { otherReading } from './other-reading.ts';
+import { valueTypeOf } from './sample-values.ts';
 
 /** Every problem of one patch; offsets are characters from the start of the field's text. Never throws. */
 export function checkPatch(patch: PatchConfig, known?: KnownFields): readonly PatchFieldProblem[] {
+  const facts = matchFacts(patch.path);
   return [
     ...checkPath('path', patch.path, known),
-    ...checkExpression('expression', patch.expression),
-    ...checkExpression('reverseExpression', patch.reverseExpression),
+    ...checkExpression('expression', patch.expression, facts),
+    ...checkExpression('reverseExpression', patch.reverseExpression, facts),
     ...checkReference(patch.reference),
   ];
 }
@@ -41,15 +45,31 @@ function checkPath(
 ): readonly PatchFieldProblem[] {
   const parsed = parsePath(text);
   if (!parsed.ok) return [{ field, message: parsed.problem.message, offset: parsed.problem.offset }];
-  const problem = known && unmatchable(text, parsed.segments, known);
+  const problem = (known && unmatchable(text, parsed.segments, known)) ?? otherReading(text, parsed.segments);
   return problem === undefined ? [] : [{ field, ...problem, severity: 'warning' }];
 }
 
-function checkExpression(field: string, text: string | undefined): readonly PatchFieldProblem[] {
+function checkExpression(
+  field: string,
+  text: string | undefined,
+  facts: MatchFacts,
+): readonly PatchFieldProblem[] {
   if (text === undefined) return [];
   const compiled = compileExpression(text, 0);
-  if (compiled.ok) return compiled.warnings.map((warning) => ({ field, ...warning, severity: 'warning' }));
+  if (compiled.ok)
+    return compiled.warnings(facts).map((warning) => ({ field, ...warning, severity: 'warning' }));
   return [{ field, message: compiled.problem.message, offset: compiled.problem.offset }];
+}
+
+function matchFacts(path: string): MatchFacts {
+  const parsed = parsePath(path);
+  if (!parsed.ok) return {};
+  const { segments } = parsed;
+  const valueType = valueTypeOf(segments);
+  return {
+    hasWildcard: segments.some(({ kind }) => kind === 'wildcard'),
+    ...(valueType === undefined ? {} : { valueType }),
+  };
 }
 
 const SUB_PATHS = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const;

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import type { JsonPrimitive } from '../../../base/json.ts';
 import { sourceExtension } from '../../../base/source-extension.ts';
-import { expressionWarnings, type ExpressionWarning } from './warnings.ts';
+import { expressionWarnings, type ExpressionWarning, type MatchFacts } from './warnings.ts';
 import { forbiddenProblem } from './forbidden.ts';
 import { placeOf } from '../../../base/excerpt.ts';
 import type * as Generate from './generate.ts';
@@ -26,7 +26,12 @@ export interface ExpressionProblem {
 }
 
 export type CompileOutcome =
-  | { readonly ok: true; readonly program: Program; readonly warnings: readonly ExpressionWarning[] }
+  | {
+      readonly ok: true;
+      readonly program: Program;
+      /** Only the check of a configuration asks for them. */
+      readonly warnings: (facts?: MatchFacts) => readonly ExpressionWarning[];
+    }
   | { readonly ok: false; readonly problem: ExpressionProblem };
 
 /** Parses, checks and regenerates one expression. Total on any text; `id` must be unique in one sandbox. */
@@ -68,7 +73,7 @@ export function generateProgram(expression: string, parsed: ParsedExpression, id
   );
   return {
     ok: true,
-    warnings: expressionWarnings(parsed),
+    warnings: (facts) => expressionWarnings(parsed, facts),
     program: {
       id,
       expression,

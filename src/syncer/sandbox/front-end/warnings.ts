@@ -1,7 +1,10 @@
 /** Warnings about an expression that is valid: a probable mistake, or a regular expression that may be slow. */
 
+import { declaredNames } from './forbidden.ts';
 import type { ParsedExpression } from './parse.ts';
-import type { SyntaxNode } from './syntax-tree.ts';
+import { contextUse } from './reads.ts';
+import { staticType, type KnownNames, type StaticType } from './static-type.ts';
+import { identifierName, isNode, isReference, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
 export interface ExpressionWarning {
   readonly message: string;
@@ -9,11 +12,108 @@ export interface ExpressionWarning {
   readonly offset: number;
 }
 
-export function expressionWarnings({ visits, shift }: ParsedExpression): readonly ExpressionWarning[] {
-  return visits.flatMap(({ node }) => {
-    const message = inListWarning(node) ?? regexpWarning(node);
+/** What the caller knows of the matches. */
+export interface MatchFacts {
+  /** The type of `value`, where the path determines it. */
+  readonly valueType?: StaticType;
+  /** The path may match several places of one object. */
+  readonly hasWildcard?: boolean;
+}
+
+export function expressionWarnings(
+  parsed: ParsedExpression,
+  facts: MatchFacts = {},
+): readonly ExpressionWarning[] {
+  const { visits, shift } = parsed;
+  const names = knownNames(visits, facts);
+  const found = visits.flatMap(({ node }) => {
+    const message = inListWarning(node) ?? regexpWarning(node) ?? equalityWarning(node, names);
     return message === undefined ? [] : [{ message, offset: node.start - shift }];
   });
+  const message = independenceWarning(parsed, facts);
+  return message === undefined ? found : [...found, { message, offset: 0 }];
+}
+
+function knownNames(visits: readonly Visit[], { valueType }: MatchFacts): KnownNames {
+  const names = new Map<string, StaticType>([['valueExists', 'boolean']]);
+  if (valueType !== undefined) names.set('value', valueType);
+  for (const declared of declaredNames(visits)) names.delete(declared);
+  // An assignment may change the type.
+  for (const { node } of visits) {
+    if (node.type !== 'AssignmentExpression' && node.type !== 'UpdateExpression') continue;
+    names.delete(identifierName(node['left'] ?? node['argument']) ?? '');
+  }
+  return names;
+}
+
+const TYPEOF_RESULTS = ['string', 'number', 'boolean', 'undefined', 'object', 'function'];
+
+function equalityWarning(node: SyntaxNode, names: KnownNames): string | undefined {
+  const operator = String(node['operator']);
+  if (node.type !== 'BinaryExpression' || !/^[!=]==?$/.test(operator)) return undefined;
+  const [left, right] = [node['left'], node['right']];
+  const result = operator.startsWith('=') ? 'false' : 'true';
+  const misspelt = typeofWarning(left, right) ?? typeofWarning(right, left);
+  if (misspelt !== undefined) return `${misspelt}, so this is always ${result}`;
+  if ([left, right].some(isFreshObject))
+    return `\`${operator}\` compares objects by identity, so this is always ${result}; compare JSON.stringify() of both`;
+  const [a, b] = [staticType(left, names), staticType(right, names)];
+  if (a === undefined || b === undefined || a === b) return undefined;
+  if (operator.length === 3)
+    return `\`${operator}\` compares ${named(a)} with ${named(b)}, so this is always ${result}`;
+  const isNothing = (type: StaticType): boolean => type === 'null' || type === 'undefined';
+  if (isNothing(a) && isNothing(b)) return undefined;
+  return `\`${operator}\` converts between ${named(a)} and ${named(b)}; convert explicitly and use \`${operator}=\``;
+}
+
+function named(type: StaticType): string {
+  if (type === 'null' || type === 'undefined') return type;
+  return type === 'object' ? 'an object' : `a ${type}`;
+}
+
+function typeofWarning(side: unknown, other: unknown): string | undefined {
+  if (!isNode(side) || side.type !== 'UnaryExpression' || side['operator'] !== 'typeof') return undefined;
+  const text = isNode(other) && other.type === 'Literal' ? other['value'] : undefined;
+  if (typeof text !== 'string' || TYPEOF_RESULTS.includes(text)) return undefined;
+  return `\`typeof\` never gives ${JSON.stringify(text)}`;
+}
+
+function isFreshObject(node: unknown): boolean {
+  return isNode(node) && ['ArrayExpression', 'ObjectExpression'].includes(node.type);
+}
+
+/** A literal, also a composed one, is meant to be the same for all objects. */
+function independenceWarning(
+  { statements, result, visits }: ParsedExpression,
+  { hasWildcard = false }: MatchFacts,
+): string | undefined {
+  const { reads } = contextUse(visits);
+  if (reads.value || reads.path || (statements.length === 0 && isConstant(result))) return undefined;
+  const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
+  if (readsObjects && hasWildcard)
+    return 'the result never depends on `value` or `context.path`, so every match of one object gets the same';
+  const readsContext = visits.some((at) => isReference(at) && identifierName(at.node) === 'context');
+  return readsContext
+    ? undefined
+    : 'the result never depends on `value` or `context`, so it is the same for every object';
+}
+
+function isConstant(node: SyntaxNode): boolean {
+  return [...visit([node])].every((at) => CONSTANT_SYNTAX.has(at.node.type) || isConstantName(at));
+}
+
+const CONSTANT_SYNTAX: ReadonlySet<string> = new Set([
+  'ArrayExpression',
+  'Literal',
+  'ObjectExpression',
+  'Property',
+  'TemplateElement',
+  'TemplateLiteral',
+  'UnaryExpression',
+]);
+
+function isConstantName(at: Visit): boolean {
+  return at.node.type === 'Identifier' && (!isReference(at) || identifierName(at.node) === 'undefined');
 }
 
 function inListWarning(node: SyntaxNode): string | undefined {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../../src/config/types.ts';
 import { endpointSliceFields } from '../../../../src/syncer/kinds/endpoint-slices.ts';
@@ -131,6 +132,102 @@ describe('warnings', () => {
   ])('%s', (expression, offset) => {
     const found = checkPatch({ path: 'a', expression });
     expect(found.map(({ severity, offset: at }) => [severity, at])).toEqual([['warning', offset]]);
+  });
+
+  test.each([
+    [
+      'a',
+      'value === "a" ? 1 : 2 === "2"',
+      20,
+      '`===` compares a number with a string, so this is always false',
+    ],
+    [
+      'a',
+      'value.trim() != 3',
+      0,
+      '`!=` converts between a string and a number; convert explicitly and use `!==`',
+    ],
+    ['a', 'typeof value == "sting"', 0, '`typeof` never gives "sting", so this is always false'],
+    ['a', 'typeof value === undefined', 0, '`===` compares a string with undefined, so this is always false'],
+    [
+      'a',
+      'value === []',
+      0,
+      '`===` compares objects by identity, so this is always false; compare JSON.stringify() of both',
+    ],
+    [
+      'metadata.annotations["a"]',
+      'value == 5 ? "five" : value',
+      0,
+      '`==` converts between a string and a number; convert explicitly and use `===`',
+    ],
+    [
+      'subsets[*].ports[*].port',
+      'value === "80" ? 8080 : value',
+      0,
+      '`===` compares a number with a string, so this is always false',
+    ],
+    ['a', '1 + 1', 0, 'the result never depends on `value` or `context`, so it is the same for every object'],
+    [
+      'a',
+      '((x) => x + "a")("b")',
+      0,
+      'the result never depends on `value` or `context`, so it is the same for every object',
+    ],
+    [
+      'subsets[*].addresses[*].hostname',
+      'context.virtualObject.metadata.name',
+      0,
+      'the result never depends on `value` or `context.path`, so every match of one object gets the same',
+    ],
+    [
+      'metadata.annotations["a]b"]',
+      'value',
+      'path',
+      'jsonpath-plus reads this path as "metadata", "annotations", "ab\\""; here the key is "a]b"',
+    ],
+  ] as const)('%s: %s', (path, expression, at, message) => {
+    const expected = at === 'path' ? { field: 'path', offset: 22 } : { field: 'expression', offset: at };
+    expect(checkPatch({ path, expression })).toEqual([{ ...expected, message, severity: 'warning' }]);
+  });
+
+  test.each([
+    ['a', 'value == null'],
+    ['a', 'value === undefined || null == undefined'],
+    ['a', 'valueExists === true'],
+    ['a', '"constant"'],
+    ['a', '-1'],
+    ['a', 'undefined'],
+    ['a', '({ a: [1, "b"] })'],
+    ['a', 'context.vcluster.name'],
+    ['a', 'context.virtualObject.metadata.name'],
+    ['subsets[*].addresses[*].hostname', 'context.path.length'],
+    ['metadata.annotations["a"]', 'value === "5"'],
+    ['metadata.annotations["a"]', 'value = Number(value); value === 5'],
+    ['metadata.annotations["a"]', '((value) => value === 5)(Number(value))'],
+    ['metadata.annotations', 'value["x"] == 5 ? {} : value'],
+    ['metadata.annotations["a"].b', 'value === 5'],
+    ['subsets[*].ports[*].port', 'value === 80 ? 8080 : value'],
+  ])('none for %s: %s', (path, expression) => {
+    expect(checkPatch({ path, expression })).toEqual([]);
+  });
+
+  test('jsonpath-plus reads names, indices, wildcards and keys in brackets as this program does', () => {
+    const key = fc.string({
+      unit: fc.constantFrom('a', 'b', '.', '/', ' ', '-', '_', '0', 'é'),
+      minLength: 1,
+    });
+    const step = fc.oneof(
+      fc.constantFrom('[*]', '[0]', '[12]'),
+      fc.string({ unit: fc.constantFrom('a', 'b', 'c', '_'), minLength: 1 }).map((name) => `.${name}`),
+      key.map((name) => `[${JSON.stringify(name)}]`),
+      key.map((name) => `['${name}']`),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 5 }), (steps) => {
+        expect(checkPatch({ path: `$${steps.join('')}`, labels: {} })).toEqual([]);
+      }),
+    );
   });
 
   test.each([

@@ -1,0 +1,135 @@
+/** Warnings about reverse expressions that do not undo their expressions, found by running both in the sandbox. */
+
+import { readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { systemClock } from '../../base/clock.ts';
+import { ConfigError } from '../../base/errors.ts';
+import { jsonEquals, type JsonValue } from '../../base/json.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { warningAtValue, type Finding } from '../../config/finding.ts';
+import type { Config } from '../../config/types.ts';
+import { asJson, type KubeObject } from '../../kube/object.ts';
+import { sampleValues } from '../../syncer/patch/checks/sample-values.ts';
+import { compilePatches, type CompiledPatch } from '../../syncer/patch/compile.ts';
+import { createSandbox } from '../../syncer/sandbox/sandbox.ts';
+import type { EvaluateResponse, Evaluator, Program } from '../../syncer/sandbox/types.ts';
+import { sandboxSettings } from '../../syncer/translation.ts';
+import { readTestFile, TEST_FILE_SUFFIX } from '../test/test-file.ts';
+
+const KINDS = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlice' } as const;
+const SAMPLE = { apiVersion: 'v1', metadata: { name: 'web', namespace: 'default' } };
+
+interface TwoWayPatch {
+  readonly list: keyof typeof KINDS;
+  readonly patch: CompiledPatch;
+  readonly forward: Program;
+  readonly reverse: Program;
+}
+
+/** `file`: the configuration file, whose test cases give values besides the built-in samples; undefined: there is none. */
+export async function reverseWarnings(config: Config, file: string | undefined): Promise<Finding[]> {
+  const patches = twoWayPatches(config);
+  if (patches.length === 0) return [];
+  const objects = file === undefined ? [] : await objectsOfTestCases(file);
+  await using sandbox = await createSandbox({
+    ...sandboxSettings(config),
+    programs: patches.flatMap(({ forward, reverse }) => [forward, reverse]),
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  const findings: Finding[] = [];
+  for (const patch of patches) {
+    const message = await firstMismatch(patch, objects, sandbox);
+    const path = ['sync', 'toHost', patch.list, 'patches', patch.patch.index, 'reverseExpression'];
+    if (message !== undefined) findings.push(warningAtValue(path, message));
+  }
+  return findings;
+}
+
+function twoWayPatches({ sync }: Config): readonly TwoWayPatch[] {
+  let programs = 0;
+  return (['endpoints', 'endpointSlices'] as const).flatMap((list) => {
+    const compiled = compilePatches(sync[list].patches, programs);
+    programs += compiled.programs.length;
+    return compiled.patches.flatMap((patch) => {
+      const { toHost, toVirtual } = patch.actions;
+      if (toHost.kind !== 'evaluate' || toVirtual.kind !== 'evaluate') return [];
+      return [{ list, patch, forward: toHost.program, reverse: toVirtual.program }];
+    });
+  });
+}
+
+/** What the test cases next to the configuration sync. A file that cannot be read is for `test` to report. */
+async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> {
+  const folder = dirname(file);
+  const names = (await readdir(folder)).filter((name) => name.endsWith(TEST_FILE_SUFFIX));
+  const objects: KubeObject[] = [];
+  for (const name of names.toSorted()) {
+    try {
+      const { config, cases } = await readTestFile(join(folder, name));
+      if (resolve(config) === resolve(file)) objects.push(...cases.flatMap(({ virtual }) => virtual));
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+    }
+  }
+  return objects;
+}
+
+/** A value that the expression rejects or deletes proves nothing. */
+async function firstMismatch(
+  { list, patch, forward, reverse }: TwoWayPatch,
+  objects: readonly KubeObject[],
+  evaluator: Evaluator,
+): Promise<string | undefined> {
+  const values = [...matchesIn(objects, KINDS[list], patch), ...sampleValues(patch.segments)];
+  const there = await evaluate(evaluator, forward, values);
+  const kept = values.flatMap((value, at) => {
+    const host = there.values[at] ?? null;
+    return host === null || there.errors?.has(at) ? [] : [{ value, host }];
+  });
+  const back = await evaluate(
+    evaluator,
+    reverse,
+    kept.map(({ host }) => host),
+  );
+  for (const [at, { value, host }] of kept.entries()) {
+    const error = back.errors?.get(at);
+    const becomes = `${shown(value)} becomes ${shown(host)} on the host`;
+    if (error !== undefined) return `fails on a result of expression: ${becomes}, then ${error.message}`;
+    const returned = back.values[at] ?? null;
+    if (!jsonEquals(value, returned))
+      return `does not undo expression: ${becomes}, and ${shown(returned)} on the way back`;
+  }
+  return undefined;
+}
+
+function matchesIn(objects: readonly KubeObject[], kind: string, { walker }: CompiledPatch): JsonValue[] {
+  const values: JsonValue[] = [];
+  for (const object of objects) {
+    if (object.kind === kind) walker.collect(asJson(object), { values, paths: undefined });
+  }
+  return values;
+}
+
+function evaluate(
+  evaluator: Evaluator,
+  program: Program,
+  values: readonly JsonValue[],
+): Promise<EvaluateResponse> {
+  return new Promise((done) => {
+    const request = {
+      program: program.id,
+      object: { namespace: 'default', name: 'web' },
+      context: { hostObject: null, virtualObject: SAMPLE },
+      values,
+      paths: program.reads.path ? values.map(() => '') : undefined,
+    };
+    const known = evaluator.evaluate(request, done);
+    if (known !== undefined) done(known);
+  });
+}
+
+function shown(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
