@@ -113,6 +113,15 @@ test('memory beyond the limit fails the expression that takes it, not the next o
   expect(fine?.values).toEqual(['v!']);
 });
 
+test('of many objects in one batch, memory fails only those that take it', async () => {
+  const sandbox = await open();
+  const program = sandbox.define('value.repeat(value === "greedy" ? 2 ** 24 : 2 ** 17).split("").length > 0');
+  const values = Array.from({ length: 60 }, (_, i) => (i % 20 === 19 ? 'greedy' : 'modest'));
+  const responses = await Promise.all(values.map((value) => sandbox.ask(program, [value])));
+  const failed = responses.map(({ errors }) => errors !== undefined);
+  expect(failed).toEqual(values.map((value) => value === 'greedy'));
+});
+
 test('a child that dies is replaced, and its work is done by the next', async () => {
   const sandbox = await open();
   const program = sandbox.define('value + "!"');

@@ -39,7 +39,7 @@ export interface Layers {
   /** False: a file is not well-formed, and the values must not be looked at. */
   readonly isReadable: boolean;
   /** The finding with its position in the file that it is about. */
-  locate(finding: Finding): ConfigProblem;
+  readonly locate: (finding: Finding) => ConfigProblem;
 }
 
 const VCLUSTER_CONFIG = 'endpointSyncer.vclusterConfig';

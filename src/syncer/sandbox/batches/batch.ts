@@ -32,8 +32,8 @@ export class Batch {
   #sentMatch = 0;
   matches = 0;
   #isCareful = false;
-  /** It was stopped for memory that earlier batches may have used, and was sent to a new process. */
-  isRetriedFresh = false;
+  /** `matchesLeft` when it was last sent to a new process, because earlier matches may have used the memory. */
+  retriedFreshAt: number | undefined;
   /** How often it was sent again because the child had too little processor time. */
   starvations = 0;
   /** The rest of its answer is ignored. */

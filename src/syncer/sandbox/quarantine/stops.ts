@@ -55,13 +55,12 @@ export function handleStop(batch: Batch, stop: Stop, isFresh: boolean, options: 
     if (position.isFirstJob) attributeFailure(batch, position, stop, options);
   } else if (!batch.isCareful) {
     batch.isCareful = true;
-  } else if (isAmbiguous(stop, isFresh) && !batch.isRetriedFresh) {
-    batch.isRetriedFresh = true;
+  } else if (isAmbiguous(stop, isFresh) && batch.retriedFreshAt !== batch.matchesLeft) {
+    batch.retriedFreshAt = batch.matchesLeft;
   } else {
     // The rest stays careful: what stops one match often stops others, and each search may cost a process.
     attributeFailure(batch, position, stop, options);
     batch.starvations = 0;
-    batch.isRetriedFresh = false;
   }
   return !batch.isFinished;
 }

@@ -1,0 +1,96 @@
+/**
+ * Expressions from a grammar of hostile JavaScript: none hangs, leaks into the next one, ends in an error of the wrong kind, or makes a
+ * process grow. Another seed each time; `FUZZ_SEED=… npx vitest run test/attack/fuzz.test.ts` repeats a run.
+ */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { residentBytes } from '../../src/syncer/sandbox/process/process-usage.ts';
+import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
+import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
+import { endlessExpression, hostileExpression, type HostileExpression } from './hostile-grammar.ts';
+
+const seed = Number(process.env['FUZZ_SEED'] ?? anySeed());
+const ROUNDS = 20;
+const PER_ROUND = 500;
+/** Resident memory of the child, second half of the rounds against the first. */
+const GROWTH_BYTES_MAX = 48 * MIB;
+
+const OBJECTS = {
+  virtualObject: { metadata: { name: 'web', labels: { a: 'b' } } },
+  path: 'metadata.labels.a',
+};
+/** What an earlier expression could have changed. */
+const CANARIES = [
+  'Reflect.ownKeys(Object.prototype).length + Reflect.ownKeys(Array.prototype).length + Reflect.ownKeys(Error).length',
+  'JSON.stringify([typeof ({}).polluted, typeof [].polluted, typeof Math.polluted, typeof "".polluted, typeof /x/.polluted])',
+  '[3, 1, 2].sort().map((x) => x * 2).join() + JSON.stringify({ a: [1] }) + "abc".replace(/b/, "x") + Object.keys({ a: 1 })',
+  '((s) => typeof s.x + typeof s.raw.x)`a${1}b`',
+  'context.path + context.vcluster.name + context.virtualObject.metadata.labels.a + value',
+  'new Error("x").stack + Error.stackTraceLimit',
+  'Object.isFrozen(Object.prototype) && Object.isFrozen(context.virtualObject.metadata)',
+];
+
+let sandbox: TestSandbox;
+beforeAll(async () => {
+  sandbox = await TestSandbox.open({
+    limits: { ...LIMITS, expressionTimeoutMs: 400, batchTimeoutMs: 20_000 },
+  });
+});
+afterAll(() => sandbox[Symbol.asyncDispose]());
+
+test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, { timeout: 120_000 }, async () => {
+  const random = seededRandom(seed);
+  const expected = await canaries();
+  const sizes: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const expressions = Array.from({ length: PER_ROUND }, () => hostileExpression(random));
+    const wrong = (await Promise.all(expressions.map(attempt))).filter((problem) => problem !== undefined);
+    expect(wrong).toEqual([]);
+    if (round % 2 === 0) expect(await stopped(endlessExpression(random))).toBeUndefined();
+    expect(await canaries()).toEqual(expected);
+    sizes.push(resident());
+  }
+  const largest = (of: readonly number[]): number => Math.max(...of);
+  const growth = largest(sizes.slice(ROUNDS / 2)) - largest(sizes.slice(0, ROUNDS / 2));
+  expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
+});
+
+test('nothing of it has reached this process', () => {
+  expect(Reflect.get({}, 'polluted')).toBeUndefined();
+});
+
+/** What is wrong, undefined when nothing is. */
+async function attempt(expression: HostileExpression): Promise<object | undefined> {
+  const { text, frontEnd, errors } = expression;
+  const compiled = compileExpression(text, 0);
+  const kind = compiled.ok ? 'accepts' : compiled.problem.kind === 'forbidden' ? 'forbids' : 'rejects';
+  if (frontEnd !== undefined && kind !== frontEnd) return { text, frontEnd, kind };
+  // Without its check, what is forbidden must be harmless as well.
+  const isHarmless = kind === 'forbids' && !text.includes('import(');
+  const program = isHarmless ? compileUnchecked(text) : compiled;
+  const outcome = await sandbox.run(program, 'v', OBJECTS);
+  if (!('error' in outcome)) return undefined;
+  const isExpected = program.ok
+    ? errors.includes(outcome.error)
+    : ['syntax', 'forbidden'].includes(outcome.error);
+  // What only the realm sees, such as a private name twice, is a syntax error there.
+  return isExpected || outcome.error === 'syntax' ? undefined : { text, outcome };
+}
+
+/** In a sandbox of its own, because a stop costs a process. */
+async function stopped({ text, errors }: HostileExpression): Promise<object | undefined> {
+  await using own = await TestSandbox.open();
+  const outcome: Outcome = await own.run(text, 'v', OBJECTS);
+  const next = await own.run('value + "!"', 'v');
+  const isStopped = 'error' in outcome && errors.includes(outcome.error);
+  return isStopped && 'value' in next && next.value === 'v!' ? undefined : { text, outcome, next };
+}
+
+async function canaries(): Promise<readonly Outcome[]> {
+  return Promise.all(CANARIES.map((text) => sandbox.run(text, 'v', OBJECTS)));
+}
+
+function resident(): number {
+  return sandbox.pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0);
+}
