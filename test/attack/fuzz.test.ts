@@ -11,10 +11,10 @@ import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../syn
 import { endlessExpression, hostileExpression, type HostileExpression } from './hostile-grammar.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? anySeed());
-const ROUNDS = 20;
-const PER_ROUND = 500;
-/** Resident memory of the child, second half of the rounds against the first. */
-const GROWTH_BYTES_MAX = 48 * MIB;
+const ROUNDS = 10;
+const PER_ROUND = 1000;
+/** Resident memory of the child, second half of the rounds against the first: the heap of the isolate may fill before V8 collects. */
+const GROWTH_BYTES_MAX = 80 * MIB;
 
 const OBJECTS = {
   virtualObject: { metadata: { name: 'web', labels: { a: 'b' } } },
@@ -47,7 +47,7 @@ test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, { timeout: 120_000 
     const expressions = Array.from({ length: PER_ROUND }, () => hostileExpression(random));
     const wrong = (await Promise.all(expressions.map(attempt))).filter((problem) => problem !== undefined);
     expect(wrong).toEqual([]);
-    if (round % 2 === 0) expect(await stopped(endlessExpression(random))).toBeUndefined();
+    expect(await stopped(endlessExpression(random))).toBeUndefined();
     expect(await canaries()).toEqual(expected);
     sizes.push(resident());
   }

@@ -147,6 +147,6 @@ function mutated(text: string, random: Random): string {
   const from = Math.floor(random() * text.length);
   const to = Math.min(text.length, from + 1 + Math.floor(random() * 4));
   const part = text.slice(from, to);
-  const replaced = random() < 0.4 ? '' : random() < 0.5 ? part + part : [...part].reverse().join('');
+  const replaced = random() < 0.4 ? '' : random() < 0.5 ? part + part : part.split('').toReversed().join('');
   return text.slice(0, from) + replaced + text.slice(to);
 }

@@ -234,6 +234,7 @@ function define(
     const script = isolate.compileScriptSync(source, { filename: `program-${id}` });
     const parts = script.runSync(context, { reference: true, ...options });
     defineIn.applySync(undefined, [id, usesContext, parts.derefInto(), ''], options);
+    parts.release();
     script.release();
   } catch (error) {
     if (isolate.isDisposed) throw error;
