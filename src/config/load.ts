@@ -33,10 +33,21 @@ export interface LoadedConfig {
 /** The limit of a ConfigMap. */
 export const FILE_BYTES_MAX = 1024 * 1024;
 
+/** A configuration that was read, but is invalid. */
+export class InvalidConfigError extends ConfigError {
+  /** See {@link LoadedConfig.files}. */
+  readonly files: readonly string[];
+
+  constructor(problems: readonly ConfigProblem[], files: readonly string[]) {
+    super(problems);
+    this.files = files;
+  }
+}
+
 /** Flags over environment over file over vCluster's file over defaults. Throws a `ConfigError` with every problem at once. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { config, problems, file, files, text } = await checkConfig(configFile(options), options);
-  if (config === undefined) throw new ConfigError(problems);
+  if (config === undefined) throw new InvalidConfigError(problems, files);
   return { config, warnings: problems, file, files, text };
 }
 

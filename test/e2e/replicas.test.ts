@@ -91,6 +91,25 @@ async function eventsUntil(watch: RawWatch, last: string): Promise<string[]> {
   return seen;
 }
 
+function readiness(): Promise<number[]> {
+  return Promise.all(
+    replicas.map(async (replica) => (await replica.as().send({ method: 'GET', path: '/readyz' })).status),
+  );
+}
+
+/**
+ * What a client that watches learns of a key in the end: from its watch or, where the history that the watch needs is gone with the host's
+ * API server (410), from the API.
+ */
+async function lastState(replica: ApiProcess, watch: RawWatch, name: string): Promise<JsonObject | null> {
+  for (let event = await watch.next(); event !== undefined; event = await watch.next()) {
+    if (event.type === 'ERROR') break;
+    if (event.type === 'MODIFIED' && stringAt(event.object, 'metadata', 'name') === name) return event.object;
+  }
+  const client = await replica.administrator();
+  return (await client.send({ method: 'GET', path: `${KEYS_PATH}/${name}` })).json;
+}
+
 test('that start at once in an empty namespace make one signing key and one first key', async () => {
   const sets = await Promise.all(
     replicas.map((replica) => replica.as().send({ method: 'GET', path: '/openid/v1/jwks' })),
@@ -162,16 +181,14 @@ test('the API server of the host crashes: what is made and revoked right after i
   const ground = realGround();
   await ground.stop('host');
   await ground.start('host');
-  await expect
-    .poll(async () => (await a.as().send({ method: 'GET', path: '/readyz' })).status, { timeout: 10_000 })
-    .toBe(200);
+  // Each replica connects again with a back-off of its own.
+  await expect.poll(readiness, { timeout: 30_000 }).toEqual([200, 200, 200]);
   const key = await a.makeKey('short-lived');
   expect(await statusesOf(key)).toEqual([200, 200, 200]);
   await revoke(a, 'short-lived', 'delete');
   await revoke(a, 'old', 'disable');
   await expect.poll(() => statusesOf(key), { timeout: 5000, interval: 10 }).toEqual([401, 401, 401]);
   await expect.poll(() => statusesOf(old), { timeout: 5000, interval: 10 }).toEqual([401, 401, 401]);
-  const seen = await eventsUntil(watch, 'old');
-  expect(seen.at(-1)).toMatch(/^MODIFIED old@/u);
+  expect(await lastState(c, watch, 'old')).toMatchObject({ spec: { disabled: true } });
   await watch[Symbol.asyncDispose]();
 });

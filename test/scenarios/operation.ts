@@ -235,6 +235,38 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
+    test('another file that vclusterConfig names is read and watched, also while it is invalid', async () => {
+      await using world = await newWorld();
+      const writeValues = (name: string, patch: JsonObject): string =>
+        world.file(
+          name,
+          stringify({ sync: { toHost: { endpoints: { enabled: false, patches: [patch] } } } }),
+        );
+      const named = (file: string): JsonObject => ({ endpointSyncer: { vclusterConfig: file } });
+      writeValues('first.yaml', UPPER);
+      writeValues('second.yaml', { ...LOWER, expression: 'value.toLowerCase(' });
+      const daemon = await world.startDaemon({ config: named('first.yaml') });
+      await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
+      const noteIs = (text: string) =>
+        world.whenCopy('default/note', (copy) => copy.metadata.annotations?.['note'] === text);
+      await noteIs('MIXED');
+
+      await rewrite(daemon, (config) => ({
+        ...config,
+        endpointSyncer: {
+          ...(config['endpointSyncer'] as JsonObject),
+          ...(named('second.yaml')['endpointSyncer'] as JsonObject),
+        },
+      }));
+      await eventually(
+        () => daemon.log,
+        (log) => log.some(({ msg }) => String(msg).startsWith('configuration file is invalid')),
+      );
+      writeValues('second.yaml', LOWER);
+      await noteIs('mixed');
+      expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
+    });
+
     test('a reload says nothing about imports that are intact', async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({ config: referencePatches() });

@@ -35,7 +35,7 @@ import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
 import { parsePagePort } from '../page/page-port.ts';
 import { keepAlive, reloadFrom, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
-import { watchFile } from '../run/watch-file.ts';
+import { watchConfigFiles } from '../run/watch-file.ts';
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -100,7 +100,7 @@ async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce(hostClient, activity, stop.signal);
-    const watcher = watchFile(files.config, () => reloadFrom(load, daemon, activity));
+    const watcher = watchConfigFiles([files.config], () => reloadFrom(load, daemon, activity));
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
     return 0;

@@ -1,7 +1,7 @@
 /** Lifecycle of a long-running command: signals, exit, keeping the process alive, reload of the configuration. */
 
 import type { Daemon } from '../../syncer/daemon.ts';
-import type { LoadedConfig } from '../../config/load.ts';
+import { InvalidConfigError, type LoadedConfig } from '../../config/load.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 
@@ -46,10 +46,11 @@ export async function reloadFrom(
   load: () => Promise<LoadedConfig>,
   daemon: Daemon,
   logger: Logger,
-): Promise<void> {
+): Promise<readonly string[] | undefined> {
   try {
-    const { config } = await load();
+    const { config, files } = await load();
     await daemon.reload(config);
+    return files;
   } catch (error) {
     daemon.reloadFailed();
     const what =
@@ -57,5 +58,6 @@ export async function reloadFrom(
     const isOurBug = !(error instanceof ConfigError) && !(error instanceof TerminalError);
     const why = error instanceof Error ? error.message : String(error);
     logger.error(isOurBug ? { err: error } : { reason: why }, `${what}, keeping the running configuration`);
+    return error instanceof InvalidConfigError ? error.files : undefined;
   }
 }

@@ -15,7 +15,7 @@ import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './proc
 import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';
 import { growYoungGeneration, releaseStartMemory } from '../heap-growth.ts';
-import { watchFile } from './watch-file.ts';
+import { watchConfigFiles } from './watch-file.ts';
 
 const START_MS_MAX = 60_000;
 
@@ -59,13 +59,13 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, output);
-  const watchers = loaded.files.map((file) => watchFile(file, () => reloadFrom(load, daemon, logger)));
+  const watching = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, logger));
   void releaseMemoryAfterStart(daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
   const exitCode = failure === undefined ? 0 : 1;
   exitAfterGracePeriod(exitCode);
-  for (const watcher of watchers) watcher.close();
+  watching.close();
   if (failure === undefined) logger.info({}, 'stopping');
   else logger.error({ reason: failure }, 'stopping because this replica lost the lease');
   await daemon.stop();

@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 const QUIET_MS = 100;
 
 /** Calls `onChange` when the content has changed; one call at a time. */
-export function watchFile(path: string, onChange: () => Promise<void>): { close(): void } {
+function watchFile(path: string, onChange: () => Promise<void>): { close(): void } {
   let content = readText(path);
   let timer: NodeJS.Timeout | undefined;
   let running = Promise.resolve();
@@ -39,4 +39,37 @@ async function readText(path: string): Promise<string | undefined> {
   } catch {
     return undefined; // being replaced at this moment: the next event reads it
   }
+}
+
+/**
+ * Watches the files of a configuration, whose names may change with each reload. `reload` returns the files that it read, as far as they
+ * are known; one reload runs at a time, whichever files change.
+ */
+export function watchConfigFiles(
+  files: readonly string[],
+  reload: () => Promise<readonly string[] | undefined>,
+): { close(): void } {
+  const watchers = new Map<string, { close(): void }>();
+  let reloading = Promise.resolve();
+  let isClosed = false;
+  const follow = (wanted: readonly string[]): void => {
+    for (const [file, watcher] of watchers) {
+      if (wanted.includes(file)) continue;
+      watcher.close();
+      watchers.delete(file);
+    }
+    for (const file of wanted)
+      if (!isClosed && !watchers.has(file)) watchers.set(file, watchFile(file, onChange));
+  };
+  const onChange = (): Promise<void> => {
+    reloading = reloading.then(async () => follow((await reload()) ?? [...watchers.keys()]));
+    return reloading;
+  };
+  follow(files);
+  return {
+    close() {
+      isClosed = true;
+      follow([]);
+    },
+  };
 }

@@ -143,7 +143,7 @@ class QueueController implements Controller {
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
     const { logger, queue, metrics, clock, name, kind, dryRun } = this.#options;
-    const isBlocked = result.outcome === 'refused' || result.outcome === 'waiting';
+    const isBlocked = result.outcome === 'refused' || (result.outcome === 'waiting' && !result.isTransient);
     if (!isBlocked) this.#problems.delete(key);
     const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
     this.#block(key, blockedBy);
@@ -231,8 +231,8 @@ class QueueController implements Controller {
   }
 }
 
-function isQuiet({ outcome }: ReconcileResult): boolean {
-  return outcome === 'unchanged' || outcome === 'ignored';
+function isQuiet({ outcome, isTransient = false }: ReconcileResult): boolean {
+  return outcome === 'unchanged' || outcome === 'ignored' || isTransient;
 }
 
 function isExpected(error: unknown): boolean {

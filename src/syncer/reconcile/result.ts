@@ -15,6 +15,8 @@ export interface ReconcileResult {
     | 'waiting';
   readonly reason?: string;
   readonly waitMs?: number;
+  /** Waiting for what is already in progress, such as a write of another replica: nothing that an operator has to know. */
+  readonly isTransient?: boolean;
 }
 
 export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;

@@ -48,7 +48,8 @@ export class PairUpdate {
     const record = recordOf(host);
     const merged = await forge.merged({ ...pairOf(seen), host }, arrivals.of(key, record));
     const uncertainMs = merged.isUncertain ? arrivals.uncertainWaitMs(key, record) : 0;
-    if (uncertainMs > 0) return { outcome: 'waiting', reason: 'change is under way', waitMs: uncertainMs };
+    if (uncertainMs > 0)
+      return { outcome: 'waiting', reason: 'change is in progress', waitMs: uncertainMs, isTransient: true };
     this.#parts.memory.reportNotAllowed(seen, merged.notAllowed);
     const isDrift = this.#isOverwritten(seen, merged);
     const verdict = isDrift ? contention.noteDrift(key) : undefined;

@@ -1,3 +1,5 @@
+/** Workers and what follows from their results: turns of the event loop, and log levels. */
+
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
@@ -41,4 +43,44 @@ describe('ten thousand decisions that need no request', () => {
     // 100 ms of decisions in turns of 5 ms; at most one more decision of each worker ends after the limit.
     expect(decidedAtTurn).toBeLessThan(2000);
   });
+});
+
+test('a wait for what is in progress is logged at debug, and does not count as blocked', async () => {
+  const logged: string[] = [];
+  const logs = (level: string) => (fields: object, message: string) =>
+    void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const blocked: string[] = [];
+  const queue = createWorkQueue({
+    clock: systemClock,
+    metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },
+  });
+  const controller = createController({
+    queue,
+    name: 'endpoints',
+    kind: 'Endpoints',
+    reconcile: async (key) => ({
+      outcome: 'waiting',
+      reason: key,
+      waitMs: 1000,
+      isTransient: key === 'in progress',
+    }),
+    warn: nothing,
+    createNamespace: undefined,
+    dryRun: undefined,
+    clock: systemClock,
+    logger: { ...silentLogger, debug: logs('debug'), info: logs('info'), warn: logs('warn') },
+    metrics: {
+      reconciled: nothing,
+      active: nothing,
+      latency: nothing,
+      blocked: (reason) => void blocked.push(reason),
+    },
+  });
+  controller.enqueue('in progress');
+  controller.enqueue('contested');
+  const running = controller.run();
+  queue.shutDown();
+  await running;
+  expect(logged.map((line) => line.split(' {')[0])).toEqual(['debug reconciled', 'warn not synced']);
+  expect(blocked).toEqual(['contested']);
 });

@@ -121,6 +121,11 @@ export class HostImporter {
 
   #requeue({ id }: ImportJob): ReconcileResult {
     this.#context.recheck(id);
-    return { outcome: 'waiting', reason: 'host copy has changed', waitMs: REQUEUE_AFTER_MS };
+    return {
+      outcome: 'waiting',
+      reason: 'host copy has changed',
+      waitMs: REQUEUE_AFTER_MS,
+      isTransient: true,
+    };
   }
 }

@@ -44,7 +44,12 @@ export class VirtualImporter {
     const full = await resources.host.read({ namespace, name }, uid);
     if (full?.metadata.uid !== uid || this.#isRefused(job, full)) {
       this.#context.recheck(id);
-      return { outcome: 'waiting', reason: 'source has changed', waitMs: REQUEUE_AFTER_MS };
+      return {
+        outcome: 'waiting',
+        reason: 'source has changed',
+        waitMs: REQUEUE_AFTER_MS,
+        isTransient: true,
+      };
     }
     return imported === undefined ? this.#create(job, full) : this.#update(job, full, imported);
   }
@@ -85,7 +90,12 @@ export class VirtualImporter {
     const isCached = isWhole(resources.caches.kind);
     const current = isCached ? imported : await resources.virtual.read(seen.virtual, uid);
     if (current?.metadata.uid !== uid)
-      return { outcome: 'waiting', reason: 'import has changed', waitMs: REQUEUE_AFTER_MS };
+      return {
+        outcome: 'waiting',
+        reason: 'import has changed',
+        waitMs: REQUEUE_AFTER_MS,
+        isTransient: true,
+      };
     const wanted = this.#forged(resources, seen, full, current);
     if (!needsWrite(wanted, current))
       return this.#tracker.markSynced(id, full, current, { outcome: 'unchanged' });
