@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { YAML_INLINE_BYTES_MAX } from '../../src/apiserver/limits.ts';
+import { sendBytes } from '../apiserver/request/send-bytes.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
 import { packedEnvironment, packedInstall } from './packed-install.ts';
 
@@ -77,7 +79,7 @@ describe('the packed install', { timeout: 120_000 }, () => {
     }
   });
 
-  test('serves keys from a database that a thread of its own writes', async () => {
+  test('serves keys from a database, with worker threads that write it and that parse YAML', async () => {
     const [port] = await freePorts(1);
     const dir = folderWith({});
     const managementApi = { bindAddress: `127.0.0.1:${port}`, dataDir: join(dir, 'data') };
@@ -90,7 +92,21 @@ describe('the packed install', { timeout: 120_000 }, () => {
     try {
       await once(api.stdout, 'data');
       const { stdout } = await command('keys', 'bootstrap', '--config', config);
-      expect(stdout.trim()).not.toBe('');
+      // A longer text than the event loop parses itself.
+      const yaml = `apiVersion: management.platform.sh/v1
+kind: OwnedAccessKey
+metadata: {name: from-yaml}
+spec: {displayName: a, type: User, user: ann, ttl: 0}
+# ${'-'.repeat(YAML_INLINE_BYTES_MAX)}
+`;
+      const created = await sendBytes({
+        method: 'POST',
+        url: `https://127.0.0.1:${port}/apis/management.platform.sh/v1/ownedaccesskeys`,
+        headers: { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/yaml' },
+        bytes: Buffer.from(yaml),
+        ca: readFileSync(join(dir, 'data', 'ca.crt'), 'utf8'),
+      });
+      expect([created.status, String(created.bytes)]).toMatchObject([201, expect.stringContaining('pak_')]);
       expect((await command('store', 'verify', '--config', config)).stdout).toMatch(/^ok: /u);
     } finally {
       api.kill('SIGTERM');
