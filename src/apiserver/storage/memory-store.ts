@@ -6,6 +6,7 @@ import { RevisionedState } from './revisioned-state.ts';
 import {
   closed,
   StoreError,
+  type HistoryOptions,
   type ListPage,
   type ListResult,
   type Notes,
@@ -17,20 +18,15 @@ import {
   type WatchObserver,
 } from './store.ts';
 
-export interface MemoryStoreOptions {
-  /** Events kept for watches that resume and for lists of the past; default 2048. */
-  historyLimit?: number;
-}
-
-const DEFAULT_HISTORY_LIMIT = 2048;
+const HISTORY_LIMIT = 2048;
 
 export class MemoryStore implements Store {
   readonly #state: RevisionedState;
   readonly #notes = new Map<string, Map<string, string>>();
   #isClosed = false;
 
-  constructor(options: MemoryStoreOptions = {}) {
-    const eventsMax = options.historyLimit ?? DEFAULT_HISTORY_LIMIT;
+  constructor(options: Pick<HistoryOptions, 'historyLimit'> = {}) {
+    const eventsMax = options.historyLimit ?? HISTORY_LIMIT;
     this.#state = new RevisionedState({ eventsMax, bytesMax: Number.POSITIVE_INFINITY });
   }
 

@@ -1,5 +1,6 @@
 /** Current entries, a window of history, and watches, in memory. Shared by the memory and the SQLite driver. */
 
+import { EventLog, type HistoryLimits } from './event-log.ts';
 import { OrderedEntries } from './ordered-entries.ts';
 import {
   closed,
@@ -17,13 +18,6 @@ import {
   type WatchObserver,
 } from './store.ts';
 
-/** How much of the past is kept; whichever limit is reached first counts. */
-export interface HistoryLimits {
-  readonly eventsMax: number;
-  /** Of the texts of the states, where the driver knows their sizes. */
-  readonly bytesMax: number;
-}
-
 interface Watcher {
   readonly range: StoreRange;
   readonly observer: WatchObserver;
@@ -36,19 +30,14 @@ export const FIRST_REVISION = 1;
 
 export class RevisionedState {
   readonly #tables = new Map<string, OrderedEntries>();
-  readonly #log: StoreEvent[] = [];
-  /** Bytes of the events in the log, index by index. */
-  readonly #sizes: number[] = [];
-  #logBytes = 0;
+  readonly #log: EventLog;
   /** By resource: an event concerns only those who watch its kind. */
   readonly #watchers = new Map<string, Set<Watcher>>();
-  readonly #limits: HistoryLimits;
   #revision = FIRST_REVISION;
-  #compacted = 0;
   #isClosed = false;
 
   constructor(limits: HistoryLimits) {
-    this.#limits = { ...limits, eventsMax: Math.max(1, limits.eventsMax) };
+    this.#log = new EventLog(limits);
   }
 
   get revision(): number {
@@ -57,7 +46,7 @@ export class RevisionedState {
 
   /** Events up to this revision are compacted. */
   get compacted(): number {
-    return this.#compacted;
+    return this.#log.floor;
   }
 
   get objects(): number {
@@ -88,10 +77,7 @@ export class RevisionedState {
     if (event.type === 'deleted') table.delete(orderedKey(entry.key));
     else table.set(orderedKey(entry.key), entry);
     this.#revision = revision;
-    this.#log.push(event);
-    this.#sizes.push(bytes);
-    this.#logBytes += bytes;
-    this.#trim();
+    this.#log.append(event, bytes);
     this.#notify(event);
   }
 
@@ -103,17 +89,14 @@ export class RevisionedState {
   /** Sets a counter that is ahead of the entries, and the revision up to which history is compacted. */
   restoreCounters(revision: number, compacted: number): void {
     this.#revision = Math.max(this.#revision, revision);
-    this.#compacted = Math.max(this.#compacted, compacted);
+    this.#log.compact(compacted);
   }
 
   watch(range: StoreRange, afterRevision: number, observer: WatchObserver): StoreWatch {
     if (this.#isClosed) throw closed();
     this.#checkRevision(afterRevision);
     const watcher: Watcher = { range, observer, sentRevision: afterRevision };
-    for (let i = this.#firstAfter(afterRevision); i < this.#log.length; i++) {
-      const event = this.#log[i];
-      if (event) notify(watcher, event);
-    }
+    for (const event of this.#log.after(afterRevision)) notify(watcher, event);
     const watchers = this.#watchersOf(range.resource);
     watchers.add(watcher);
     const current = (): number => this.#revision;
@@ -128,8 +111,7 @@ export class RevisionedState {
 
   compact(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    this.#forget(this.#firstAfter(revision));
-    this.#compacted = Math.max(this.#compacted, revision);
+    this.#log.compact(revision);
   }
 
   /** Ends every watch; new watches fail. */
@@ -162,44 +144,11 @@ export class RevisionedState {
     for (const watcher of this.#watchers.get(event.entry.key.resource) ?? []) notify(watcher, event);
   }
 
-  #trim(): void {
-    const { eventsMax, bytesMax } = this.#limits;
-    // Dropped in blocks: a shift per write would move the whole log each time.
-    const slack = eventsMax < 64 ? 0 : eventsMax / 4;
-    let surplus = this.#log.length - eventsMax > slack ? this.#log.length - eventsMax : 0;
-    if (this.#logBytes > bytesMax) {
-      let bytes = this.#logBytes;
-      let i = 0;
-      // The newest event stays, however large it is: a watch that is up to date must be able to go on.
-      for (; i < this.#log.length - 1 && bytes > bytesMax - bytesMax / 4; i++) bytes -= this.#sizes[i] ?? 0;
-      surplus = Math.max(surplus, i);
-    }
-    if (surplus > 0) this.#compacted = this.#forget(surplus)?.revision ?? this.#compacted;
-  }
-
-  #forget(events: number): StoreEvent | undefined {
-    for (const bytes of this.#sizes.splice(0, events)) this.#logBytes -= bytes;
-    return this.#log.splice(0, events).at(-1);
-  }
-
-  /** Index of the first event after a revision. */
-  #firstAfter(revision: number): number {
-    let low = 0;
-    let high = this.#log.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#log[middle]?.revision ?? 0) <= revision) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   /** The entries that were different at a revision: for each key the state before its first event since. */
   #differencesAt(resource: string, revision: number): Map<string, StoredEntry | undefined> {
     const others = new Map<string, StoredEntry | undefined>();
-    for (let i = this.#firstAfter(revision); i < this.#log.length; i++) {
-      const event = this.#log[i];
-      if (event?.entry.key.resource !== resource) continue;
+    for (const event of this.#log.after(revision)) {
+      if (event.entry.key.resource !== resource) continue;
       const id = orderedKey(event.entry.key);
       if (!others.has(id)) others.set(id, event.previous);
     }
@@ -208,7 +157,7 @@ export class RevisionedState {
 
   #checkRevision(revision: number): void {
     if (revision > this.#revision) throw future(revision);
-    if (revision < this.#compacted) throw compacted(revision, this.#compacted);
+    if (revision < this.#log.floor) throw compacted(revision, this.#log.floor);
   }
 }
 

@@ -151,6 +151,14 @@ export interface StoreVerdict {
   readonly revision: number;
 }
 
+/** Options that all drivers have. */
+export interface HistoryOptions {
+  /** Number of events kept for watches that resume and for past lists. */
+  readonly historyLimit?: number;
+  /** Total JSON text of the objects in these events. */
+  readonly historyBytesMax?: number;
+}
+
 /** The text by which lists are ordered and continued: `namespace/name`. */
 export function orderedKey(key: Pick<StoreKey, 'namespace' | 'name'>): string {
   return `${key.namespace}/${key.name}`;

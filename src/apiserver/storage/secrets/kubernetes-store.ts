@@ -15,6 +15,7 @@ import {
   closed,
   compacted,
   future,
+  type HistoryOptions,
   type ListPage,
   type ListResult,
   type Notes,
@@ -38,7 +39,8 @@ import { ShardedNotes } from './sharded-notes.ts';
 import { WriteLedger, writeIds } from './write/write-ledger.ts';
 import { SecretWriter } from './write/secret-writer.ts';
 
-export interface KubernetesStoreOptions {
+/** Default history: 2048 events, 32 MiB. */
+export interface KubernetesStoreOptions extends HistoryOptions {
   /** Of the host cluster. Owned by the caller, who disposes of it after the store. */
   readonly client: WatchClient;
   /** The namespace of the Secrets. */
@@ -49,10 +51,6 @@ export interface KubernetesStoreOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics?: ListWatchMetrics;
-  /** Events kept for watches that begin in the past; default 2048. */
-  readonly historyLimit?: number;
-  /** JSON bytes of the objects in them; default 32 MiB. */
-  readonly historyBytesMax?: number;
   /** Deadline of an operation; default 10 s. */
   readonly timeoutMs?: number;
   /** How long a deletion waits for its event, and a create without a response for the event that proves it; default 1 s. */
@@ -102,11 +100,9 @@ export class KubernetesStore implements Store {
     const secrets = new HostSecrets(client, namespace);
     const ledger = new WriteLedger();
     const damage = new DamageReport(logger, namespace);
-    const feed = new EventFeed({
-      logger,
-      eventsMax: Math.max(1, options.historyLimit ?? HISTORY_LIMIT),
-      bytesMax: options.historyBytesMax ?? HISTORY_BYTES_MAX,
-    });
+    const { historyLimit: eventsMax = HISTORY_LIMIT, historyBytesMax: bytesMax = HISTORY_BYTES_MAX } =
+      options;
+    const feed = new EventFeed({ eventsMax, bytesMax }, logger);
     const restarted = (revision: number): void => this.#restart(revision);
     const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
     const cache = new SecretCache({ names, feed, ledger, damage, clock, bookmarked, restarted });

@@ -14,6 +14,7 @@ import { RevisionedState } from '../revisioned-state.ts';
 import {
   closed,
   StoreError,
+  type HistoryOptions,
   type ListPage,
   type ListResult,
   type Notes,
@@ -24,25 +25,22 @@ import {
   type StoreWatch,
   type WatchObserver,
 } from '../store.ts';
-import { Replay } from './file/replay.ts';
+import { Loading } from './loading.ts';
 import { SqliteNotes } from './sqlite-notes.ts';
 import { WriteBatch, type PendingWrite } from './writer/write-batch.ts';
-import { DatabaseWriter, type LoadReport } from './writer/database-writer.ts';
+import { DatabaseWriter } from './writer/database-writer.ts';
 
-export interface SqliteStoreOptions {
+/** Default history: 8192 events, 64 Mi characters. */
+export interface SqliteStoreOptions extends HistoryOptions {
   /** Path of the database; file and folder are created if they do not exist. */
   readonly file: string;
-  /** Events kept for watches that resume and for lists of the past; default 8192. */
-  readonly historyLimit?: number;
-  /** The same, in characters of JSON; default 64 Mi. */
-  readonly historyBytesMax?: number;
   readonly clock?: Clock;
   /** Absent: failures in the background are not logged. */
   readonly logger?: Logger;
 }
 
-const DEFAULT_HISTORY_LIMIT = 8192;
-const DEFAULT_HISTORY_BYTES_MAX = 64 * 1024 * 1024;
+const HISTORY_LIMIT = 8192;
+const HISTORY_BYTES_MAX = 64 * 1024 * 1024;
 /** Limits of one commit; further writes wait for the next. */
 const BATCH_WRITES_MAX = 512;
 const BATCH_BYTES_MAX = 16 * 1024 * 1024;
@@ -77,8 +75,8 @@ export class SqliteStore implements Store {
     this.#logger = options.logger;
     this.#clock = options.clock ?? systemClock;
     this.#state = new RevisionedState({
-      eventsMax: options.historyLimit ?? DEFAULT_HISTORY_LIMIT,
-      bytesMax: options.historyBytesMax ?? DEFAULT_HISTORY_BYTES_MAX,
+      eventsMax: options.historyLimit ?? HISTORY_LIMIT,
+      bytesMax: options.historyBytesMax ?? HISTORY_BYTES_MAX,
     });
     this.#notes = new SqliteNotes(
       this.#clock,
@@ -232,42 +230,6 @@ export class SqliteStore implements Store {
     } finally {
       this.#isCompacting = false;
     }
-  }
-}
-
-/** Fills the state of a store that is being opened. */
-class Loading {
-  readonly #state: RevisionedState;
-  readonly #notes: SqliteNotes;
-  #replay: Replay | undefined;
-  compacted = 0;
-
-  constructor(state: RevisionedState, notes: SqliteNotes) {
-    this.#state = state;
-    this.#notes = notes;
-  }
-
-  add(report: LoadReport): void {
-    switch (report.kind) {
-      case 'counters':
-        this.compacted = report.counters.compacted;
-        this.#replay = new Replay(this.#state, report.counters);
-        return;
-      case 'log':
-        for (const row of report.rows) this.#replay?.addRow(row);
-        return;
-      case 'present':
-        for (const row of report.rows) this.#replay?.addPresent(row);
-        return;
-      case 'notes':
-        this.#notes.restore(report.rows);
-    }
-  }
-
-  /** The problems of the file. */
-  finish(): readonly string[] {
-    this.#replay?.finish();
-    return this.#replay?.problems ?? [];
   }
 }
 

@@ -41,7 +41,7 @@ interface Ground {
 function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logger } = {}): Ground {
   const { eventsMax = 100, bytesMax = 1_000_000, logger = silentLogger } = limits;
   const clock = new FakeClock();
-  const feed = new EventFeed({ logger, eventsMax, bytesMax });
+  const feed = new EventFeed({ eventsMax, bytesMax }, logger);
   const ledger = new WriteLedger();
   const damage = new DamageReport(silentLogger, 'ns');
   let bookmarked = 0;
