@@ -9,12 +9,12 @@
  * before the next one begins, and who goes first changes from round to round.
  */
 
-import { fork, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { LoadPhase, LoadResult, Phase, WatchEventsResult } from './api-client.ts';
+import { ClientProcess } from './api-client-process.ts';
+import type { LoadResult, WatchEventsResult } from './api-client.ts';
 import { report, type Measured } from './api-report.ts';
 import {
   ask,
@@ -237,36 +237,6 @@ async function settledRss(pid: number): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   return seen.at(-1) ?? 0;
-}
-
-class ClientProcess implements AsyncDisposable {
-  readonly #child: ChildProcess = fork(join(import.meta.dirname, 'api-client.ts'));
-
-  async load(phase: Omit<LoadPhase, 'kind'>): Promise<LoadResult> {
-    return (await this.run({ kind: 'load', ...phase })) as LoadResult; // what a load answers
-  }
-
-  run(phase: Phase): Promise<LoadResult | WatchEventsResult | undefined> {
-    return new Promise((resolve, reject) => {
-      const take = (message: unknown): void => {
-        this.#child.off('exit', gone);
-        const { result, error } = message as { result?: LoadResult | WatchEventsResult; error?: string }; // our own child
-        if (error === undefined) resolve(result);
-        else reject(new Error(error));
-      };
-      const gone = (): void => reject(new Error('the client process ended'));
-      this.#child.once('message', take);
-      this.#child.once('exit', gone);
-      this.#child.send(phase);
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.kill('SIGKILL');
-    await ended;
-  }
 }
 
 function planOf(args: readonly string[]): ApiPlan {

@@ -12,6 +12,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'the key and token API beside a kube-apiserver: GET, list, durable create, watch, memory',
     load: () => import('./api.ts'),
   },
+  'api-scale': {
+    summary: 'the key and token API with 100 000 keys: start, list, authentication, memory',
+    load: () => import('./api-scale.ts'),
+  },
   neighbours: {
     summary: "what one tenant's hostile objects cost the patches of the others",
     load: () => import('./neighbours.ts'),
