@@ -98,7 +98,3 @@ const HOST = String.raw`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?`;
 /** URLs without user, query and fragment. */
 export const SERVER_URL_PATTERN = String.raw`^(https?://${HOST}(/[^\s?#@]*)?)?$`;
 export const ISSUER_PATTERN = String.raw`^(https://${HOST}(/[^\s?#@]*)?)?$`;
-
-const PORT = '([0-9]{1,4}|[0-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
-
-export const BIND_ADDRESS_PATTERN = String.raw`^(\[[0-9a-fA-F:.]+\]|[^\s:\[\]/]*):${PORT}$`;

@@ -1,8 +1,7 @@
 /** Types of configuration fields, each with its error messages and the pattern that an editor can check. */
 
 import * as z from 'zod';
-import { parseBindAddress } from '../../base/bind-address.ts';
-import { BIND_ADDRESS_PATTERN } from './editor-rules.ts';
+import { BIND_ADDRESS_PATTERN, parseBindAddress } from '../../base/bind-address.ts';
 import { DURATION_PATTERN, formatDuration, parseDuration, TEXT_MAX } from '../values/duration.ts';
 import { formatBytes, parseBytes, QUANTITY_PATTERN } from '../values/quantity.ts';
 
