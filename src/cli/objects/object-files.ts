@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Composer, Parser } from 'yaml';
 import { problemAt, problemOf } from '../../config/source/problem.ts';
-import { createSourceFile } from '../../config/source/source-file.ts';
+import { createSourceFile } from '../../config/source/problem.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import type { KubeObject } from '../../kube/object.ts';

@@ -1,8 +1,36 @@
 /** Problems of a file: at a position in its text, or of the file as a whole. */
 
+import { LineCounter } from 'yaml';
 import type { ConfigProblem } from '../../base/errors.ts';
-import { excerptAt, positionOf, type SourceFile } from './source-file.ts';
+import { caretLine, type Position } from '../../base/excerpt.ts';
 import type { SyntaxProblem } from './yaml-source.ts';
+
+export interface SourceFile {
+  readonly name: string;
+  readonly text: string;
+  readonly lines: LineCounter;
+}
+
+export function createSourceFile(name: string, text: string): SourceFile {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);
+  return { name, text, lines };
+}
+
+/** Offsets beyond the text are its end. */
+export function positionOf({ text, lines }: SourceFile, offset: number): Position {
+  const { line, col } = lines.linePos(Math.max(0, Math.min(offset, text.length)));
+  return { line, column: col };
+}
+
+/** The line of an offset with a caret below it, two lines without a final line break. */
+export function excerptAt(source: SourceFile, offset: number): string {
+  const { line, column } = positionOf(source, offset);
+  const { lineStarts } = source.lines;
+  const text = source.text.slice(lineStarts[line - 1], (lineStarts[line] ?? source.text.length + 1) - 1);
+  return caretLine(text.replace(/\r$/u, ''), column - 1);
+}
 
 type ProblemDetails = Pick<ConfigProblem, 'path' | 'severity' | 'message'>;
 

@@ -60,18 +60,19 @@ export function readYaml(text: string): YamlSource {
       if (isDocument(document)) documents.push(document as Document.Parsed); // what this generator yields
     }
   } catch (error) {
-    if (!(error instanceof TooDeep)) throw error;
-    return { root: null, problems: [problemAt(error.offset, 'error', error.message)] };
+    if (!(error instanceof Unreadable)) throw error;
+    return { root: null, problems: [error.problem] };
   }
   return { root: documents[0]?.contents ?? null, problems: problemsOf(documents) };
 }
 
-class TooDeep extends Error {
-  readonly offset: number;
+/** Ends the reading of a file. */
+export class Unreadable extends Error {
+  readonly problem: SyntaxProblem;
 
-  constructor(offset: number) {
-    super(`more than ${DEPTH_MAX} levels of nesting`);
-    this.offset = offset;
+  constructor(offset: number, message: string) {
+    super(message);
+    this.problem = problemAt(offset, 'error', message);
   }
 }
 
@@ -80,7 +81,8 @@ function* tokensOf(text: string): ReturnType<Parser['parse']> {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme);
-    if (parser.stack.length > DEPTH_MAX) throw new TooDeep(parser.offset);
+    if (parser.stack.length > DEPTH_MAX)
+      throw new Unreadable(parser.offset, `more than ${DEPTH_MAX} levels of nesting`);
   }
   yield* parser.end();
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { readDocument } from '../../../src/config/source/document.ts';
-import { createSourceFile, excerptAt, positionOf } from '../../../src/config/source/source-file.ts';
+import { createSourceFile, excerptAt, positionOf } from '../../../src/config/source/problem.ts';
 
 function read(text: string): { value: unknown; problems: string[]; isReadable: boolean } {
   const { value, problems, source, isReadable } = readDocument('f', text);
@@ -107,6 +107,13 @@ describe('invalid files', () => {
         '5:11 the key "d" is already set in line 5: remove one of the two',
       ],
     });
+  });
+
+  test('a duplicate key is reported once, however many aliases lead to it', () => {
+    const { problems } = readDocument('f', 'a: &a {k: 1, k: 2}\nb: *a\nc: {<<: *a}\n');
+    expect(problems.map(({ offset, message }) => [offset, message])).toEqual([
+      [13, 'the key "k" is already set in line 1: remove one of the two'],
+    ]);
   });
 
   test('a second document is a warning, as Go reads the first one alone', () => {
