@@ -1,4 +1,4 @@
-# The image holds Node.js, the built program and its production dependencies; no shell and no package manager. `scripts/check-image.sh` runs the
+# The image holds Node.js, the built program and its production dependencies; no shell and no package manager. `scripts/image/check.sh` runs the
 # same steps without a container engine.
 FROM node:26.10.0-bookworm-slim AS build
 WORKDIR /src
@@ -6,7 +6,7 @@ COPY package.json package-lock.json ./
 # No script has to run: isolated-vm ships prebuilt binaries.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN scripts/image-app.sh /app
+RUN scripts/image/app.sh /app
 ENV NODE_COMPILE_CACHE=/app/compiled
 # Compiled code belongs to the user and the program that will use it.
 RUN setpriv --reuid=65532 --regid=65532 --clear-groups node /app/dist/main.js run --help > /dev/null \

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the steps of the Dockerfile without a container engine: the files of the image in an empty root (first argument, default a temporary
-# folder), the program in it as its user, with a root that is mounted read-only. Needs Linux and root; prints sizes and times.
+# Runs the steps of the Dockerfile without a container engine: assembles the files of the image in an empty root (first argument, default a temporary
+# folder), and runs the program there as its user, with the root mounted read-only. Needs Linux and root; prints sizes and times.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-[ "$(id -u)" = 0 ] || exec sudo env "PATH=$PATH" "$PWD/scripts/check-image.sh" "$@"
+cd "$(dirname "$0")/../.."
+[ "$(id -u)" = 0 ] || exec sudo env "PATH=$PATH" "$PWD/scripts/image/check.sh" "$@"
 root=${1:-$(mktemp -d)}
 chmod 755 "$root" # its user has to reach the files
 node=$(node -p process.execPath)
 in_root() { chroot --userspec=65532:65532 "$root" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled "$@"; }
 
-scripts/image-app.sh "$root/app"
+scripts/image/app.sh "$root/app"
 
 # What the base image has: the C and C++ libraries, certificates, and here `env`, which chroot needs to clear the environment.
 install -D "$node" "$root/usr/local/bin/node"
@@ -22,15 +22,12 @@ mkdir -p "$root/dev" "$root/proc" "$root/tmp" "$root/etc/endpoint-syncer"
 in_root /usr/local/bin/node /app/dist/main.js run --help > /dev/null
 in_root /usr/local/bin/node /app/dist/main.js eval '"the sandbox works"'
 
-# As `docker run --read-only`: nothing can be written, by any user.
-read_only() {
-  unshare --mount bash -euc '
-    mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev"
-    exec chroot --userspec=65532:65532 "$0" /usr/bin/env -i HOME=/ NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled "$@"' "$root" "$@"
-}
+read_only() { scripts/image/read-only.sh "$root" "$@"; }
 read_only /usr/local/bin/node -e 'try { require("node:fs").writeFileSync("/app/x", ""); process.exit(1) } catch (error) { console.log("read-only root:", error.code) }'
 read_only /usr/local/bin/node /app/dist/main.js eval '"the sandbox works with a read-only root"'
 start=$(date +%s%N)
 read_only /usr/local/bin/node /app/dist/main.js run --help > /dev/null
 echo "start: $((($(date +%s%N) - start) / 1000000)) ms"
+node scripts/image/sync.ts "$root"
+node -e 'const { components } = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8")); console.log("sbom:", components.length, "components")' "$root/app/sbom.cdx.json"
 echo "app: $(du -sm "$root/app" | cut -f1) MB, node: $(du -m "$node" | cut -f1) MB"

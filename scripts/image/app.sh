@@ -2,7 +2,7 @@
 # Assembles what the image needs of this project in a folder (first argument): the built program, its production dependencies, and a list of them.
 set -euo pipefail
 out=${1:?folder}
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 npm run --silent build
 mkdir -p "$out"
 cp -r package.json package-lock.json dist config LICENSE "$out/"
