@@ -1,12 +1,10 @@
-/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module into a cache outside the checkout. */
+/** Runs Helm: the program that `HELM` names, or one that is built once from its Go module. */
 
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { builtProgram } from './built-program.ts';
 
-const FOLDER = join(import.meta.dirname, '..', 'helm');
 export const CHART = join(import.meta.dirname, '..', '..', '..', 'charts', 'endpoint-syncer');
 const run = promisify(execFile);
 
@@ -19,14 +17,5 @@ export async function helm(home: string, ...args: readonly string[]): Promise<st
 
 /** Its path; the first call may build it. */
 export async function helmProgram(): Promise<string> {
-  const given = process.env['HELM'];
-  if (given !== undefined) return given;
-  const version = /helm\.sh\/helm\/v4 (v\S+)/u.exec(readFileSync(join(FOLDER, 'go.mod'), 'utf8'))?.[1] ?? '';
-  const cache = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(cache, 'endpoint-syncer', 'helm', version);
-  if (!existsSync(join(folder, 'helm.version'))) {
-    process.stderr.write(`building helm ${version} into ${folder}, once\n`);
-    await run(join(FOLDER, 'build.sh'), [folder], { maxBuffer: 64 * 1024 * 1024 });
-  }
-  return join(folder, 'helm');
+  return process.env['HELM'] ?? builtProgram('helm', 'helm.sh/helm/v4');
 }
