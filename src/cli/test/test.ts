@@ -1,8 +1,6 @@
 /** `test`: declarative cases for patches, run offline. */
 
-import { watch, type FSWatcher } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { ConfigError } from '../../base/errors.ts';
@@ -15,6 +13,7 @@ import { paintFor, showProgress } from '../output/terminal.ts';
 import { CoverageRun } from './coverage.ts';
 import { formatReport, type CaseResult, type FileCoverage, type TestFormat } from './report.ts';
 import { runCase, type CaseRun } from './run-case.ts';
+import { FileChanges } from './file-changes.ts';
 import { findTestFiles, readTestFile, type TestFile } from './test-file.ts';
 import { updatedText } from './update.ts';
 
@@ -115,35 +114,15 @@ async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
   process.stderr.write(`updated ${file.path}\n`);
 }
 
-/** Several events make one change: editors write, rename and touch. */
-const QUIET_MS = 100;
-
 /** Runs until interrupted: the exit code is that of the signal. */
 async function runAgain(paths: readonly string[], flags: TestFlags): Promise<number> {
+  const changes = new FileChanges(paths);
   for (;;) {
+    // A change while the cases run counts, too.
+    changes.reset();
     const { reads } = await runOnce(paths, flags);
+    changes.add(reads);
     process.stderr.write(`\nwatching ${reads.length} files, end with ^C\n`);
-    await changeIn([...reads, ...paths]);
+    await changes.next();
   }
-}
-
-/** Resolves when something in the folders of these files changes. Folders, because a file that is replaced is no longer watched. */
-async function changeIn(files: readonly string[]): Promise<void> {
-  const folders = new Set(files.flatMap((file) => [dirname(resolve(file)), resolve(file)]));
-  const watchers: FSWatcher[] = [];
-  await new Promise<void>((done) => {
-    let timer: NodeJS.Timeout | undefined;
-    for (const folder of folders) {
-      const onChange = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(done, QUIET_MS);
-      };
-      try {
-        watchers.push(watch(folder, onChange));
-      } catch {
-        // A path that does not exist yet: its folder is watched.
-      }
-    }
-  });
-  for (const watcher of watchers) watcher.close();
 }

@@ -1,11 +1,14 @@
 /** `test` as a user types it, and the cases of the examples in this repository. */
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { capturedRun } from '../captured-run.ts';
 
+const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -263,4 +266,32 @@ expect:
     expect(code).toBe(0);
     expect(report.passed).toBeGreaterThan(9);
   });
+});
+
+test('--watch runs again after a change of a test file, the configuration or an object', async () => {
+  const path = folderWith(oneCase(HOLDS['a subset of the copy'] ?? ''));
+  const child = spawn(process.execPath, [MAIN, 'test', path, '--watch', '-o', 'json'], { env: {} });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  // One change may cause more than one run.
+  const lastReport = (): unknown => {
+    const text = `{${out.split(/^\{$/mu).at(-1) ?? ''}`;
+    return text.endsWith('}\n') ? (JSON.parse(text) as unknown) : undefined;
+  };
+  const reports = (counts: { passed: number; failed: number }): Promise<void> =>
+    expect.poll(lastReport, { timeout: 20_000, interval: 20 }).toMatchObject(counts);
+  try {
+    await reports({ passed: 1, failed: 0 });
+    await expect.poll(() => err).toMatch(/\nwatching \d+ files, end with \^C\n/);
+    writeFileSync(join(path, 'objects/web.yaml'), WEB.replace('owner: shop', 'owner: other'));
+    await reports({ passed: 0, failed: 1 });
+    writeFileSync(join(path, 'config.yaml'), CONFIG.replace('"team-" + value', '"team-shop"'));
+    await reports({ passed: 1, failed: 0 });
+    writeFileSync(join(path, 'endpoint-syncer-test.yaml'), 'config: config.yaml\ncases: []\n');
+    await reports({ passed: 0, failed: 0 });
+  } finally {
+    child.kill('SIGINT');
+  }
+  await once(child, 'exit');
 });
