@@ -1,4 +1,4 @@
-/** What probes and people are told. */
+/** Responses to probes and operators. */
 
 import { describe, expect, test } from 'vitest';
 import { startHealthServer, type Checks, type HealthServer } from '../../src/base/health.ts';
@@ -26,7 +26,7 @@ async function get(
 }
 
 describe('the health server', () => {
-  test('answers ok when every check passes', async () => {
+  test('responds with ok when every check passes', async () => {
     await using server = await start({ cache: () => ({ isOk: true, detail: '5 objects' }) });
     const plain = 'text/plain; charset=utf-8';
     expect(await get(`${server.url}/healthz`)).toEqual({ status: 200, body: 'ok\n', type: plain });

@@ -1,4 +1,4 @@
-/** What a DELETE may say, in its query and in its body. */
+/** Options of a DELETE, in its query and in its body. */
 
 import type { JsonValue } from '../../src/base/json.ts';
 import { CM, MERGE_PATCH, configMap, send } from './step.ts';

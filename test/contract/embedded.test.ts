@@ -1,4 +1,4 @@
-/** The embedded server answers as a kube-apiserver does. */
+/** The responses of the embedded server equal those of a kube-apiserver. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
@@ -19,10 +19,10 @@ beforeAll(async () => {
 
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-describe('the embedded server answers as a kube-apiserver did', () => {
+describe('the embedded server responds as a kube-apiserver did', () => {
   const recorded = golden();
 
-  test('and every recorded answer belongs to a step', () => {
+  test('and every recorded response belongs to a step', () => {
     expect(Object.keys(recorded).toSorted()).toEqual(STEPS.map(({ id }) => id).toSorted());
   });
 

@@ -1,10 +1,10 @@
-/** The answers of a real kube-apiserver, recorded once; the cluster suite checks that it still gives them. */
+/** Recorded responses of a real kube-apiserver; the cluster suite checks that they are still the same. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Step, Transcript } from './transcript.ts';
 
-/** The version that gave the recorded answers. */
+/** The version that sent the recorded responses. */
 export const GOLDEN_VERSION = 'v1.36.3';
 const FILE = join(import.meta.dirname, '..', 'golden', `kube-apiserver-${GOLDEN_VERSION}.json`);
 
@@ -17,7 +17,7 @@ export function writeGolden(transcript: Transcript): void {
   writeFileSync(FILE, `${JSON.stringify(transcript, null, 1)}\n`);
 }
 
-/** What the embedded server must have answered to a step. */
+/** The expected response of the embedded server to a step. */
 export function expectedOf(step: Step, recorded: Transcript): Partial<Transcript[string]> {
   const answer = recorded[step.id];
   if (!answer) throw new Error(`no answer of a kube-apiserver is recorded for the step ${step.id}`);

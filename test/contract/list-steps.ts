@@ -1,4 +1,4 @@
-/** Which options of a list there are, and which go together. */
+/** Options of a list, and their combinations. */
 
 import { CM, TABLE, configMap, send } from './step.ts';
 import type { Step } from './transcript.ts';

@@ -1,4 +1,4 @@
-/** Endpoints patched, applied and deleted; they need what the steps before them made. */
+/** Patches, applies and deletions of Endpoints that earlier steps created. */
 
 import { APPLY, EP, JSON_PATCH, MERGE_PATCH, STRATEGIC, SUBSETS, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';

@@ -14,7 +14,7 @@ export interface RawRequest {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text goes as it is; anything else as JSON. */
+  /** A string is sent as it is, anything else as JSON. */
   readonly body?: JsonValue;
 }
 
@@ -22,7 +22,7 @@ export interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Null when the body is no JSON. */
+  /** Null when the body is not JSON. */
   readonly json: JsonObject | null;
 }
 
@@ -41,7 +41,7 @@ export class RawClient implements AsyncDisposable {
     return { status: response.status, headers: response.headers, text, json: parsed(text) };
   }
 
-  /** Opens a watch; resolves when the headers have come. */
+  /** Opens a watch; resolves when the headers have arrived. */
   async watch(path: string, headers: Readonly<Record<string, string>> = {}): Promise<RawWatch> {
     const abort = new AbortController();
     const response = await this.#fetch({ method: 'GET', path, headers }, abort.signal);
@@ -89,7 +89,7 @@ export class RawWatch implements AsyncDisposable {
   /** The next event, or undefined when the server has ended the stream. */
   async next(): Promise<RawEvent | undefined> {
     const line: IteratorResult<string, void> = await this.#lines.next();
-    return line.done ? undefined : (JSON.parse(line.value) as RawEvent); // one event a line
+    return line.done ? undefined : (JSON.parse(line.value) as RawEvent); // one event per line
   }
 
   /** The next `count` events as `TYPE name`, or `TYPE` where there is no name. */
@@ -127,7 +127,7 @@ async function* linesOf(response: Response): AsyncGenerator<string, void> {
 
 function parsed(text: string): JsonObject | null {
   try {
-    return JSON.parse(text) as JsonObject; // an API server answers objects
+    return JSON.parse(text) as JsonObject; // responses of an API server are objects
   } catch {
     return null;
   }

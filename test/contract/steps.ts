@@ -1,4 +1,4 @@
-/** What the embedded server must answer exactly as a kube-apiserver does. The order matters: a step sees what the earlier ones did. */
+/** Requests whose responses must equal those of a kube-apiserver. The order matters: later steps depend on earlier ones. */
 
 import { DELETE_STEPS } from './delete-steps.ts';
 import { ENDPOINTS_STEPS } from './endpoints-steps.ts';

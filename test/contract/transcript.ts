@@ -1,13 +1,13 @@
-/** Runs the steps of the contract and writes down the answers, without what differs from run to run: names, uids, times, versions. */
+/** Runs the steps of the contract and records the responses, without names, uids, times and versions, which differ between runs. */
 
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';
 import type { RawAnswer, RawClient, RawRequest } from './raw-client.ts';
 
-/** One request. `{ns}` in it stands for the namespace of the run, `{rv:ID}` and `{uid:ID}` for those of an earlier step's answer. */
+/** One request. `{ns}` stands for the namespace of the run, `{rv:ID}` and `{uid:ID}` for those in the response to an earlier step. */
 export interface Step {
   readonly id: string;
   readonly request: RawRequest;
-  /** Why the embedded server's answer differs on purpose: then only the status code is compared. */
+  /** Why the response of the embedded server differs intentionally: then only the status code is compared. */
   readonly differs?: string;
   /** The embedded server's own status code, where that differs too. */
   readonly ourStatus?: number;
@@ -85,7 +85,7 @@ class Placeholders {
     for (const [key, item] of Object.entries(value)) {
       // The words that describe a column are ours.
       if (key === 'description' && 'priority' in value) continue;
-      // The version of a list counts other people's writes too.
+      // The version of a list also counts writes of other clients.
       if (key === 'metadata' && isList) result[key] = listMetadata(item);
       else if (key === 'resourceVersion' && typeof item === 'string') result[key] = this.#named('rv', item);
       else if (UNORDERED.includes(key) && Array.isArray(item)) result[key] = sorted(this.#value(item));

@@ -22,7 +22,7 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
 
     afterAll(() => ground.close());
 
-    test('begin after the resourceVersion of a list and tell of everything in order', async () => {
+    test('begin after the resourceVersion of a list and send all events in order', async () => {
       const { version, path } = await ground.list();
       await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
       expect(watch.status).toBe(200);
@@ -72,7 +72,7 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(await plain.next()).toBeUndefined();
     });
 
-    test('can stream the present first and say when that was all', async () => {
+    test('can send the current objects first, with a bookmark at their end', async () => {
       await ground.create('initial');
       const { path } = await ground.list();
       const query =
@@ -102,7 +102,7 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect((await watch.next())?.object['columnDefinitions']).toBeNull();
     });
 
-    test('as Tables show of the objects what is asked for', async () => {
+    test('as Tables include the requested part of the objects', async () => {
       await ground.create('bare');
       const { path } = await ground.list();
       await using watch = await ground.client.watch(
@@ -173,14 +173,14 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(answer.status).toBe(406);
     });
 
-    test('from a resourceVersion that is no number are refused', async () => {
+    test('with a resourceVersion that is not a number are rejected', async () => {
       const { path } = await ground.list();
       const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1&resourceVersion=x` });
       expect(answer.status).toBeGreaterThanOrEqual(400);
       expect(answer.json?.['kind']).toBe('Status');
     });
 
-    test('of one namespace do not see the others', async () => {
+    test('of one namespace do not include other namespaces', async () => {
       const { version, path } = await ground.list();
       await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
       await using everywhere = await ground.client.watch(

@@ -1,4 +1,4 @@
-/** Writes with something odd about them: a version that is none, YAML as Kubernetes reads it, managers taken away, patches that say a thing twice. */
+/** Unusual writes: invalid resourceVersions, YAML as Kubernetes parses it, removed field managers, patches with duplicate fields. */
 
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import { APPLY, CM, JSON_PATCH, MERGE_PATCH, STRATEGIC, configMap, send } from './step.ts';

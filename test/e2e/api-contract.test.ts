@@ -1,6 +1,5 @@
 /**
- * A real kube-apiserver still answers as recorded, so that the embedded one is measured against the truth.
- * `UPDATE_GOLDEN=1` records anew.
+ * The recorded responses still equal those of a real kube-apiserver. `UPDATE_GOLDEN=1` records them again.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -13,13 +12,13 @@ import { record } from '../contract/transcript.ts';
 import { watchContract } from '../contract/watch-contract.ts';
 
 function realServer(): ServerAddress {
-  // The virtual one: no controllers run there that would change what is asked for.
+  // The virtual cluster: no controllers run there that would change the objects.
   const { url, token, caFile } = inject('clusters').virtual;
   return { url, token, ca: readFileSync(caFile, 'utf8') };
 }
 
 describe('a kube-apiserver', () => {
-  test('gives the answers that are recorded', async () => {
+  test('sends the recorded responses', async () => {
     await using client = new RawClient(realServer());
     const transcript = await record(client, STEPS, `contract-${randomBytes(4).toString('hex')}`);
     if (process.env['UPDATE_GOLDEN']) writeGolden(transcript);

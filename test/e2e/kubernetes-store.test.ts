@@ -1,4 +1,4 @@
-/** The driver over Secrets on a real kube-apiserver: the contract, three replicas writing at once, a crash of the server, and rights. */
+/** The driver with Secrets on a real kube-apiserver: the contract, three concurrent replicas, a crash of the server, and permissions. */
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -61,7 +61,7 @@ async function threeReplicas(stack: AsyncDisposableStack): Promise<readonly Repl
   return replicas;
 }
 
-/** All have seen as much as the one that has seen most, in the same order. */
+/** All replicas have received the same events in the same order. */
 async function expectSameEvents(followed: readonly (readonly Fact[])[], revision: number): Promise<void> {
   for (const facts of followed) {
     await vi.waitFor(() => expect(facts.at(-1)?.revision).toBe(revision), { timeout: 30_000, interval: 5 });
@@ -86,8 +86,8 @@ storeContract(
   { runs: 5, isCounterShared: true },
 );
 
-describe('three replicas over one namespace', () => {
-  test('writing at once: every answer is true, and all see the same events in the same order', async () => {
+describe('three replicas in one namespace', () => {
+  test('write concurrently: every response is correct, and all receive the same events in the same order', async () => {
     await using stack = new AsyncDisposableStack();
     const replicas = await threeReplicas(stack);
     const seed = Math.floor(Math.random() * 1_000_000);
@@ -133,7 +133,7 @@ describe('three replicas over one namespace', () => {
     for (const { store } of replicas) expect((await store.get(key))?.value).toEqual({ count: 90 });
   });
 
-  test('what one has written, the others read at once', async () => {
+  test("read each other's writes immediately", async () => {
     await using stack = new AsyncDisposableStack();
     const [a, b, c] = await threeReplicas(stack);
     for (let i = 0; i < 20; i++) {
@@ -158,7 +158,7 @@ describe('three replicas over one namespace', () => {
     const attempts = (await Promise.all(writers)).flat();
     const { entries = [] } = (await replicas[0]?.store.list({ resource: 'things' })) ?? {};
     const end = new Map(entries.map(({ key, value }) => [key.name, value['id']]));
-    // The new server knows no history: its clients list, and states in between are seen by nobody.
+    // The new server has no history: its clients list, and miss intermediate states.
     for (const facts of followed) {
       await vi.waitFor(() => expect(stateOf(facts)).toEqual(end), { timeout: 40_000, interval: 10 });
       const revisions = facts.map(({ revision }) => revision);
@@ -202,7 +202,7 @@ describe('the rights of the store', () => {
 });
 
 describe('the Secrets of the store', () => {
-  test('hold what is nearly as large as a Secret may be', async () => {
+  test('store objects that are nearly as large as a Secret may be', async () => {
     await using replica = await openReplica(hostAccess(), { namespace, name: newName() });
     const value = { noise: randomBytes(950_000).toString('base64') };
     const { revision } = await replica.store.create(keyNamed('large'), value);

@@ -1,4 +1,4 @@
-/** A disk that refuses: the write fails with a message, nothing has happened, and everything goes on when there is space again. */
+/** A full disk: the write fails with a message and has no effect, and later writes succeed when there is space again. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { temporaryFolder } from '../apiserver/storage/temporary-folder.ts';
 
 const CHILD = join(import.meta.dirname, 'store-without-space.ts');
 
-test('a write that finds no space is refused, and later ones succeed when there is some', async () => {
+test('a write on a full disk fails, and later ones succeed when there is space', async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, 'management.db');
   // A limit on the size of files, which may be lifted later, does what a full disk does.

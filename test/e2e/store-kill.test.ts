@@ -1,4 +1,4 @@
-/** The store's crash test at greater length; the served API has one of its own, of 200 kills. */
+/** A longer run of the store's crash test; the crash test of the API has 200 kills. */
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A process whose files may not grow beyond a limit, which somebody sets from outside. It says what became of each write. */
+/** A process whose file size the parent limits. It prints the result of each write. */
 
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ const [file = ''] = process.argv.slice(2);
 const store = await SqliteStore.open({ file });
 let number = 0;
 
-/** Writes until one is refused; the error, and what readers still see. */
+/** Writes until a write fails; the error, and what readers still see. */
 async function fill(): Promise<object> {
   for (;;) {
     const key = { resource: 'things', namespace: '', name: `n${number}` };

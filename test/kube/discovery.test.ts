@@ -79,7 +79,7 @@ describe('discovery', () => {
 });
 
 describe('rights', () => {
-  test('that are missing come back in order, asked for eight at a time', async () => {
+  test('that are missing are returned in order, with eight requests at a time', async () => {
     let [inFlight, most] = [0, 0];
     const reviews: JsonValue[] = [];
     const request = async (_: string, path: string, body?: JsonValue): Promise<JsonValue> => {
@@ -124,7 +124,7 @@ describe('rights', () => {
     expect(bodies[0]).toMatchObject({ spec: { resourceAttributes: { name: 'vc-my' } } });
   });
 
-  test('an answer that is none is an error', async () => {
+  test('a malformed response is an error', async () => {
     const request = async (): Promise<JsonValue> => ({});
     await expect(
       missingRights({ request }, [{ verb: 'get', group: '', resource: 'x', namespace: '' }]),

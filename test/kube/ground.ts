@@ -107,7 +107,7 @@ export async function quiet(turns = 20): Promise<void> {
   for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** name → version of what the cache holds. */
+/** Name → version of the objects in the cache. */
 export function contents(informer: ObservableInformer): Record<string, string> {
   const pairs = [...informer.list()].map(
     ({ metadata }) => [metadata.name, metadata.resourceVersion ?? ''] as const,

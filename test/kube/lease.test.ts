@@ -1,4 +1,4 @@
-/** The Lease as a lock: one holder at a time, whatever processes, clocks and the API server do. */
+/** The Lease as a lock: at most one holder, despite pauses, clock differences and failures of the API server. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { FakeClock } from '../fake-clock.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** One Lease on an API server that answers after a while, or not at all. */
+/** A Lease on a slow or unavailable API server. */
 class LeaseServer {
   stored: KubeObject | undefined;
   isAway = false;
@@ -29,7 +29,7 @@ class LeaseServer {
   }
 }
 
-/** Time as one process sees it: another wall clock, and timers that fire late when it was stopped. */
+/** The time of one process: its own wall clock, and timers that fire late after a pause. */
 class ProcessClock implements Clock {
   readonly #base: FakeClock;
   readonly #offMs: number;
@@ -86,7 +86,7 @@ function conflict(code: number, reason: string): StatusError {
   });
 }
 
-/** The requests of one process: each takes `latencyMs` there and back. */
+/** The requests of one process: each takes `latencyMs` in both directions. */
 function clientOf(server: LeaseServer, clock: Clock, latencyMs: number): ClusterClient {
   const never = new AbortController().signal;
   const exchange = async (act: () => KubeObject): Promise<KubeObject> => {
@@ -168,7 +168,7 @@ function world(count: number, options: { latencyMs?: number } = {}) {
 }
 
 describe('a lease', () => {
-  test('is held by one, renewed, and taken over within a second of a clean end', async () => {
+  test('has one holder, is renewed, and is acquired by another process within a second after an orderly end', async () => {
     const { base, server, processes, holders } = world(3);
     await base.advanceAsync(60_000);
     const [first = ''] = holders();
@@ -182,7 +182,7 @@ describe('a lease', () => {
     expect(server.stored?.['spec']).toMatchObject({ leaseTransitions: 1, leaseDurationSeconds: 15 });
   });
 
-  test('of a process that is gone is taken when it expires, not before, whatever the clocks say', async () => {
+  test('of a killed process is acquired when it expires and not before, whatever the wall clocks show', async () => {
     const { base, processes, holders } = world(3);
     await base.advanceAsync(5000);
     const leader = processes.find(({ lock }) => lock.isHeld);
@@ -198,7 +198,7 @@ describe('a lease', () => {
     expect(holders()).not.toContain(leader?.lock.identity);
   });
 
-  test('that cannot be renewed is given up before others can take it', async () => {
+  test('that cannot be renewed is given up before another process can acquire it', async () => {
     const { base, server, processes, holders } = world(2);
     await base.advanceAsync(5000);
     server.isAway = true;
@@ -218,7 +218,7 @@ describe('a lease', () => {
     expect(holders()).toEqual([server.holder]);
   });
 
-  test('never has two holders, whatever is paused, away or ended, and when', async () => {
+  test('never has two holders, whatever process is paused or killed', async () => {
     const step = fc.record({
       what: fc.constantFrom('pause', 'resume', 'away', 'back', 'stop', 'wait'),
       who: fc.nat({ max: 2 }),

@@ -99,7 +99,7 @@ export function errorLine(code: number, reason: string): string {
   return `${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', status: 'Failure', code, reason, message: reason } })}\n`;
 }
 
-/** A whole list, or one page of it. */
+/** A complete list, or one page of it. */
 export function list(version: number | string, items: readonly Item[], continueToken = ''): Step {
   return (response) => {
     const metadata = {

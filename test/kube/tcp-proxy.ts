@@ -27,7 +27,7 @@ export class TcpProxy implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Nobody listens any more, and every connection is reset. */
+  /** Stops listening and resets every connection. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

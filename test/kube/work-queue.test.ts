@@ -168,7 +168,7 @@ describe('keys of the first list', () => {
     expect(await take(queue, 5)).toEqual(['x', 'y', 'a', 'b', 'c']);
   });
 
-  test('that change are changes, and stay changes', async () => {
+  test('that change get live priority, and keep it', async () => {
     const { queue } = setUp();
     for (const key of ['a', 'b', 'c']) queue.add(key, 'initial');
     queue.add('c');
@@ -177,7 +177,7 @@ describe('keys of the first list', () => {
     expect(await take(queue, 3)).toEqual(['c', 'a', 'b']);
   });
 
-  test('that need work come before the rest of their list, and behind events', async () => {
+  test('of live priority precede initial ones', async () => {
     const { queue } = setUp();
     for (const key of ['a', 'b', 'c', 'd']) queue.add(key, 'initial');
     queue.add('c', 'changed');

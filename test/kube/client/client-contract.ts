@@ -1,4 +1,4 @@
-/** What the cluster layer needs of an API server: the same on the embedded one and on a real kube-apiserver. */
+/** What the client needs of an API server, on the embedded one and on a real kube-apiserver. */
 
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
@@ -185,7 +185,7 @@ function objectTests(open: Open): void {
     expect(isNotFound(await failure(client.get(ENDPOINTS, key)))).toBe(true);
   });
 
-  test('guards hold', async () => {
+  test('preconditions are enforced', async () => {
     await using world = await open();
     const { client, namespace } = world;
     const key = { namespace, name: 'a' };
@@ -203,7 +203,7 @@ function objectTests(open: Open): void {
     expect((await client.get(ENDPOINTS, key)).metadata.labels).toEqual({ n: '1' });
   });
 
-  test('refusals are Status errors', async () => {
+  test('error responses are Status errors', async () => {
     await using world = await open();
     const { client, namespace } = world;
     const lost = await failure(client.create(ENDPOINTS, endpoints('no-such-namespace', 'a')));
@@ -232,7 +232,7 @@ function objectTests(open: Open): void {
 }
 
 function listTests(open: Open): void {
-  test('lists come in pages and by label', async () => {
+  test('lists have pages and label selectors', async () => {
     await using world = await open();
     const { client, namespace } = world;
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -258,7 +258,7 @@ function listTests(open: Open): void {
 }
 
 function informerTests(open: Open): void {
-  test('an informer follows, and our own writes make no echo', async () => {
+  test('an informer receives changes, and writes of this process cause no second event', async () => {
     await using world = await open();
     const { client, namespace } = world;
     await client.create(ENDPOINTS, endpoints(namespace, 'before'));
@@ -266,7 +266,7 @@ function informerTests(open: Open): void {
     const { informer, events } = follower;
     const own = await client.create(ENDPOINTS, endpoints(namespace, 'own'));
     informer.observeWrite(own);
-    // On a fast server the watch may tell before the answer is here; afterwards it must not.
+    // The event may arrive before the response, but not after it.
     const isOwn = ({ key }: CacheEvent): boolean => key === `${namespace}/own`;
     const toldBefore = events.filter(isOwn).length;
     expect(informer.get(`${namespace}/own`)?.metadata.uid).toBe(own.metadata.uid);
@@ -378,7 +378,7 @@ function otherTests(open: Open): void {
     expect(shown).toContainEqual({ reason: 'Synced', type: 'Normal', series: undefined, regarding });
   });
 
-  test('kinds and rights can be asked for', async () => {
+  test('discovery and access reviews work', async () => {
     await using world = await open();
     const discovery = createDiscovery(world.client);
     expect(await discovery.resolve('v1', 'Endpoints')).toEqual(ENDPOINTS);

@@ -1,4 +1,4 @@
-/** What goes over the wire, and what comes of what comes back. */
+/** Requests on the wire, and the results of responses. */
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -140,7 +140,7 @@ describe('requests', () => {
     return seen;
   }
 
-  test('show who asks', async () => {
+  test('have a user agent and credentials', async () => {
     const { headers } = await sent((client) => client.get(ENDPOINTS, KEY));
     expect(headers).toMatchObject({
       authorization: 'Bearer secret',
@@ -251,7 +251,7 @@ describe('requests', () => {
   });
 });
 
-describe('refusals', () => {
+describe('error responses', () => {
   test('carry the Status of the server', async () => {
     const status = {
       kind: 'Status',
@@ -315,7 +315,7 @@ describe('refusals', () => {
 describe('retries', () => {
   const busy: Reply = { code: 429, headers: { 'retry-after': '3' } };
 
-  test('a read is repeated after the delay that the server asks for', async () => {
+  test('a read is retried after the delay of the server', async () => {
     await using wire = await Wire.open(busy, { code: 503 });
     const clock = new FakeClock();
     const reading = wire.client({ clock }).get(ENDPOINTS, KEY);
@@ -428,7 +428,7 @@ describe('no response', () => {
     await expect(reading).rejects.toBe(reason);
   });
 
-  test('an answer beyond the limit', async () => {
+  test('a response above the limit', async () => {
     await using wire = await Wire.open({
       body: JSON.stringify({ metadata: { name: 'a', annotations: { a: 'x'.repeat(5000) } } }),
     });
@@ -468,17 +468,14 @@ describe('no response', () => {
     delete: (client) => client.delete(ENDPOINTS, KEY, {}),
   };
 
-  test.each(foreign)(
-    'to any request about an object is not taken when it is an object %s',
-    async (...row) => {
-      const body = JSON.stringify(row[1]);
-      for (const [verb, act] of Object.entries(requests)) {
-        await using wire = await Wire.open({ body });
-        const error = await act(wire.client()).catch((reason: unknown) => reason);
-        expect([verb, error]).toEqual([verb, expect.any(MalformedResponseError)]);
-      }
-    },
-  );
+  test.each(foreign)('to any request about an object is rejected when it is an object %s', async (...row) => {
+    const body = JSON.stringify(row[1]);
+    for (const [verb, act] of Object.entries(requests)) {
+      await using wire = await Wire.open({ body });
+      const error = await act(wire.client()).catch((reason: unknown) => reason);
+      expect([verb, error]).toEqual([verb, expect.any(MalformedResponseError)]);
+    }
+  });
 
   test('to a deletion is a Status of success, or the object', async () => {
     const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
@@ -570,7 +567,7 @@ describe('credentials', () => {
     expect(renewals()).toBe(2);
   });
 
-  test('that cannot be fetched are no answer', async () => {
+  test('that cannot be fetched are transport errors', async () => {
     await using wire = await Wire.open();
     const access: ServerAccess = {
       ...plainAccess(wire.url),
@@ -598,7 +595,7 @@ describe('compression', () => {
 });
 
 describe('metrics', () => {
-  test('count every answer, and a watch when it starts', async () => {
+  test('count every response, and a watch when it starts', async () => {
     await using wire = await Wire.open({ code: 201 }, { code: 404 });
     const client = wire.client();
     await client.create(ENDPOINTS, OBJECT);

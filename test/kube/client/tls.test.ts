@@ -89,7 +89,7 @@ describe('TLS', () => {
     expect(await ask(access('insecure-skip-tls-verify: true'))).toMatchObject({ subject: 'nobody' });
   });
 
-  test('shows a client certificate, and the one of the moment for a new connection', async () => {
+  test('sends a client certificate, and the current one on a new connection', async () => {
     const [cert, key] = [join(ROOT, 'client.crt'), join(ROOT, 'client.key')];
     const use = (name: string): void => {
       copyFileSync(join(CERTIFICATES, `${name}.crt`), cert);
@@ -114,7 +114,7 @@ describe('TLS', () => {
 });
 
 describe('a proxy', () => {
-  test('is asked for a tunnel, with its password', async () => {
+  test('gets a CONNECT request with its password', async () => {
     const asked: string[] = [];
     const sockets = new Set<Socket>();
     const proxy = createProxy();
@@ -134,7 +134,7 @@ describe('a proxy', () => {
     await new Promise((resolve) => proxy.close(resolve));
   });
 
-  test('that refuses is no answer, with the reason', async () => {
+  test('that refuses the connection is an error with the reason', async () => {
     const proxy = createProxy();
     proxy.on('connect', (_, client: Socket) =>
       client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),

@@ -182,7 +182,7 @@ describe('a kubeconfig', () => {
     ['a user that is not there', { context: 'cluster: c, user: v' }, /has no user "v"; there are: u/],
     ['a cluster without a server', { cluster: 'a: b' }, /cluster c is unusable: cluster.server is missing/],
     [
-      'a server that is no URL',
+      'a server that is not a URL',
       { cluster: 'server: "10.0.0.1:6443"' },
       /server "10.0.0.1:6443" is not an http or https URL/,
     ],
@@ -192,7 +192,7 @@ describe('a kubeconfig', () => {
       /clusters\[c\].certificate-authority names a file that cannot be read: ENOENT.*nope.crt/,
     ],
     [
-      'an authority that is no certificate',
+      'an authority that is not a certificate',
       { cluster: `server: "https://h", certificate-authority-data: ${base64('junk')}` },
       /certificate-authority is not a certificate in PEM/,
     ],
@@ -239,7 +239,7 @@ describe('without a file', () => {
   const clock = new FakeClock();
   const unnamed = { kubeconfig: '', context: '' };
 
-  test('the service account of the Pod comes first', async () => {
+  test('the service account of the Pod takes precedence', async () => {
     put('sa/token', 'pod-token\n');
     put('sa/ca.crt', certificate('ca.crt'));
     put('sa/namespace', 'vc-ns\n');
@@ -277,7 +277,7 @@ describe('without a file', () => {
   });
 });
 
-test('another URL of the same server keeps credentials and trust', async () => {
+test('another URL of the same server has the same credentials and trust', async () => {
   const access = plainAccess('https://localhost:8443', 'secret');
   const moved = withServer(access, 'https://my-vcluster.team-a/base/');
   expect(moved.server).toBe('https://my-vcluster.team-a/base');
@@ -306,7 +306,7 @@ describe('an exec plugin', () => {
     const token = [info.apiVersion, info.spec.interactive, process.env.A, process.argv[2], count].join('|');
     console.log(JSON.stringify({ kind: 'ExecCredential', apiVersion: info.apiVersion, status: { token } }));`;
 
-  test('is asked once, however many requests wait, and again when its token is refused', async () => {
+  test('runs once for all waiting requests, and again when its token is rejected', async () => {
     const clock = new FakeClock();
     const { credentials } = load(exec(plugin('counting.cjs', COUNTING)), {}, clock);
     const answers = await Promise.all([
@@ -349,13 +349,13 @@ describe('an exec plugin', () => {
     ],
     ['says nonsense', () => plugin('nonsense.cjs', `console.log('hello')`), '', /failed: .*JSON/],
     [
-      'says nothing',
+      'prints nothing',
       () => plugin('nothing.cjs', `console.log('{"status":{}}')`),
       '',
       /gave neither a token nor a certificate/,
     ],
     [
-      'forgets the status',
+      'prints no status',
       () => plugin('status.cjs', `console.log('{}')`),
       '',
       /credential plugin of user u \(exec\) failed/,
@@ -381,7 +381,7 @@ describe('a kubeconfig in a Secret', () => {
     return object;
   }
 
-  test('is read, and read again for new connections and after a refusal', async () => {
+  test('is read, and read again for new connections and after a 401', async () => {
     const clock = new FakeClock();
     let token = 'one';
     let reads = 0;

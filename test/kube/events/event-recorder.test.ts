@@ -34,7 +34,7 @@ class Api {
   readonly patched: { name: string; body: JsonValue }[] = [];
   /** Thrown by the next calls; undefined passes. */
   readonly failures: (Error | undefined)[] = [];
-  /** Answers come only when this is called. */
+  /** Requests are answered only when this is called. */
   release: (() => void) | undefined;
   inFlight = 0;
   inFlightMax = 0;
@@ -118,7 +118,7 @@ function counts(api: Api): JsonValue[] {
 }
 
 describe('an Event', () => {
-  test('is what events.k8s.io/v1 asks for', async () => {
+  test('has the fields of events.k8s.io/v1', async () => {
     const at = desk();
     warn(at, 'a');
     await settle();
@@ -278,7 +278,7 @@ describe('limits', () => {
 });
 
 describe('trouble', () => {
-  test('a server that is away is tried again, with one line in the log', async () => {
+  test('an unavailable server is retried, with one line in the log', async () => {
     const at = desk();
     at.api.failures.push(new Error('reset'), refusal(503), refusal(429));
     warn(at, 'a');
@@ -289,7 +289,7 @@ describe('trouble', () => {
   });
 
   test.each([403, 404, 401])(
-    'a server that answers %i holds them back with one warning, and is asked again later',
+    'after a %i they are held back with one warning, and retried later',
     async (code) => {
       const at = desk();
       at.api.failures.push(refusal(code), refusal(code));

@@ -53,7 +53,7 @@ class History {
     return list(this.#version, [...this.#state.values()]);
   }
 
-  /** Everything after the version that the watch asks for, with replays of what it may have seen. */
+  /** Everything after the requested version, with repeated earlier events. */
   linesAfter(version: number, replays: number): string[] {
     const news = this.changes.filter(({ item }) => item.version > version);
     const old = this.changes.filter(({ item }) => item.version <= version).slice(-replays);
@@ -92,7 +92,7 @@ const round = fc.record({
   }),
 });
 
-/** What somebody knows who only hears the events; throws when an event makes no sense after the ones before it. */
+/** The state according to the events alone; throws for an event that contradicts the ones before it. */
 function replayed(events: readonly CacheEvent[]): Record<string, string> {
   const state: Record<string, string> = {};
   for (const { type, object } of events) {
@@ -105,7 +105,7 @@ function replayed(events: readonly CacheEvent[]): Record<string, string> {
   return state;
 }
 
-/** One adversarial answer after the other, then a server that behaves. */
+/** Adversarial responses, then a working server. */
 async function live(
   ground: Ground,
   history: History,

@@ -1,4 +1,4 @@
-/** What an informer promises to those who use it. */
+/** The contract of an informer. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';

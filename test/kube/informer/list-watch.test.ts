@@ -1,4 +1,4 @@
-/** What the table does not say: delays, requests, versions, pages. */
+/** Details beyond the table of transitions: delays, requests, versions, pages. */
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ function parameters(request: SeenRequest | undefined): Record<string, string> {
   return Object.fromEntries(request?.url.searchParams ?? []);
 }
 
-/** Waits for a failure, then for the end of its back-off; answers how long that was. */
+/** Waits for a failure, then for the end of its backoff; returns the delay. */
 async function overcome(ground: Ground): Promise<number> {
   await until(() => ground.informer.condition.phase === 'waiting');
   const delayMs = ground.clock.nextDelayMs ?? 0;
@@ -97,7 +97,7 @@ describe('back-off', () => {
     ]);
   });
 
-  test('a Retry-After of years is cut to one minute', async () => {
+  test('a Retry-After of years is limited to one minute', async () => {
     await using ground = await prepare();
     ground.server.on('list', refuse(503, 'ServiceUnavailable', { 'retry-after': '99999999' }));
     ground.start();
@@ -106,7 +106,7 @@ describe('back-off', () => {
 });
 
 describe('requests', () => {
-  test('a list asks for pages, a watch for bookmarks and an end between five and ten minutes', async () => {
+  test('a list requests pages, a watch requests bookmarks and a timeout between five and ten minutes', async () => {
     const seconds: number[] = [];
     for (const random of [0, 0.5, 0.999_999]) {
       await using ground = await prepare({
@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(seconds).toEqual([300, 450, 600]);
   });
 
-  test('metadata only asks for PartialObjectMetadata', async () => {
+  test('metadata only requests PartialObjectMetadata', async () => {
     await using ground = await prepare({ isMetadataOnly: true });
     ground.server.on('list', list(10, [])).on('watch', watch());
     ground.start();
@@ -167,7 +167,7 @@ describe('requests', () => {
     expect(ground.informer.resourceVersion).toBe('41');
   });
 
-  test('an event that the cache did not take is not skipped', async () => {
+  test('an event that the cache failed to store is not skipped', async () => {
     let isBroken = true;
     await using ground = await prepare({
       transform(object) {
@@ -187,7 +187,7 @@ describe('requests', () => {
 });
 
 describe('lists', () => {
-  test('come page by page, and the watch starts at the version of the first page', async () => {
+  test('are stored page by page, and the watch starts at the version of the first page', async () => {
     await using ground = await prepare();
     ground.server.on(
       'list',
@@ -224,7 +224,7 @@ describe('lists', () => {
     expect(ground.events.map(({ type }) => type)).toEqual(['added', 'added', 'added']);
   });
 
-  test('a page that is too large is asked for in halves', async () => {
+  test('a page that is too large is requested with half the limit', async () => {
     await using ground = await prepare({ responseBytesMax: 4000, pageSize: 4 });
     const huge = (n: number): Item[] =>
       Array.from({ length: n }, (_, i) => ({
@@ -257,7 +257,7 @@ describe('lists', () => {
     expect(ground.informer.condition.lastError).toMatch(/took more than 60000 ms/);
   });
 
-  test('what a list does not name any more is gone, with a tombstone of the last known state', async () => {
+  test('an object that is no longer in a list is removed, with a tombstone of the last known state', async () => {
     await using ground = await prepare();
     ground.server.on(
       'list',

@@ -1,4 +1,4 @@
-/** What a cache takes, and what it does not. Rule numbers are those of docs/list-watch.md. */
+/** What a cache stores and what it ignores. Rule numbers are those of docs/list-watch.md. */
 
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
@@ -52,7 +52,7 @@ describe('rule 2: never an older state of the same object', () => {
     expect(version(cache)).toBe('11');
   });
 
-  test('what is not a number is taken', () => {
+  test('a version that is not a number is stored', () => {
     const cache = cacheWith(object('abc'));
     expect(cache.apply(object('abd'))?.type).toBe('updated');
     expect(cache.apply(object('5'))?.type).toBe('updated');
@@ -69,7 +69,7 @@ describe('rules 3 and 4: identity is the uid', () => {
     expect(cache.indexer.get('n/a')?.metadata.uid).toBe('two');
   });
 
-  test('late events of an old object of that name do not take the new one’s place', () => {
+  test('late events of an earlier object with the same name are ignored', () => {
     const cache = cacheWith(object('14', { uid: 'two' }));
     expect(cache.apply(object('12'))).toBeUndefined();
     expect(cache.remove(object('13'))).toBeUndefined();
@@ -85,7 +85,7 @@ describe('rules 3 and 4: identity is the uid', () => {
     });
     expect(cache.remove(object('11'))).toBeUndefined();
     expect(cache.apply(object('10'))).toBeUndefined();
-    // A watch with a selector says DELETED for what no longer matches; it matches again:
+    // A watch with a selector sends DELETED for an object that no longer matches; now it matches again:
     expect(cache.apply(object('13'))?.type).toBe('added');
     expect(cache.remove(object('11'))).toBeUndefined();
     expect(cache.apply(object('12')), 'a replay').toBeUndefined();
@@ -94,13 +94,13 @@ describe('rules 3 and 4: identity is the uid', () => {
 });
 
 describe('rules 5 and 6: our own writes', () => {
-  test('what is newer than a list stays although the list does not name it', () => {
+  test('an object that is newer than a list stays although it is not in the list', () => {
     const cache = cacheWith(object('30'));
     expect(cache.removeUnlisted('n/a', '29')).toBeUndefined();
     expect(cache.removeUnlisted('n/a', '30')?.type).toBe('deleted');
   });
 
-  test('an object that we deleted does not come back by a late event', () => {
+  test('an object that this process deleted does not return by a late event', () => {
     const cache = cacheWith(object('10'));
     cache.forget('n/a', 'one');
     expect(version(cache)).toBeUndefined();
@@ -110,7 +110,7 @@ describe('rules 5 and 6: our own writes', () => {
     expect(cache.apply(object('14', { uid: 'two' }))?.type).toBe('added');
   });
 
-  test('an object that finalizers keep is still there', () => {
+  test('an object that finalizers keep stays in the cache', () => {
     const cache = cacheWith(object('10'));
     cache.forget('n/a', 'one');
     expect(cache.apply(object('11', { deletionTimestamp: '2026-01-01T00:00:00Z' }))?.type).toBe('added');
@@ -125,7 +125,7 @@ describe('rules 5 and 6: our own writes', () => {
 });
 
 describe('rule 7: a new history', () => {
-  test('replaces whatever is held, dead or newer', () => {
+  test('replaces any known state, deleted or newer', () => {
     const cache = cacheWith(object('100'));
     expect(cache.replace(object('50'))?.type).toBe('updated');
     expect(cache.replace(object('50'))).toBeUndefined();

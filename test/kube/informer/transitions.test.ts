@@ -1,4 +1,4 @@
-/** docs/list-watch.md is the specification: its table is the one in the code, and every row of it is acted out on real sockets. */
+/** docs/list-watch.md is the specification: its table equals the one in the code, and every row is tested on real sockets. */
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -52,7 +52,7 @@ interface Scene {
   readonly responseBytesMax?: number;
 }
 
-/** The watch has begun for both sides: its first bookmark has come through. */
+/** The watch has started on both sides: the client has received a bookmark. */
 async function afterFirstBookmark(ground: Ground, advanceMs: number): Promise<void> {
   await until(() => ground.metrics.types.includes('BOOKMARK'));
   ground.clock.advance(advanceMs);
@@ -131,7 +131,7 @@ async function reach(scene: Scene, phase: Phase): Promise<Ground> {
 }
 
 describe('the table of the list-watch', () => {
-  test('in the document is the one in the code', () => {
+  test('in the document equals the one in the code', () => {
     expect(documentedRows()).toEqual(ROWS);
   });
 
@@ -151,7 +151,7 @@ describe('the table of the list-watch', () => {
     const kind = next === 'listing' ? 'list' : 'watch';
     if (wait === 'back-off') await expectBackOff(ground, kind, outcome === 'throttled' ? 7000 : 0);
     else await until(() => server.count(kind) >= (phase === 'watching' ? 2 : 1), `another ${kind}`);
-    // Whatever it was: once the server behaves, the cache is what the server says.
+    // After any failure: once the server works, the cache equals its state.
     server.on('list', list(20, [{ name: 'b', version: 15 }]));
     server.on(
       'watch',
@@ -164,7 +164,7 @@ describe('the table of the list-watch', () => {
   });
 });
 
-/** Half of 0.8 s after what the server asks for: silence, then exactly one more attempt. */
+/** The delay is the server's plus half of 0.8 s: no request before it, then exactly one. */
 async function expectBackOff(
   { server, clock, informer }: Ground,
   kind: 'list' | 'watch',
