@@ -1,4 +1,4 @@
-/** The client of the API benchmark, a process of its own: runs one phase after another as it is told over IPC, and says what it saw. */
+/** The client process of the API benchmark: runs phases that it receives over IPC, and sends back their results. */
 
 import { HttpConnection, requestText, type Peer, type RequestParts } from './http-connection.ts';
 
@@ -187,7 +187,7 @@ function numbered(peer: Peer, { method, path, contentType, body = '' }: RequestP
   return requestText(peer, { method, path: fill(path), body: fill(body), ...type });
 }
 
-/** Call the answer for the share of one core that this process has used since. */
+/** Returns a function that returns the share of one core that this process has used since. */
 function cpuShare(): () => number {
   const startMs = performance.now();
   const before = process.cpuUsage();

@@ -1,4 +1,4 @@
-/** The two servers of the API benchmark, each with its objects, and where they are in `/proc`. */
+/** The two servers of the API benchmark, each with its objects and process id. */
 
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,11 +12,11 @@ import { HttpConnection, requestText, type Peer } from './http-connection.ts';
 
 export type SubjectName = 'ours' | 'kube-apiserver';
 
-/** A server under test and how to ask it for the same things as the other one. */
+/** A server under test, and the same requests in its terms. */
 export interface Subject extends AsyncDisposable {
   readonly name: SubjectName;
   readonly peer: Peer;
-  /** Of the process that answers; a database of its own is not part of it. */
+  /** The process of the server; without its database process, if any. */
   readonly pid: number;
   /** Path of a collection of objects. */
   readonly collection: string;
@@ -123,7 +123,7 @@ export async function startKubeApiServer(): Promise<Subject> {
   }
 }
 
-/** One request on a connection of its own, with the text of its answer. */
+/** One request on a new connection, with the text of the response. */
 export async function ask(peer: Peer, request: RequestParts): Promise<{ code: number; text: string }> {
   const connection = await HttpConnection.open(peer);
   try {

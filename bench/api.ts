@@ -4,9 +4,9 @@
  *
  *   npm run bench -- api [--rounds 3] [--millis 2000] [--objects 500] [--watchers 1000] [--events 150] [--creates 3000] [--only ours]
  *
- * The client is a process of its own (`api-client.ts`): bare HTTP/1.1 over TLS 1.3, one connection per lane and per watcher, no pipelining, no
- * compression. Both servers are new in every round and stay up through it; the one that is not asked is idle. Each phase runs on both
- * before the next one begins, and who goes first changes from round to round.
+ * The client is a separate process (`api-client.ts`): bare HTTP/1.1 over TLS 1.3, one connection per concurrent request and per watcher, no
+ * pipelining, no compression. Both servers are started in every round and run throughout it; one of them is idle. Each phase runs on both
+ * servers before the next one begins, and their order changes from round to round.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';
 
-/** Bytes of one object's JSON, as GET answers it. */
+/** Bytes of one object's JSON in the response to a GET. */
 const OBJECT_BYTES = 1024;
 
 export interface ApiPlan {
@@ -91,7 +91,7 @@ async function measureRound(
   return Object.fromEntries(whole) as Partial<Record<SubjectName, Measured>>; // every part is there
 }
 
-/** For whoever wants to know where our time goes: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp/profile'`. */
+/** To profile the server: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp/profile'`. */
 function profiling(): string[] {
   const flags = process.env['BENCH_NODE_FLAGS'] ?? '';
   return flags.split(' ').filter((flag) => flag !== '');

@@ -1,5 +1,5 @@
 /**
- * The leanest HTTP/1.1 client that is still one: one connection, one request at a time, nothing made of the answer but its code and its bytes.
+ * A minimal HTTP/1.1 client: one connection, one request at a time; of a response it parses only the status code and the length of the body.
  * A benchmark's client shares the machine with the server; what it costs, every server pays.
  */
 
@@ -62,7 +62,7 @@ export class HttpConnection {
     });
   }
 
-  /** One request, the text of which {@link requestText} makes; resolves with the end of the answer. */
+  /** Sends one request, whose text {@link requestText} returns; resolves at the end of the response. */
   exchange(request: Buffer, sink?: BodySink): Promise<Answered> {
     return new Promise((resolve, reject) => {
       this.#done = resolve;

@@ -21,7 +21,7 @@ export interface HealthServerOptions {
   bindAddress: string;
   /** Whether the process is alive, that is, need not be restarted. */
   healthChecks: Checks;
-  /** The process does its work. Asked for with each request: there are more of them once it has started. */
+  /** Whether the process works. Called for each request: there are more checks once it has started. */
   readyChecks: () => Checks;
   metrics: { text(): Promise<string>; readonly contentType: string };
   logger: Logger;

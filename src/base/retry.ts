@@ -15,7 +15,7 @@ export function boundedRetryAfterMs(backoffMs: number, retryAfterMs: number): nu
   return Math.min(Math.max(backoffMs, retryAfterMs), RETRY_AFTER_MAX_MS);
 }
 
-/** What an error says about the next attempt, in milliseconds; undefined: nothing. `StatusError` of `kube/` has this member. */
+/** The delay that an error requests, milliseconds; undefined: none. `StatusError` of `kube/` has this member. */
 function retryAfterOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('retryAfterMs' in error)) return undefined;
   return typeof error.retryAfterMs === 'number' ? error.retryAfterMs : undefined;

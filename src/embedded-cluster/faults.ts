@@ -24,7 +24,7 @@ export interface InterceptedRequest {
 }
 
 export type Fault =
-  /** Responds at once with a Status; the request is not served. */
+  /** Responds immediately with a Status; the request is not served. */
   | {
       readonly status: number;
       readonly reason?: string;

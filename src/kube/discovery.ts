@@ -9,7 +9,7 @@ import { MalformedResponseError, type ClusterClient, type RequestOptions } from 
 export interface Discovery {
   /**
    * The resource of `apiVersion` (`v1`, `apps/v1`) and `kind`. Rejects with `TerminalError` when the server does not serve it, with
-   * `StatusError` or `TransportError` when it cannot say. Answers are remembered per group and version; a kind that is missing is
+   * `StatusError` or `TransportError` when the request fails. Results are cached per group and version; a kind that is missing is
    * looked up again the next time, since a CustomResourceDefinition may bring it.
    */
   resolve(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;

@@ -1,5 +1,5 @@
 /**
- * A Lease of coordination.k8s.io as a lock that one of several processes holds, with client-go's rules: times in the Lease are for people,
+ * A Lease of coordination.k8s.io as a lock that one of several processes holds, with client-go's rules: times in the Lease are informative,
  * every process measures on its own monotonic clock since it saw the Lease change. The holder considers itself the holder only for
  * `renewDeadlineMs` after it sent the last renewal that was answered; others wait `leaseDurationMs` after they saw it, which is later.
  */
@@ -126,7 +126,7 @@ export class LeaseLock {
       this.#seen = undefined;
       if (!this.isHeld) return isNotFound(error) ? this.#failed(error) : false;
     }
-    // The holder must know at once whether another process has the Lease now.
+    // The holder must know immediately whether another process has the Lease now.
     try {
       return await this.#takeOrRenew(timeoutMs);
     } catch (error) {

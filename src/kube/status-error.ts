@@ -1,4 +1,4 @@
-/** Kubernetes' own error: the `Status` document that an API server answers with, and the class that carries it. */
+/** The `Status` document of an API server, and the error that carries it. */
 
 import type { JsonObject } from '../base/json.ts';
 import { TransportError } from './types.ts';
@@ -55,7 +55,7 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof StatusError && error.code === 404;
 }
 
-/** The server did not answer, or answered that it cannot at the moment: another attempt may succeed. */
+/** No response, or a temporary error: another attempt may succeed. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof StatusError) return error.code === 429 || error.code >= 500;
   return error instanceof TransportError;

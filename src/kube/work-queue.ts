@@ -53,7 +53,7 @@ export interface WorkQueue {
   take(): Promise<string | undefined>;
   /** Must follow every `take`, however the work ended. */
   done(key: string): void;
-  /** Takes no more keys; what is queued is still handed out, what is delayed is dropped. */
+  /** Accepts no more keys; queued keys are still returned, delayed keys are dropped. */
   shutDown(): void;
   /** Shuts down and drops what waits. Returns how many keys were waiting or are still worked on. */
   abandon(): number;

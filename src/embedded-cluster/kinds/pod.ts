@@ -63,7 +63,7 @@ export function pods(types: TypeTable): ResourceDefinition {
 
 const GRACE_SECONDS = 30;
 
-/** Nobody runs a Pod that has no node, or that has ended: it may go at once. */
+/** No kubelet runs a Pod that has no node or has finished, so it is removed immediately. */
 function gracePeriodSeconds(object: JsonObject, asked: number | undefined): number {
   const phase = text(objectField(object, 'status'), 'phase');
   const podSpec = objectField(object, 'spec');

@@ -93,7 +93,7 @@ function allocate(spec: JsonObject): void {
   if (text(spec, 'type') === 'ExternalName') return;
   const clusterIp = text(spec, 'clusterIP');
   if (clusterIp !== '' && listField(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [clusterIp];
-  // Somebody else writes the addresses of a headless Service without a selector: of both families.
+  // The addresses of a headless Service without a selector are managed externally, and may have both families.
   const isOpen = clusterIp === 'None' && Object.keys(objectField(spec, 'selector')).length === 0;
   if (listField(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = isOpen ? ['IPv4', 'IPv6'] : ['IPv4'];
   spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack';

@@ -1,4 +1,4 @@
-/** One API server, spoken to in raw JSON. */
+/** A client of one API server, with raw JSON. */
 
 import type { KubeObject, NamespacedName, Resource } from '../object.ts';
 import { StatusError } from '../status-error.ts';
@@ -42,7 +42,7 @@ export interface ClientOptions {
 }
 
 const TIMEOUT_MS = 30_000;
-/** Attempts of a read while the server answers 429 or 503. */
+/** Attempts of a read while the server responds with 429 or 503. */
 const READ_ATTEMPTS_MAX = 4;
 const READ_RETRY_BASE_MS = 500;
 const READ_RETRY_MAX_MS = 4000;
@@ -160,7 +160,7 @@ class RestClient implements WatchClient {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  /** Repeats a read while the server answers 429 or 503 and the deadline allows it. */
+  /** Retries a read while the server responds with 429 or 503 and the deadline allows it. */
   async #read(call: Call): Promise<JsonValue> {
     const { options } = call;
     const deadlineMs = this.#clock.monotonicMs() + (options.timeoutMs ?? TIMEOUT_MS);
@@ -187,7 +187,7 @@ class RestClient implements WatchClient {
       return JSON.parse(text) as JsonValue; // JSON text is a JSON value
     } catch (cause) {
       const excerpt = JSON.stringify(text.slice(0, 80));
-      throw new MalformedResponseError(`the answer to ${this.#what(call)} is not JSON: ${excerpt}`, {
+      throw new MalformedResponseError(`the response to ${this.#what(call)} is not JSON: ${excerpt}`, {
         cause,
       });
     }

@@ -7,7 +7,7 @@ import type { ServerAccess, TlsMaterial } from '../access.ts';
 type Connector = ReturnType<typeof buildConnector>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Shorter than the 60 s after which many load balancers forget an idle connection. */
+/** Shorter than the 60 s after which many load balancers drop an idle connection. */
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
 /** A connector for one server. It fails a connection, never the process, when a credential or a file cannot be read. */

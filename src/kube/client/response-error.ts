@@ -39,7 +39,7 @@ export function responseError(response: FailedResponse, what: string, nowMs: num
   return new StatusError(status, { retryAfterMs: retryAfterMs(response.headers['retry-after'], nowMs) });
 }
 
-/** A `Status` document from an answer or from an ERROR event of a watch; undefined for anything else. */
+/** A `Status` document from a response or from an ERROR event of a watch; undefined for anything else. */
 export function asStatus(value: unknown, code: number): Status | undefined {
   if (!isJsonObject(value) || value['kind'] !== 'Status') return undefined;
   const status = value as unknown as Status; // its kind is checked; all fields are optional

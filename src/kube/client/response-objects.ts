@@ -36,7 +36,7 @@ export function asObject(value: JsonValue, { resource, key, isStored }: Requeste
   return value as unknown as KubeObject; // checked as far as anything relies on it; the rest is raw JSON
 }
 
-/** What answers a deletion: a `Status` of success, or the object that is deleted. Throws `MalformedResponseError`. */
+/** Checks the response to a deletion: a `Status` of success, or the deleted object. Throws `MalformedResponseError`. */
 export function checkDeletion(value: JsonValue, deleted: RequestedObject): void {
   const isSuccess = isJsonObject(value) && value['kind'] === 'Status' && value['status'] === 'Success';
   if (!isSuccess) asObject(value, deleted);

@@ -9,13 +9,13 @@ import { transportError } from './transport-error.ts';
 import { Pool } from './undici-parts.ts';
 import { Exchange, type ExchangeLimits, type HttpRequest, type HttpResponse } from './exchange.ts';
 
-/** `code` is the HTTP status, or `<error>` when no answer came: client-go's words. */
+/** `code` is the HTTP status, or `<error>` without a response, as in client-go. */
 export interface RequestMetrics {
   requested(method: string, code: string, seconds: number): void;
 }
 
 export interface Transport {
-  /** Resolves with any HTTP answer. Rejects with `TransportError`, or with the reason of the signal. */
+  /** Resolves with any HTTP response. Rejects with `TransportError`, or with the reason of the signal. */
   send(request: HttpRequest): Promise<HttpResponse>;
   /** `host:port`, for metrics and messages. */
   readonly host: string;

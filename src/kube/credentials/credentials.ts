@@ -63,7 +63,7 @@ function tokenFileSource(
       headers = next;
       return isNew;
     } catch {
-      return false; // the last token may still be valid; if it is not, the server answers 401
+      return false; // the last token may still be valid; otherwise the server responds with 401
     }
   };
   return {

@@ -1,4 +1,4 @@
-/** The text of kubeconfigs, several of them merged as kubectl does: what comes first wins. */
+/** Parses kubeconfigs and merges them as kubectl does: earlier files take precedence. */
 
 import { isAbsolute, join } from 'node:path';
 import { newClusters, newContexts, type Cluster } from './client-node-parts.ts';
@@ -54,7 +54,7 @@ export function parseKubeconfig(text: string, source: string, folder: string): K
   };
 }
 
-/** Where the text breaks, and no more: the parser's own words show the text, which may be a token. */
+/** The position of a syntax error. The parser's message quotes the text, which may contain a token. */
 function whereIn(error: unknown): string {
   if (!(error instanceof YAMLParseError)) return '';
   const [start] = error.linePos ?? [];

@@ -1,4 +1,4 @@
-/** From a kubeconfig, a Secret that holds one, or the Pod's own service account to an API server that can be spoken to. */
+/** Access to an API server from a kubeconfig, a Secret with a kubeconfig, or the service account of the Pod. */
 
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ export interface AccessEnvironment {
   readonly serviceAccountFolder?: string;
 }
 
-/** Reads and checks everything that can be read now. Throws `TerminalError`, which says which file and entry is wrong. */
+/** Reads and checks all files. Throws `TerminalError`, which names the invalid file and entry. */
 export function loadClusterAccess(
   source: AccessSource,
   { clock, env = process.env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: AccessEnvironment,
@@ -63,7 +63,7 @@ const RENEWAL_PAUSE_MS = 10_000;
 
 /**
  * The kubeconfig that a Secret holds under `config`; vCluster writes one named `vc-NAME`. Renewed certificates in it are picked up.
- * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not answer.
+ * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not respond.
  */
 export async function kubeconfigFromSecret(
   host: Pick<ClusterClient, 'get'>,
@@ -81,7 +81,7 @@ export async function kubeconfigFromSecret(
     try {
       access = await read();
     } catch {
-      // The old credentials may still be valid; if they are not, the server answers 401.
+      // The old credentials may still be valid; otherwise the server responds with 401.
     }
     return access;
   };

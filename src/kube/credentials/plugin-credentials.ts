@@ -41,7 +41,7 @@ interface Applied {
 }
 
 const PLUGIN_TIMEOUT_MS = 60_000;
-/** How long an answer is used without asking the authenticator, which knows when it expires. */
+/** How long a credential is used before the authenticator is called again, which checks its expiry. */
 const FRESH_MS = 5000;
 /** A credential that the server keeps refusing is not renewed more often than this. */
 const RENEWAL_PAUSE_MS = 10_000;

@@ -1,6 +1,5 @@
 /**
- * Tells users, in Events on their objects, what happens to them. Beside the point of the program: whatever goes wrong here is counted
- * and said once, and syncing goes on.
+ * Reports to users in Events on their objects. Failures are counted and logged once, and never affect syncing.
  */
 
 import type { KubeObject, Resource } from '../object.ts';

@@ -5,19 +5,19 @@ import { createIndexer, type Indexer } from './indexer.ts';
 import { compareVersions, isOlder } from './resource-version.ts';
 import type { CacheEvent, IndexFunctions } from '../types.ts';
 
-/** The deletion of an object, kept so that a late event does not bring the object back. */
-interface Grave {
+/** The deletion of an object, kept so that a late event does not restore the object. */
+interface Deletion {
   readonly version: string | undefined;
-  /** The server has answered our own deletion, but its event has not come yet. */
+  /** This process has deleted the object, but the event has not arrived yet. */
   readonly isOurs: boolean;
 }
 
-const GRAVES_MAX = 10_000;
+const DELETIONS_MAX = 10_000;
 
 export class ObjectCache {
   readonly indexer: Indexer;
   /** By uid, oldest first. */
-  readonly #graves = new Map<string, Grave>();
+  readonly #deletions = new Map<string, Deletion>();
 
   constructor(indexes: IndexFunctions) {
     this.indexer = createIndexer(indexes);
@@ -27,7 +27,7 @@ export class ObjectCache {
   apply(object: KubeObject): CacheEvent | undefined {
     const key = objectKey(object);
     const previous = this.indexer.get(key);
-    if (this.#isDead(object) || (previous !== undefined && !isNews(object, previous))) return undefined;
+    if (this.#isDeleted(object) || (previous !== undefined && !isNewer(object, previous))) return undefined;
     return this.#put(key, object, previous);
   }
 
@@ -36,7 +36,7 @@ export class ObjectCache {
     const key = objectKey(object);
     const previous = this.indexer.get(key);
     const { uid, resourceVersion } = object.metadata;
-    if (uid !== undefined) this.#graves.delete(uid);
+    if (uid !== undefined) this.#deletions.delete(uid);
     const isSame = previous?.metadata.uid === uid && previous?.metadata.resourceVersion === resourceVersion;
     return isSame && previous !== undefined ? undefined : this.#put(key, object, previous);
   }
@@ -46,7 +46,7 @@ export class ObjectCache {
     const key = objectKey(object);
     const held = this.indexer.get(key);
     const { uid, resourceVersion } = object.metadata;
-    this.#bury(object, resourceVersion, false);
+    this.#recordDeletion(object, resourceVersion, false);
     if (held === undefined || held.metadata.uid !== uid) return undefined;
     if (isOlder(resourceVersion, held.metadata.resourceVersion)) return undefined;
     this.indexer.delete(key);
@@ -57,7 +57,7 @@ export class ObjectCache {
   removeUnlisted(key: ObjectKey, listVersion: string | undefined): CacheEvent | undefined {
     const held = this.indexer.get(key);
     if (held === undefined || isOlder(listVersion, held.metadata.resourceVersion)) return undefined;
-    this.#bury(held, listVersion, false);
+    this.#recordDeletion(held, listVersion, false);
     this.indexer.delete(key);
     return { type: 'deleted', key, object: held };
   }
@@ -74,32 +74,32 @@ export class ObjectCache {
     this.indexer.set(key, object);
     if (previous === undefined) return { type: 'added', key, object };
     if (previous.metadata.uid !== object.metadata.uid) {
-      this.#bury(previous, previous.metadata.resourceVersion, false);
+      this.#recordDeletion(previous, previous.metadata.resourceVersion, false);
     }
     return { type: 'updated', key, object, previous };
   }
 
-  /** A uid is never given twice; but a watch with a selector says DELETED for what no longer matches, and it may match again later. */
-  #isDead({ metadata: { uid, resourceVersion, deletionTimestamp } }: KubeObject): boolean {
-    const grave = uid === undefined ? undefined : this.#graves.get(uid);
-    if (grave === undefined) return false;
-    const order = compareVersions(resourceVersion, grave.version);
+  /** A uid is never assigned twice. But a watch with a selector sends DELETED for an object that no longer matches, and it may match again. */
+  #isDeleted({ metadata: { uid, resourceVersion, deletionTimestamp } }: KubeObject): boolean {
+    const deletion = uid === undefined ? undefined : this.#deletions.get(uid);
+    if (deletion === undefined) return false;
+    const order = compareVersions(resourceVersion, deletion.version);
     const isLate = order !== undefined && order <= 0;
-    return isLate || (grave.isOurs && deletionTimestamp === undefined);
+    return isLate || (deletion.isOurs && deletionTimestamp === undefined);
   }
 
-  #bury({ metadata: { uid } }: KubeObject, version: string | undefined, isOurs: boolean): void {
+  #recordDeletion({ metadata: { uid } }: KubeObject, version: string | undefined, isOurs: boolean): void {
     if (uid !== undefined) this.#remember(uid, { version, isOurs });
   }
 
-  #remember(uid: string, grave: Grave): void {
-    const known = this.#graves.get(uid);
-    if (known !== undefined && !known.isOurs && isOlder(grave.version, known.version)) return;
-    this.#graves.delete(uid);
-    this.#graves.set(uid, grave);
-    if (this.#graves.size <= GRAVES_MAX) return;
-    for (const oldest of this.#graves.keys()) {
-      this.#graves.delete(oldest);
+  #remember(uid: string, deletion: Deletion): void {
+    const known = this.#deletions.get(uid);
+    if (known !== undefined && !known.isOurs && isOlder(deletion.version, known.version)) return;
+    this.#deletions.delete(uid);
+    this.#deletions.set(uid, deletion);
+    if (this.#deletions.size <= DELETIONS_MAX) return;
+    for (const oldest of this.#deletions.keys()) {
+      this.#deletions.delete(oldest);
       return;
     }
   }
@@ -109,7 +109,7 @@ export class ObjectCache {
  * Not the same version again, and not an older one. One server's versions grow whatever the object, so an older one of another uid is
  * of an object that had the name before; where they cannot be compared, another uid replaces it.
  */
-function isNews(object: KubeObject, held: KubeObject): boolean {
+function isNewer(object: KubeObject, held: KubeObject): boolean {
   const order = compareVersions(object.metadata.resourceVersion, held.metadata.resourceVersion);
   if (object.metadata.uid !== held.metadata.uid) return order === undefined || order >= 0;
   return order === undefined || order > 0;
