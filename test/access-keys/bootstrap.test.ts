@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { UserInfo } from '../../src/apiserver/request/user.ts';
 import { ensureFirstKeyFile } from '../../src/access-keys/bootstrap/first-key-file.ts';
 import type { Keys } from '../../src/access-keys/keys/create-keys.ts';
-import { silentLogger } from '../../src/base/logger.ts';
+import { silentLogger, type Logger } from '../../src/base/logger.ts';
 import { MemoryStore } from '../../src/apiserver/storage/memory-store.ts';
 import type { Store } from '../../src/apiserver/storage/store.ts';
 import { ADMINISTRATORS } from '../../src/access-keys/identity.ts';
@@ -62,8 +62,9 @@ describe('bootstrapKeyFile', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   /** Over SQLite: what one start made, the next one finds. */
-  const start = (): Promise<Composed> =>
+  const start = (logger = silentLogger): Promise<Composed> =>
     startComposed({
+      logger,
       dataDir: join(folder, 'data'),
       config: { bootstrapKeyFile: file, store: { driver: 'sqlite' } },
     });
@@ -95,6 +96,22 @@ describe('bootstrapKeyFile', () => {
     writeFileSync(file, two);
     await using api = await start();
     expect([await statusOf(api.as(one)), await statusOf(api.as(two))]).toEqual([401, 200]);
+  });
+
+  test('a key in a file that other users can read is reported', async () => {
+    const warnings: string[] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (_fields, message) => void warnings.push(message),
+      child: () => logger,
+    };
+    writeFileSync(file, 'a-supplied-first-key-0123456789abcdefgh\n', { mode: 0o644 });
+    await (await start(logger))[Symbol.asyncDispose]();
+    expect(warnings).toContain('other users can read bootstrapKeyFile: chmod 600');
+    chmodSync(file, 0o600);
+    warnings.length = 0;
+    await (await start(logger))[Symbol.asyncDispose]();
+    expect(warnings.filter((text) => text.includes('bootstrapKeyFile'))).toEqual([]);
   });
 
   test('does not bring back what somebody switched off', async () => {

@@ -1,36 +1,24 @@
-/** kubectl with the kubeconfig of `keys token` against a real kube-apiserver: it goes on when a token has expired. */
+/** kubectl with the kubeconfig of `keys token` against a real kube-apiserver keeps working after a token has expired. */
 
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packedInstall } from '../docs/packed-install.ts';
 import { eventually } from '../scenarios/eventually.ts';
 import { Platform, TrustingCluster, type Output } from './trust-clusters.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const TTL_SECONDS = 5;
 
 let folder: string;
 let platform: Platform;
 let cluster: TrustingCluster;
+let packed: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-exec-'));
-  mkdirSync(join(folder, 'bin'));
-  // What npm installs.
-  const command = join(folder, 'bin', 'endpoint-syncer');
-  writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
-  chmodSync(command, 0o755);
+  packed = await packedInstall();
   platform = await Platform.start();
   cluster = await TrustingCluster.start(platform, {
     flags: ['signed-tokens.flags'],
@@ -52,7 +40,6 @@ function run(
   const { ENDPOINT_SYNCER_TOKEN: _token, ENDPOINT_SYNCER_CONFIG: _config, ...inherited } = process.env;
   const all = {
     ...inherited,
-    PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
     HOME: folder,
     XDG_CACHE_HOME: '',
     KUBECACHEDIR: join(folder, 'kube-cache'),
@@ -65,8 +52,8 @@ function run(
   });
 }
 
-function cachedToken(): string {
-  const tokens = join(folder, '.cache', 'endpoint-syncer', 'tokens');
+function cachedToken(home: string): string {
+  const tokens = join(home, '.cache', 'endpoint-syncer', 'tokens');
   const files = readdirSync(tokens);
   expect(files).toHaveLength(1);
   const file = join(tokens, files[0] ?? '');
@@ -74,29 +61,53 @@ function cachedToken(): string {
   return readFileSync(file, 'utf8');
 }
 
-test('kubectl goes on past the end of a token, without a change of its kubeconfig', async () => {
-  const key = await platform.key('ci.yaml', 'exec');
-  const { url, caFile, kubectl } = cluster.place;
-  const place = `--cluster-server ${url} --cluster-certificate-authority ${caFile} --cluster-name cluster-a`;
-  const flags = `-o kubeconfig --ttl ${TTL_SECONDS}s --token ${key} ${place}`.split(' ');
-  const made = await run('endpoint-syncer', ['keys', 'token', ...flags, ...platform.connection]);
-  expect([made.code, made.err]).toEqual([0, '']);
-  const kubeconfig = join(folder, 'cluster-a.kubeconfig');
-  writeFileSync(kubeconfig, made.out, { mode: 0o600 });
-  const getPods = (): Promise<Output> => run(kubectl, ['get', 'pods'], { KUBECONFIG: kubeconfig });
-  const works = { code: 0, out: '', err: 'No resources found in default namespace.\n' };
+/** How the program is run: the installed command, or the files of the image, which has no command in its PATH. */
+const WAYS: Readonly<Record<string, () => { command: readonly string[]; path: readonly string[] }>> = {
+  'an npm install': () => ({
+    command: [join(packed, 'bin', 'endpoint-syncer')],
+    path: [join(packed, 'bin'), dirname(process.execPath)],
+  }),
+  'the files of the image': () => ({
+    command: [process.execPath, join(packed, 'lib', 'node_modules', 'endpoint-syncer', 'dist', 'main.js')],
+    path: [],
+  }),
+};
 
-  expect(await getPods()).toEqual(works);
-  const first = cachedToken();
-  const whoami = await run(kubectl, ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'], {
-    KUBECONFIG: kubeconfig,
-  });
-  expect(whoami.out).toBe('alice');
+test.each(Object.entries(WAYS))(
+  'kubectl keeps working after a token expires, with the same kubeconfig: %s',
+  async (what, way) => {
+    const { command, path } = way();
+    const home = mkdtempSync(join(folder, 'home-'));
+    const env = { HOME: home, PATH: [...path, '/usr/bin', '/bin'].join(delimiter) };
+    const key = await platform.key('ci.yaml', what.replaceAll(' ', '-').toLowerCase());
+    const { url, caFile, kubectl } = cluster.place;
+    const place = `--cluster-server ${url} --cluster-certificate-authority ${caFile} --cluster-name cluster-a`;
+    const flags = `-o kubeconfig --ttl ${TTL_SECONDS}s --token ${key} ${place}`.split(' ');
+    const [program = '', ...programArguments] = command;
+    const made = await run(
+      program,
+      [...programArguments, 'keys', 'token', ...flags, ...platform.connection],
+      env,
+    );
+    expect([made.code, made.err]).toEqual([0, '']);
+    const kubeconfig = join(home, 'cluster-a.kubeconfig');
+    writeFileSync(kubeconfig, made.out, { mode: 0o600 });
+    const getPods = (): Promise<Output> => run(kubectl, ['get', 'pods'], { ...env, KUBECONFIG: kubeconfig });
+    const works = { code: 0, out: '', err: 'No resources found in default namespace.\n' };
 
-  const { token } = JSON.parse(first) as { token: string };
-  const refused = ({ err }: Output): boolean => err.includes('Unauthorized');
-  await eventually(() => cluster.kubectl(token, 'get pods'), refused, { timeoutMs: 40_000 });
-  expect(await getPods()).toEqual(works);
-  expect(cachedToken()).not.toBe(first);
-  expect(readFileSync(kubeconfig, 'utf8')).toBe(made.out);
-});
+    expect(await getPods()).toEqual(works);
+    const first = cachedToken(home);
+    const whoami = await run(kubectl, ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'], {
+      ...env,
+      KUBECONFIG: kubeconfig,
+    });
+    expect(whoami.out).toBe('alice');
+
+    const { token } = JSON.parse(first) as { token: string };
+    const refused = ({ err }: Output): boolean => err.includes('Unauthorized');
+    await eventually(() => cluster.kubectl(token, 'get pods'), refused, { timeoutMs: 40_000 });
+    expect(await getPods()).toEqual(works);
+    expect(cachedToken(home)).not.toBe(first);
+    expect(readFileSync(kubeconfig, 'utf8')).toBe(made.out);
+  },
+);

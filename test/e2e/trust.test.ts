@@ -207,6 +207,21 @@ describe.each<[string, Trust]>([
     expect(denied.err).toContain('scope');
   });
 
+  test('with the key of the page that has only rules, an empty kubectl cache is enough for what they allow', async () => {
+    const token = await platform.token(await platform.key('rules-only.yaml', name('rules-only')));
+    expect(await a().kubectlWithoutCache(token, 'get pods')).toEqual(works);
+    const nodes = await a().kubectlWithoutCache(token, 'get nodes');
+    expect([isForbidden(nodes), nodes.err]).toEqual([
+      true,
+      expect.stringContaining('does not allow this resource'),
+    ]);
+    const deletion = await a().kubectlWithoutCache(token, 'delete pod some');
+    expect([isForbidden(deletion), deletion.err]).toEqual([
+      true,
+      expect.stringContaining('does not allow this verb'),
+    ]);
+  });
+
   test('a signed token is refused after its key is disabled', async () => {
     const token = await platform.token(await platform.key('ci.yaml', name('disabled')));
     expect(await a().kubectl(token, 'get pods')).toEqual(works);

@@ -1,6 +1,6 @@
 /** `bootstrapKeyFile`: supplies the first key to the API, or receives the generated one. */
 
-import { open, readFile, unlink, type FileHandle } from 'node:fs/promises';
+import { open, readFile, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ObjectRegistry } from '../../apiserver/objects/object-registry.ts';
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
@@ -31,14 +31,20 @@ const CONTEXT = { user: SERVER_USER, manager: 'endpoint-syncer', isDryRun: false
 
 /** Creates the key in the file if it does not exist; without a file, creates a key and the file. Throws `TerminalError` for an unusable file. */
 export async function ensureFirstKeyFile(options: FirstKeyFileOptions): Promise<void> {
-  const key = await readKey(options.file);
+  const key = await readKey(options);
   if (key !== '') await useSuppliedKey(options, key);
   else await createFile(options);
 }
 
-async function readKey(file: string): Promise<string> {
+const GROUP_AND_OTHERS = 0o077;
+
+async function readKey({ file, logger }: FirstKeyFileOptions): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).trim();
+    const key = (await readFile(file, 'utf8')).trim();
+    if (((await stat(file)).mode & GROUP_AND_OTHERS) !== 0) {
+      logger.warn({ file }, 'other users can read bootstrapKeyFile: chmod 600');
+    }
+    return key;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
     throw unusable(file, 'read', error);

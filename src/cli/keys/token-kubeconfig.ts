@@ -1,7 +1,7 @@
 /** A kubeconfig for a connected cluster, whose user runs `keys token` as an exec plugin. */
 
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
@@ -39,11 +39,13 @@ export function tokenKubeconfig(source: TokenSource, options: TokenOptions): Jso
 
 function execConfig({ connection, key }: TokenSource, options: TokenOptions): JsonObject {
   const { ttl } = options;
+  const { command, programArguments } = pluginCommand();
   const isKeyNamed = usesKubeconfig(options) || options.tokenFile !== undefined;
   return {
     apiVersion: 'client.authentication.k8s.io/v1',
-    command: 'endpoint-syncer',
+    command,
     args: [
+      ...programArguments,
       'keys',
       'token',
       '-o',
@@ -61,6 +63,17 @@ function execConfig({ connection, key }: TokenSource, options: TokenOptions): Js
     interactiveMode: 'Never',
     provideClusterInfo: false,
   };
+}
+
+const COMMAND = 'endpoint-syncer';
+
+/** The installed command; without one in the PATH, such as in the image, this program by its path. */
+function pluginCommand(): { readonly command: string; readonly programArguments: readonly string[] } {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  if (folders.some((folder) => existsSync(join(folder, COMMAND)))) {
+    return { command: COMMAND, programArguments: [] };
+  }
+  return { command: process.execPath, programArguments: [resolve(process.argv[1] ?? '')] };
 }
 
 function connectionArguments({ server, trust }: ApiConnection, options: TokenOptions): string[] {

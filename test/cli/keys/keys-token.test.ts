@@ -1,8 +1,17 @@
 /** `keys token`: tokens as text, for an exec plugin, and as a kubeconfig that runs one. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  chmodSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../../src/base/json.ts';
@@ -16,6 +25,8 @@ let api: Composed;
 let key: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'endpoint-syncer-token-'));
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin', 'endpoint-syncer'), '');
   api = await startComposed();
   key = (await api.key('ci', { user: 'ci-bot' })).text;
 });
@@ -28,6 +39,7 @@ let cache: string;
 beforeEach(() => {
   cache = mkdtempSync(join(folder, 'cache-'));
   vi.stubEnv('XDG_CACHE_HOME', cache);
+  vi.stubEnv('PATH', join(folder, 'bin'));
   return () => vi.unstubAllEnvs();
 });
 
@@ -174,6 +186,18 @@ describe('kubeconfig', () => {
       contexts: [{ name: 'cluster-a', context: { cluster: 'cluster-a', user: 'ci' } }],
       'current-context': 'cluster-a',
     });
+  });
+
+  test('without an installed command the plugin is this program by its path', async () => {
+    vi.stubEnv('PATH', folder);
+    const { users } = (await kubeconfig(...cluster)) as {
+      users?: { user: { exec: { command: string; args: string[] } } }[];
+    };
+    const { command, args } = users?.[0]?.user.exec ?? { command: '', args: [] };
+    expect([command, args.slice(0, 3)]).toEqual([
+      process.execPath,
+      [resolve(process.argv[1] ?? ''), 'keys', 'token'],
+    ]);
   });
 
   test('what the plugin is given runs, whatever else is set', async () => {

@@ -1,0 +1,16 @@
+/** The page about direct cluster endpoints has no file, flag or command that is not tested with a real kube-apiserver. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { documentedBlocks } from '../e2e/documented-blocks.ts';
+
+test('every block of the page is used by the tests with real clusters', () => {
+  const names = [...documentedBlocks('direct-cluster-endpoints.md').keys()];
+  const files = ['trust.test.ts', 'trust-clusters.ts', 'scope-table.test.ts'];
+  const tests = files
+    .map((file) => readFileSync(join(import.meta.dirname, '..', 'e2e', file), 'utf8'))
+    .join('');
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => !tests.includes(`'${name}'`))).toEqual([]);
+});
