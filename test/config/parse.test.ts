@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { formatPath } from '../../src/config/source/path.ts';
 import { FLAGS } from '../../src/config/layers/flags.ts';
-import { brief, parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
+import { parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
 describe('defaults', () => {
   test('a file with the name alone', () => {
@@ -277,42 +277,6 @@ describe('features that are switched on', () => {
 });
 
 describe('warnings', () => {
-  test.each([
-    [
-      'sync: {toHost: {endpoints: {enabled: false}}}',
-      /sync.toHost.endpoints.enabled \(warning\) .*Services depend on Endpoints/u,
-    ],
-    [
-      'sync: {toHost: {namespaces: {mappingsOnly: true}}}',
-      /sync.toHost.namespaces \(warning\) has no effect while/u,
-    ],
-    [
-      'sync: {toHost: {endpoint: {}}}',
-      /sync.toHost.endpoint \(warning\) this key is not read: did you mean "endpoints"\?/u,
-    ],
-    ['sync: {tohost: {}}', /sync.tohost \(warning\) this key is not read: did you mean "toHost"\?/u],
-    [
-      'sync: {endpoints: {}}',
-      /sync.endpoints \(warning\) this key is not read: it belongs below sync.toHost/u,
-    ],
-    ['toHost: {}', /toHost \(warning\) this key is not read: it belongs below sync$/u],
-    ['endpointSyncr: {}', /endpointSyncr \(warning\) this key is not read: did you mean "endpointSyncer"\?/u],
-  ])('%s', (line, warning) => {
-    const { config, problems } = parseText(`endpointSyncer: {name: vc}\n${line}\n`);
-    expect(config).toBeDefined();
-    expect(problems.map(brief)).toEqual([expect.stringMatching(warning)]);
-  });
-
-  test.each([
-    [
-      'onHostDelete: deleteVirtual',
-      /endpointSyncer.onHostDelete \(warning\) the host's own controllers delete too/u,
-    ],
-    ['createNamespaces: true', /endpointSyncer.createNamespaces \(warning\) has no effect/u],
-  ])('%s', (line, warning) => {
-    expect(problemsIn(withSyncer(line))).toEqual([expect.stringMatching(warning)]);
-  });
-
   test('none if endpoints and services are both off, nor for keys of vCluster', () => {
     expect(
       problemsIn(

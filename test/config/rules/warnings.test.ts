@@ -1,0 +1,90 @@
+/** The exact text of each warning about settings. Warnings about patches: `test/cli/configuration/patch-warnings.test.ts`. */
+
+import { describe, expect, test } from 'vitest';
+import { parseConfig } from '../../../src/config/parse.ts';
+import { ANY_KIND, brief, problemsIn } from '../setup.ts';
+
+const NAME = 'endpointSyncer: {name: vc}';
+
+describe('warnings', () => {
+  test.each([
+    [
+      `${NAME}\nsync: {toHost: {endpoints: {enabled: false}}}`,
+      '2:38 sync.toHost.endpoints.enabled (warning) sync.toHost.services.enabled is true and Services depend on Endpoints: those without a selector will have no addresses on the host',
+    ],
+    [
+      'endpointSyncer: {name: vc, onHostDelete: deleteVirtual}',
+      "1:42 endpointSyncer.onHostDelete (warning) the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster",
+    ],
+    [
+      'endpointSyncer: {name: vc, createNamespaces: true}',
+      '1:46 endpointSyncer.createNamespaces (warning) has no effect: this virtual cluster has one host namespace',
+    ],
+    [
+      `${NAME}\nsync: {toHost: {namespaces: {mappingsOnly: true}}}`,
+      '2:17 sync.toHost.namespaces (warning) has no effect while sync.toHost.namespaces.enabled is false',
+    ],
+    [
+      'endpointSyncer: {name: vc, owner: {kind: Pod, name: a}}\nexperimental: {multiNamespaceMode: {enabled: true}}',
+      '1:28 endpointSyncer.owner (warning) has no effect with several host namespaces: an owner must be in the same one',
+    ],
+    [
+      `${NAME}\nsync: {toHost: {endpoint: {}}}`,
+      '2:17 sync.toHost.endpoint (warning) this key is not read: did you mean "endpoints"?',
+    ],
+    [`${NAME}\nsync: {tohost: {}}`, '2:8 sync.tohost (warning) this key is not read: did you mean "toHost"?'],
+    [
+      `${NAME}\nendpointSyncr: {}`,
+      '2:1 endpointSyncr (warning) this key is not read: did you mean "endpointSyncer"?',
+    ],
+    [`${NAME}\ntoHost: {}`, '2:1 toHost (warning) this key is not read: it belongs below sync'],
+    [
+      `${NAME}\nsync: {endpoints: {}}`,
+      '2:8 sync.endpoints (warning) this key is not read: it belongs below sync.toHost',
+    ],
+    [
+      `${NAME}\nmanagementApi: {store: {driver: memory}}`,
+      '2:33 managementApi.store.driver (warning) every key is lost when the program ends; use it for tests only',
+    ],
+    [
+      `${NAME}\nmanagementApi: {bindAddress: ":8443"}`,
+      '2:30 managementApi.bindAddress (warning) names no host, and tokens name it as their issuer: set managementApi.issuer to the URL at which clusters reach this API',
+    ],
+    [
+      `${NAME}\nmanagementApi: {maxTtl: 1h, tokenTtl: {default: 2h}}`,
+      '2:49 managementApi.tokenTtl.default (warning) default (2h) is longer than managementApi.maxTtl (1h): no token lives longer than its key',
+    ],
+    [
+      `${NAME}\nmanagementApi: {enabled: true, store: {driver: kubernetes}}`,
+      "2:48 managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: set managementApi.store.namespace to a namespace of its own",
+    ],
+    ['endpointSyncer: {name: !x vc}', '1:24  (warning) unresolved tag: !x: the tag is ignored'],
+    [`${NAME}\n---\n{a: 1}`, '3:1  (warning) a second document: only the first one is read'],
+  ])('%j', (text, warning) => {
+    expect(problemsIn(text)).toEqual([warning]);
+  });
+
+  test('a kubeconfig that does not exist', () => {
+    const text = 'endpointSyncer: {name: vc, host: {kubeconfig: /none}}';
+    const options = { env: {}, flags: {}, checks: ANY_KIND, fileExists: () => false };
+    expect(parseConfig({ text, file: 'f.yaml' }, options).problems.map(brief)).toEqual([
+      '1:47 endpointSyncer.host.kubeconfig (warning) there is no file /none',
+    ]);
+  });
+
+  test.each([
+    [
+      '{}',
+      "1:1 sync.toHost.endpoints.enabled (warning) vCluster syncs Endpoints too: set it to false in vCluster's values",
+    ],
+    [
+      'sync: {toHost: {endpoints: {enabled: false, patches: [{path: metadata.labels.a, labels: {}}]}}}',
+      "1:8 sync.toHost.endpointSlices.enabled (warning) vCluster copies EndpointSlices without the patches, in turns with the mirroring controller of the host: set it to false in vCluster's values",
+    ],
+  ])("in vCluster's values %j", (vcluster, warning) => {
+    const options = { env: {}, flags: {}, checks: ANY_KIND };
+    const own = { text: NAME, file: 'f.yaml' };
+    const { problems } = parseConfig(own, options, { text: vcluster, file: 'v.yaml' });
+    expect(problems.map(brief)).toEqual([warning]);
+  });
+});
