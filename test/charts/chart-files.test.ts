@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartSchema, CHART_SCHEMA_FILE } from '../../scripts/chart-values.ts';
-import { createMetrics } from '../../src/syncer/metrics/metrics.ts';
+import { servedSeries } from './served-series.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const FILES = join(ROOT, 'charts', 'endpoint-syncer', 'files');
@@ -64,23 +64,4 @@ function labelsIn(expression: string): string[] {
   );
   const selected = [...expression.matchAll(/\{(\w+)=/gu)].map(([, name = '']) => name);
   return [...grouped, ...selected];
-}
-
-/** Name → labels of everything that a daemon serves from its start. */
-async function servedSeries(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const metrics = createMetrics({ monotonicMs: () => 0, version: '0.0.0' });
-  metrics.queue('endpoints');
-  metrics.controller('endpoints', 1);
-  metrics.requests('127.0.0.1:6443');
-  metrics
-    .informer('host', 'endpoints')
-    .watchState(() => ({ objects: 0, stalenessSeconds: 0, isSynced: true }));
-  metrics.leads('endpoint-syncer-a', true);
-  const series = new Map<string, Set<string>>();
-  for (const [, name = '', labels = ''] of (await metrics.text()).matchAll(/^(\w+)(?:\{([^\n]*)\})? /gmu)) {
-    const known = series.get(name) ?? new Set();
-    for (const [, label = ''] of labels.matchAll(/(\w+)="/gu)) known.add(label);
-    series.set(name, known);
-  }
-  return series;
 }
