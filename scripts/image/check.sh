@@ -25,6 +25,8 @@ in_root /usr/local/bin/node /app/dist/main.js eval '"the sandbox works"'
 read_only() { scripts/image/read-only.sh "$root" "$@"; }
 read_only /usr/local/bin/node -e 'try { require("node:fs").writeFileSync("/app/x", ""); process.exit(1) } catch (error) { console.log("read-only root:", error.code) }'
 read_only /usr/local/bin/node /app/dist/main.js eval '"the sandbox works with a read-only root"'
+# OpenShift runs the image as a user of its own.
+USERSPEC=1000650000:0 read_only /usr/local/bin/node /app/dist/main.js eval '"any user can run it"'
 start=$(date +%s%N)
 read_only /usr/local/bin/node /app/dist/main.js run --help > /dev/null
 echo "start: $((($(date +%s%N) - start) / 1000000)) ms"

@@ -12,6 +12,7 @@ import { eventually } from '../../scenarios/eventually.ts';
 import { freePorts } from '../../scenarios/free-ports.ts';
 import { kustomizeFiles, KUSTOMIZE_NAMESPACE } from '../../../scripts/kustomize.ts';
 import { CHART, helm } from './helm.ts';
+import { documentedBlocks } from '../documented-blocks.ts';
 import { ClusterHarness } from './cluster-harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -91,6 +92,15 @@ describe.each(SETS)('with the values %s, the chart', (name) => {
 test('values that the schema does not know are refused', async () => {
   await expect(renderSet('minimal', '--set', 'config.endpointSyncer.workerz=3')).rejects.toThrow('workerz');
   await expect(renderSet('minimal', '--set', 'replicaCounts=3')).rejects.toThrow('replicaCounts');
+});
+
+test('with the documented values for OpenShift, the project chooses the user, and the Role has the right', async () => {
+  const values = join(home, 'openshift.yaml');
+  writeFileSync(values, documentedBlocks('deploy.md').get('openshift.yaml') ?? '');
+  const text = await render('--values', values, '--set', 'config.endpointSyncer.name=my-vcluster');
+  expect(text).not.toMatch(/runAsUser|runAsGroup|fsGroup/u);
+  expect(text).toContain('runAsNonRoot: true');
+  expect(granted(objectsIn(text))).toContain('Role team-a create endpoints/restricted./*');
 });
 
 test('deploy/kustomize is what the chart renders (node scripts/write-kustomize.ts)', async () => {
