@@ -78,6 +78,53 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
     });
   });
 
+  describe('a second syncer of mirrored slices', () => {
+    test('is reported once on the Endpoints, with the remedy', { timeout: 90_000 }, async () => {
+      await using world = await newWorld();
+      const key = 'default/fought';
+      const [hostNamespace, hostName] = world.hostKey(key);
+      const daemon = await world.startDaemon({
+        config: {
+          sync: {
+            toHost: { endpoints: { patches: [{ path: 'metadata.labels.app', expression: 'value + "-x"' }] } },
+          },
+        },
+      });
+      await world.virtual.create('Service', service(key));
+      await world.host.create('Service', service(`${hostNamespace}/${hostName}`));
+      // What vCluster writes for a slice that the virtual cluster's mirroring controller made: the label of that controller is kept.
+      const name = `fought-abcde-x-default-x-${world.vcluster}`;
+      const copied = (): KubeObject => {
+        const object = slice(`${hostNamespace}/${name}`, hostName, {
+          labels: { [SLICE_MANAGED_BY]: MIRRORING, 'vcluster.loft.sh/managed-by': world.vcluster },
+          annotations: {
+            'vcluster.loft.sh/object-name': 'fought-abcde',
+            'vcluster.loft.sh/object-namespace': 'default',
+            'vcluster.loft.sh/object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
+          },
+        });
+        return { ...object, endpoints: [{ addresses: ['10.1.0.1'], conditions: { ready: true } }] };
+      };
+      await world.host.create('EndpointSlice', copied());
+      await world.virtual.create('Endpoints', endpoints(key, { labels: { app: 'web' } }));
+      await world.whenCopy(key, () => true);
+      const events = await eventually(
+        async () => {
+          // vCluster writes it again whenever the host's mirroring controller has changed or deleted it.
+          if ((await world.host.find('EndpointSlice', hostNamespace, name)) === undefined)
+            await world.host.create('EndpointSlice', copied());
+          return world.eventsOn(key, 'Contested');
+        },
+        (found) => found.length > 0,
+        { timeoutMs: 60_000, what: 'the Event Contested' },
+      );
+      expect(events).toHaveLength(1);
+      expect(events[0]?.['note']).toContain(`"${hostNamespace}/${name}"`);
+      expect(events[0]?.['note']).toContain('sync.toHost.endpointSlices.enabled');
+      expect(await daemon.isIdle()).toBe(true);
+    });
+  });
+
   describe('the host’s controllers', () => {
     const shared = sharedWorld(newWorld);
 

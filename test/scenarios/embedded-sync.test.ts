@@ -10,6 +10,7 @@ import { plainDaemonScenarios } from './plain-daemon.ts';
 import { restartScenarios } from './restart.ts';
 import { requireServiceScenarios } from './service-gate.ts';
 import { serviceScenarios } from './services.ts';
+import { sliceLifecycleScenarios } from './slice-lifecycles.ts';
 import { upgradeScenarios } from './upgrade.ts';
 
 plainDaemonScenarios(newEmbeddedWorld);
@@ -22,3 +23,4 @@ endpointSliceScenarios(newEmbeddedWorld);
 serviceScenarios(newEmbeddedWorld);
 handOverScenarios(newEmbeddedWorld);
 upgradeScenarios(newEmbeddedWorld);
+sliceLifecycleScenarios(newEmbeddedWorld);

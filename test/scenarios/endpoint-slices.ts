@@ -296,11 +296,11 @@ export function whenSlice(
   return world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy !== undefined && holds(copy));
 }
 
-async function whenNoSlice(world: World, key: string): Promise<void> {
+export async function whenNoSlice(world: World, key: string): Promise<void> {
   await world.host.when('EndpointSlice', world.hostKey(key), (copy) => copy === undefined);
 }
 
-function whenVirtualSlice(
+export function whenVirtualSlice(
   world: World,
   key: string,
   holds: (object: KubeObject) => boolean,

@@ -1,0 +1,183 @@
+/** EndpointSlices over time: references in them, operators that keep writing them, Services that come late, and settings that change. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonObject } from '../../src/base/json.ts';
+import { slice, whenNoSlice, whenSlice, whenVirtualSlice } from './endpoint-slices.ts';
+import { endpoints, service } from './objects.ts';
+import { secret, short } from './reference-objects.ts';
+import { plain, whenService } from './services.ts';
+import { sharedWorld } from './shared-world.ts';
+import { pair, type NewWorld } from './world.ts';
+
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const OPERATOR = 'mariadb-operator.mariadb.com';
+const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
+
+const BOTH: JsonObject = { sync: { toHost: { endpointSlices: { enabled: true } } } };
+const REFERENCES: JsonObject = {
+  sync: {
+    toHost: {
+      endpointSlices: {
+        enabled: true,
+        patches: [
+          {
+            path: 'endpoints[*].targetRef',
+            reference: {
+              apiVersion: 'v1',
+              kind: 'Secret',
+              namePath: 'name',
+              namespacePath: 'namespace',
+              kindPath: 'kind',
+            },
+          },
+        ],
+      },
+    },
+  },
+};
+
+export function sliceLifecycleScenarios(newWorld: NewWorld): void {
+  describe('EndpointSlices whose targetRef names an imported object', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: REFERENCES }));
+
+    test('name the copy on the host, follow a change, and take the import along when they go', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/referring`;
+      const targetRef = (name: string): JsonObject => ({ kind: 'Secret', namespace: ns, name });
+      const ofSlice = (name: string) => [{ addresses: ['10.1.0.1'], targetRef: targetRef(name) }];
+      for (const name of ['tls', 'next']) await world.virtual.create('Secret', secret(`${ns}/${name}`));
+      await world.virtual.create('EndpointSlice', slice(key, 'svc', { endpoints: ofSlice('tls') }));
+      const [hostNamespace, hostName] = short(world, `${ns}/tls`);
+      const copy = await whenSlice(world, key, (one) => JSON.stringify(one).includes(hostName));
+      expect(copy['endpoints']).toMatchObject([
+        { targetRef: { kind: 'Secret', namespace: hostNamespace, name: hostName } },
+      ]);
+      await world.host.when('Secret', [hostNamespace, hostName], (found) => found !== undefined);
+      await world.virtual.merge('EndpointSlice', pair(key), { endpoints: ofSlice('next') });
+      await whenSlice(world, key, (one) => JSON.stringify(one).includes(short(world, `${ns}/next`)[1]));
+      await world.host.when('Secret', [hostNamespace, hostName], (found) => found === undefined);
+      await world.virtual.delete('EndpointSlice', ...pair(key));
+      await world.host.when('Secret', short(world, `${ns}/next`), (found) => found === undefined);
+    });
+  });
+
+  describe('EndpointSlices of an operator', () => {
+    const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
+
+    test('keep the translated Service name through every update of either side', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/db-1`;
+      const byOperator = (ip: string): KubeObject =>
+        slice(key, 'db', { labels: { [MANAGED_BY]: OPERATOR }, endpoints: [{ addresses: [ip] }] });
+      await world.virtual.create('EndpointSlice', byOperator('10.1.0.1'));
+      const { metadata } = await whenSlice(world, key, () => true);
+      for (let round = 2; round <= 5; round++) {
+        // An operator writes the whole object, as if nothing else had ever been in it.
+        await world.virtual.update('EndpointSlice', byOperator(`10.1.0.${round}`));
+        await whenSlice(world, key, (copy) => JSON.stringify(copy['endpoints']).includes(`10.1.0.${round}`));
+        await world.host.merge('EndpointSlice', world.hostKey(key), {
+          metadata: { labels: { [SERVICE_NAME]: 'db', round: `${round}` } },
+        });
+        await whenVirtualSlice(world, key, (one) => one.metadata.labels?.['round'] === `${round}`);
+        await whenSlice(world, key, (one) => one.metadata.labels?.[SERVICE_NAME] !== 'db');
+      }
+      await world.settle(daemon);
+      const last = await whenSlice(world, key, () => true);
+      expect([
+        last.metadata.uid,
+        last.metadata.labels?.[SERVICE_NAME],
+        last.metadata.labels?.[MANAGED_BY],
+      ]).toEqual([metadata.uid, world.hostName(`${ns}/db`), OPERATOR]);
+      const virtual = await whenVirtualSlice(world, key, () => true);
+      expect([virtual.metadata.labels?.[SERVICE_NAME], virtual.metadata.labels?.[MANAGED_BY]]).toEqual([
+        'db',
+        OPERATOR,
+      ]);
+    });
+  });
+
+  describe('EndpointSlices and Endpoints before their Service', () => {
+    const shared = sharedWorld(newWorld, () => ({
+      config: { ...BOTH, endpointSyncer: { services: 'sync' } },
+    }));
+
+    test('are copied at once, and stay the same objects when the Service comes, which is then copied too', async () => {
+      const { world, daemon, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/early`;
+      await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'early'));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const before = [await whenSlice(world, `${key}-1`, () => true), await world.whenCopied(key)];
+      expect(await world.host.find('Service', ...world.hostKey(key))).toBeUndefined();
+      await world.virtual.create('Service', plain(key));
+      await whenService(world, key);
+      await world.settle(daemon);
+      const after = [await whenSlice(world, `${key}-1`, () => true), await world.whenCopied(key)];
+      expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+    });
+
+    test('go again when that Service has a selector', async () => {
+      const { world, namespace } = shared();
+      const ns = await namespace();
+      const key = `${ns}/late`;
+      await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'late'));
+      await world.virtual.create('Endpoints', endpoints(key));
+      await whenSlice(world, `${key}-1`, () => true);
+      await world.whenCopied(key);
+      await world.virtual.create('Service', service(key, { app: 'x' }));
+      await whenNoSlice(world, `${key}-1`);
+      await world.whenNoCopy(key);
+      expect(await world.virtual.find('EndpointSlice', ns, 'late-1')).toBeDefined();
+    });
+  });
+
+  describe('Mirrored and custom slices of one Service, with Endpoints sync switched on and off', () => {
+    test('the mirrored slice is synced exactly while Endpoints are not, the custom one always', async () => {
+      await using world = await newWorld();
+      const daemon = await world.startDaemon({ config: BOTH });
+      const [custom, mirrored] = ['default/db-custom', 'default/db-mirrored'];
+      await world.virtual.create('Endpoints', endpoints('default/db'));
+      await world.virtual.create(
+        'EndpointSlice',
+        slice(mirrored, 'db', { labels: { [MANAGED_BY]: MIRRORING } }),
+      );
+      const six = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'] }] };
+      await world.virtual.create('EndpointSlice', slice(custom, 'db', six));
+      const copy = await whenSlice(world, custom, () => true);
+      await world.whenCopied('default/db');
+      expect(await world.host.find('EndpointSlice', ...world.hostKey(mirrored))).toBeUndefined();
+
+      switchEndpoints(daemon.configPath, false);
+      const taken = await whenSlice(world, mirrored, () => true);
+      expect(taken.metadata.labels).toMatchObject({
+        [MANAGED_BY]: 'endpoint-syncer',
+        [SERVICE_NAME]: world.hostName('default/db'),
+      });
+      // Copies of a kind that is switched off stay until `cleanup`.
+      expect(await world.findCopy('default/db')).toBeDefined();
+
+      switchEndpoints(daemon.configPath, true);
+      await whenNoSlice(world, mirrored);
+      await world.whenCopied('default/db');
+      await world.settle(daemon);
+      const still = await whenSlice(world, custom, () => true);
+      expect([still.metadata.uid, still.metadata.resourceVersion]).toEqual([
+        copy.metadata.uid,
+        copy.metadata.resourceVersion,
+      ]);
+    });
+  });
+}
+
+/** The daemon reloads its file when that changes. */
+function switchEndpoints(configPath: string, enabled: boolean): void {
+  const config = parse(readFileSync(configPath, 'utf8')) as { sync: { toHost: JsonObject } }; // written by this test
+  config.sync.toHost['endpoints'] = { enabled };
+  writeFileSync(configPath, stringify(config));
+}
