@@ -156,6 +156,23 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenIngress(world, key, 0);
     });
 
+    test('have the status of the copy that is there: none after its re-creation, and the next one again', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/again`;
+      const balance = () =>
+        world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const first = await whenService(world, key);
+      await balance();
+      await whenIngress(world, key, 1);
+      await world.host.delete('Service', ...world.hostKey(key));
+      await whenService(world, key, ({ metadata }) => metadata.uid !== first.metadata.uid);
+      await whenIngress(world, key, 0);
+      await balance();
+      expect(ingressOf(await whenIngress(world, key, 1))[0]).toMatchObject(INGRESS[0] ?? {});
+    });
+
     test('labels and annotations flow both ways, drift of the spec is corrected', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
@@ -218,6 +235,27 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect((await whenService(world, 'default/kept')).metadata.resourceVersion).toBe(
         kept.metadata.resourceVersion,
       );
+    });
+
+    test('and created again, the new object gets the status of the copy', async () => {
+      await using world = await newWorld();
+      const first = await world.startDaemon({ config: SERVICES });
+      const key = 'default/renewed';
+      const create = async (): Promise<void> => {
+        await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+        if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
+          await world.virtual.create('Endpoints', endpoints(key));
+      };
+      await create();
+      const before = await whenService(world, key);
+      await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
+      await whenIngress(world, key, 1);
+      await first.terminate();
+      await world.virtual.delete('Service', ...pair(key));
+      await create();
+      await world.startDaemon({ config: SERVICES });
+      expect(ingressOf(await whenIngress(world, key, 1))[0]).toMatchObject(INGRESS[0] ?? {});
+      expect((await whenService(world, key)).metadata.uid).toBe(before.metadata.uid);
     });
 
     test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async () => {

@@ -51,7 +51,7 @@ export class ActivityLogger implements Logger, Activity {
       if (message === 'configuration reloaded') this.#show?.(`${time()}  configuration reloaded`);
       return;
     }
-    const [key, latencyMs] = [String(fields['key']), Number(fields['latencyMs'])];
+    const [key, latencyMs] = [subjectOf(fields), Number(fields['latencyMs'])];
     this.#latencies.set(key, latencyMs);
     const didFlowBack = fields['reason'] === 'changed on the host';
     const what = didFlowBack
@@ -81,9 +81,14 @@ export class ActivityLogger implements Logger, Activity {
       .map((part) => `: ${part}`)
       .join('');
     if (typeof key === 'string')
-      this.#record({ key, what: `${message}${why}`, latencyMs: undefined, problem: true });
+      this.#record({ key: subjectOf(fields), what: `${message}${why}`, latencyMs: undefined, problem: true });
     process.stderr.write(`${time()}  ${typeof key === 'string' ? `${key}  ` : ''}${message}${why}\n`);
   }
+}
+
+/** Endpoints by their key alone, which is the key of their Service too; a reference has its kind in its key. */
+function subjectOf({ controller, key }: LogFields): string {
+  return controller === 'services' ? `Service ${String(key)}` : String(key);
 }
 
 /** The table of `demo --once`: every sample, its copy, and its status. */

@@ -122,6 +122,8 @@ class RestClient implements WatchClient {
   ): Promise<void> {
     const path = objectPath(resource, key.namespace, key.name) + writeQuery(options);
     const body: JsonObject = { apiVersion: 'v1', kind: 'DeleteOptions' };
+    // A DELETE with a body has its options there: kube-apiserver ignores those in the query.
+    if (options.isDryRun === true) body['dryRun'] = ['All'];
     if (preconditions.uid !== undefined || preconditions.resourceVersion !== undefined) {
       body['preconditions'] = { ...preconditions };
     }

@@ -9,19 +9,28 @@ import { keepsDeletingNotice, syncedNotice, takenOverNotice } from './notices.ts
 import { pairOf, type PairMemory } from './pair-memory.ts';
 import type { ReconcilerOptions } from './reconciler-options.ts';
 import { DECIDE_AGAIN, type ReconcileResult } from './result.ts';
+import type { StatusFlow } from './status-flow.ts';
 
 const HOST_DELETED = 'host copy was deleted';
 const DELETION_CHECK_MS = 5000;
+
+export interface CopyCreationParts {
+  readonly memory: PairMemory;
+  readonly caches: CacheRefresh;
+  readonly status: StatusFlow;
+}
 
 export class CopyCreation {
   readonly #options: ReconcilerOptions;
   readonly #memory: PairMemory;
   readonly #caches: CacheRefresh;
+  readonly #status: StatusFlow;
 
-  constructor(options: ReconcilerOptions, memory: PairMemory, caches: CacheRefresh) {
+  constructor(options: ReconcilerOptions, { memory, caches, status }: CopyCreationParts) {
     this.#options = options;
     this.#memory = memory;
     this.#caches = caches;
+    this.#status = status;
   }
 
   async create(seen: Observation): Promise<ReconcileResult> {
@@ -36,9 +45,9 @@ export class CopyCreation {
     const copy = await forge.fresh(pairOf(seen));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     const stored = await host.writer.create(copy.host, 'no host copy');
-    this.#memory.remember(seen, virtual, stored ?? copy.host);
     references.recordReferences(key, copy.references);
     this.#memory.report(seen, syncedNotice(copy.host));
+    await this.#rememberWithStatus(seen, virtual, stored ?? copy.host);
     return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
   }
 
@@ -53,9 +62,15 @@ export class CopyCreation {
     const { resourceVersion, uid = '' } = host.metadata;
     const metadata = { ...copy.host.metadata, resourceVersion, uid };
     const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
-    this.#memory.remember(seen, virtual, stored ?? host);
     references.recordReferences(seen.key, copy.references);
+    await this.#rememberWithStatus(seen, virtual, stored ?? host);
     return this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
+  }
+
+  /** The status of an earlier copy may be left in the virtual object, and a new virtual object has none yet. */
+  async #rememberWithStatus(seen: Observation, virtual: KubeObject, host: KubeObject): Promise<void> {
+    if ((await this.#status.copy(seen, virtual, host)) === undefined)
+      this.#memory.remember(seen, virtual, host);
   }
 
   /** While the host Service has a selector, the host's endpoints controller still writes the object. */

@@ -29,8 +29,12 @@ class KindReconciler {
     this.#options = options;
     this.#memory = new PairMemory(options);
     this.#caches = new CacheRefresh(options);
-    this.#creation = new CopyCreation(options, this.#memory, this.#caches);
     this.#status = new StatusFlow(options, this.#memory);
+    this.#creation = new CopyCreation(options, {
+      memory: this.#memory,
+      caches: this.#caches,
+      status: this.#status,
+    });
     this.#update = new PairUpdate(options, {
       memory: this.#memory,
       status: this.#status,

@@ -503,6 +503,16 @@ describe('no response', () => {
       expect(wire.seen[0]?.url).toMatch(/\?dryRun=All$/);
     }
   });
+
+  test('to a dry run of a deletion has the option in its body, where kube-apiserver looks for it', async () => {
+    await using wire = await Wire.open({ body: JSON.stringify(stored) });
+    await wire.client().delete(ENDPOINTS, KEY, { uid: 'u' }, { isDryRun: true });
+    expect(JSON.parse(String(wire.seen[0]?.body))).toMatchObject({
+      kind: 'DeleteOptions',
+      dryRun: ['All'],
+      preconditions: { uid: 'u' },
+    });
+  });
 });
 
 describe('connections', () => {
