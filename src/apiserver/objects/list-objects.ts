@@ -2,6 +2,7 @@
 
 import { StoreError, orderedKey, type Store, type StoredEntry } from '../storage/store.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
+import { filterInTurns } from './in-turns.ts';
 import type { ListQuery } from '../request/query/list-query.ts';
 import { expired, tooLargeResourceVersion } from '../status.ts';
 import { StatusError } from '../../kube/status-error.ts';
@@ -28,8 +29,10 @@ export async function listObjects(store: Store, query: ListQuery): Promise<Objec
   const result = await store.list(query.range, page).catch((error: unknown) => {
     throw translated(error, start?.after);
   });
+  // One more than the page shows whether others follow.
+  const max = query.limit > 0 ? query.limit + 1 : Number.POSITIVE_INFINITY;
   const matching = query.hasSelector
-    ? result.entries.filter((entry) => query.matches(entry))
+    ? await filterInTurns(result.entries, (entry) => query.matches(entry), max)
     : result.entries;
   const entries = query.hasSelector && query.limit > 0 ? matching.slice(0, query.limit) : matching;
   const last = entries.at(-1);

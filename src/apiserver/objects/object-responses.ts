@@ -5,6 +5,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { apiVersionOf } from '../../kube/object.ts';
 import type { StoredEntry } from '../storage/store.ts';
 import { jsonResponse, type ApiResponse } from '../http/api-response.ts';
+import { mapInTurns } from './in-turns.ts';
 import type { ObjectPage } from './list-objects.ts';
 import { metaVersion, type ResponseForm, type OfferedForm } from '../http/negotiate.ts';
 import { overlaid, presented, type ObjectViews } from './object-view.ts';
@@ -75,13 +76,13 @@ export class ObjectResponses {
     }
   }
 
-  list(presentation: Presentation, page: ObjectPage): ApiResponse {
+  async list(presentation: Presentation, page: ObjectPage): Promise<ApiResponse> {
     const { definition, form } = presentation;
     const metadata: JsonObject = { resourceVersion: String(page.revision) };
     if (page.continueToken !== '') metadata['continue'] = page.continueToken;
     if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
     if (form.as === 'Table') {
-      const objects = page.entries.map((entry) => this.#views.object(definition, entry));
+      const objects = await mapInTurns(page.entries, (entry) => this.#views.object(definition, entry));
       return jsonResponse(
         200,
         tableOf(definition, objects, this.#tableOptions(presentation, metadata)),
@@ -90,14 +91,15 @@ export class ObjectResponses {
     }
     if (form.as === 'PartialObjectMetadataList') {
       const apiVersion = metaVersion(form);
-      const items = page.entries.map((entry) =>
+      const items = await mapInTurns(page.entries, (entry) =>
         partialMetadata(this.#views.object(definition, entry), apiVersion),
       );
       const list = { kind: 'PartialObjectMetadataList', apiVersion, metadata, items };
       return jsonResponse(200, list, form);
     }
     const head = { kind: `${definition.kind}List`, apiVersion: apiVersionOf(definition), metadata };
-    const items = page.entries.map((entry) => this.#views.itemText(definition, entry)).join(',');
+    const texts = await mapInTurns(page.entries, (entry) => this.#views.itemText(definition, entry));
+    const items = texts.join(',');
     return jsonResponse(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
   }
 
