@@ -1,7 +1,7 @@
 /** Long lists are processed in several turns of the event loop, so that other requests are served in between. */
 
 /** Testing or serializing this many objects takes about 10 ms. */
-const ITEMS_PER_TURN = 2000;
+export const ITEMS_PER_TURN = 2000;
 
 /** The items that match, in order; at most `max`. */
 export async function filterInTurns<Item>(
@@ -11,7 +11,7 @@ export async function filterInTurns<Item>(
 ): Promise<Item[]> {
   const found: Item[] = [];
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % ITEMS_PER_TURN === 0) await nextTurn();
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
     if (matches(item)) found.push(item);
     if (found.length >= max) break;
   }
@@ -24,12 +24,12 @@ export async function mapInTurns<Item, Result>(
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % ITEMS_PER_TURN === 0) await nextTurn();
+    if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
     results.push(map(item));
   }
   return results;
 }
 
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

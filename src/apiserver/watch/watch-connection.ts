@@ -47,6 +47,21 @@ export class WatchConnection {
     else this.#response?.write(line);
   }
 
+  /** Resolves when the client has read what was sent, or the connection has closed. */
+  async drained(): Promise<void> {
+    const stream = this.#socket ?? this.#response;
+    if (!stream?.writableNeedDrain || stream.destroyed) return;
+    await new Promise<void>((resolve) => {
+      const settle = (): void => {
+        stream.removeListener('drain', settle);
+        stream.removeListener('close', settle);
+        resolve();
+      };
+      stream.once('drain', settle);
+      stream.once('close', settle);
+    });
+  }
+
   /** Closes the connection when everything is sent. */
   end(): void {
     const socket = this.#socket ?? this.#take();

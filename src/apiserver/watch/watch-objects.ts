@@ -9,6 +9,7 @@ import {
   type StoreEvent,
   type StoreWatch,
 } from '../storage/store.ts';
+import { ITEMS_PER_TURN, nextTurn } from '../objects/in-turns.ts';
 import type { ListQuery } from '../request/query/list-query.ts';
 import { expired } from '../status.ts';
 
@@ -17,6 +18,8 @@ export interface WatchSink {
   send(type: 'ADDED' | 'MODIFIED' | 'DELETED', entry: StoredEntry): void;
   bookmark(revision: number, isInitialEnd: boolean): void;
   error(status: Status): void;
+  /** Resolves when the client has read what was sent, or will not read it any more. */
+  drained(): Promise<void>;
   end(): void;
 }
 
@@ -28,6 +31,9 @@ export interface WatchOptions {
   /** True: send the current objects first, then a bookmark. False: do not send them. Undefined: the resourceVersion decides. */
   readonly sendsInitialEvents: boolean | undefined;
 }
+
+/** Current objects that are sent before the client must have read them: few, because one may have 3 MiB. */
+const ENTRIES_PER_WRITE = 4;
 
 /** Ends by timeout, by `close()`, or when the store ends it. `sink.end()` is called exactly once, as the last call. */
 export class ObjectWatch {
@@ -49,8 +55,14 @@ export class ObjectWatch {
   async start(): Promise<void> {
     if (this.#isEnded) return;
     const { query } = this.#options;
+    this.#schedule(this.#options.timeoutMs, () => {
+      this.#bookmark();
+      this.#end();
+    });
     try {
       const after = await this.#initial();
+      // It may have ended while the client read the current objects.
+      if (this.#isEnded) return;
       const requested = Number(query.resourceVersion || 0);
       const watch = await this.#store.watch(query.range, after, {
         // The requested revision may be in the future: events up to it are not sent.
@@ -63,10 +75,6 @@ export class ObjectWatch {
       this.#fail(error);
       return;
     }
-    this.#schedule(this.#options.timeoutMs, () => {
-      this.#bookmark();
-      this.#end();
-    });
     this.#bookmarkLater();
   }
 
@@ -77,7 +85,13 @@ export class ObjectWatch {
     if (sendsInitialEvents === false && requested === 0) return this.#store.revision();
     if (requested > 0 && !sendsInitialEvents) return Math.min(requested, await this.#store.revision());
     const { entries, revision } = await this.#store.list(query.range);
-    for (const entry of entries) if (query.matches(entry)) this.#sink.send('ADDED', entry);
+    for (const [index, entry] of entries.entries()) {
+      // At the client's pace: all objects at once may be more bytes than a client may leave unread.
+      if (index % ENTRIES_PER_WRITE === 0) await this.#sink.drained();
+      if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
+      if (this.#isEnded) return revision;
+      if (query.matches(entry)) this.#sink.send('ADDED', entry);
+    }
     if (sendsInitialEvents && hasBookmarks) this.#sink.bookmark(revision, true);
     return revision;
   }

@@ -177,6 +177,10 @@ class StreamSink implements WatchSink {
     this.#connection.send(frameOf(eventLine('ERROR', JSON.stringify(status))));
   }
 
+  drained(): Promise<void> {
+    return this.#connection.drained();
+  }
+
   end(): void {
     this.#connection.end();
   }

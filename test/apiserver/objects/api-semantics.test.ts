@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import { textAt } from '../../cases.ts';
+import { WATCH_UNREAD_BYTES_MAX } from '../../../src/apiserver/limits.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
@@ -351,6 +352,23 @@ describe('watches', () => {
     clock.advance(30_000);
     expect((await watch.next())?.type).toBe('BOOKMARK');
     expect(await watch.next()).toBeUndefined();
+  });
+
+  test('send more current objects than a slow client may leave unread', async () => {
+    await using keys = await Keys.open();
+    const description = 'd'.repeat(1024 * 1024);
+    const count = (2 * WATCH_UNREAD_BYTES_MAX) / description.length;
+    for (let n = 0; n < count; n++) {
+      const key = { resource: 'ownedaccesskeys.management.platform.sh', namespace: '', name: `k-${n}` };
+      await keys.api.store.create(key, { metadata: { name: key.name }, spec: { description } });
+    }
+    await using watch = await keys.api.client.watch(`${KEYS}?watch=1&resourceVersion=0`);
+    const events = await watch.summary(count);
+    expect(events).toHaveLength(count);
+    expect(events.every((event) => event.startsWith('ADDED k-'))).toBe(true);
+    // The watch continues with changes.
+    await keys.send('DELETE', '/k-0');
+    expect(await watch.summary(1)).toEqual(['DELETED k-0']);
   });
 
   test('of a compacted resourceVersion get an error event', async () => {
