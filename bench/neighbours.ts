@@ -36,35 +36,30 @@ export async function run(_args: readonly string[], writeResult: WriteResult): P
 }
 
 async function measure(what: string, expression: string, hostile: Row['hostile']): Promise<Row> {
-  const sandbox = await TestSandbox.open({
+  await using sandbox = await TestSandbox.open({
     limits: { ...LIMITS, expressionTimeoutMs: 100, memoBytes: 2 ** 20 },
   });
-  const tenants = new Tenants(sandbox, sandbox.define(expression));
-  try {
-    await Promise.all([OTHER, NEIGHBOUR].map((object) => tenants.sync(object, () => 'first')));
-    const alone = await tenants.probe(OTHER, after(PROBE_MS));
-    tenants.attack({ isUpdated: hostile === 'updated' });
-    const created = tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine');
-    const [others, neighbours, newObjectMs] = await Promise.all([
-      tenants.probe(OTHER, after(PROBE_MS)),
-      tenants.probe(NEIGHBOUR, after(PROBE_MS)),
-      created,
-    ]);
-    return {
-      expression: what,
-      hostile,
-      otherP50Ms: median(others),
-      otherMaxMs: Math.max(...others),
-      otherP50AloneMs: median(alone),
-      otherMaxAloneMs: Math.max(...alone),
-      sameNamespaceMaxMs: Math.max(...neighbours),
-      newObjectMs,
-      throughputRatio: others.length / alone.length,
-    };
-  } finally {
-    tenants.isOver = true;
-    await sandbox[Symbol.asyncDispose]();
-  }
+  using tenants = new Tenants(sandbox, sandbox.define(expression));
+  await Promise.all([OTHER, NEIGHBOUR].map((object) => tenants.sync(object, () => 'first')));
+  const alone = await tenants.probe(OTHER, after(PROBE_MS));
+  tenants.attack({ isUpdated: hostile === 'updated' });
+  const created = tenants.sync({ namespace: 'hostile', name: 'new' }, () => 'fine');
+  const [others, neighbours, newObjectMs] = await Promise.all([
+    tenants.probe(OTHER, after(PROBE_MS)),
+    tenants.probe(NEIGHBOUR, after(PROBE_MS)),
+    created,
+  ]);
+  return {
+    expression: what,
+    hostile,
+    otherP50Ms: median(others),
+    otherMaxMs: Math.max(...others),
+    otherP50AloneMs: median(alone),
+    otherMaxAloneMs: Math.max(...alone),
+    sameNamespaceMaxMs: Math.max(...neighbours),
+    newObjectMs,
+    throughputRatio: others.length / alone.length,
+  };
 }
 
 function after(ms: number): () => boolean {

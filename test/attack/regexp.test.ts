@@ -101,7 +101,7 @@ describe('both engines', () => {
           expect(values).toEqual(known.map(({ wanted }) => wanted));
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 

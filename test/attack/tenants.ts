@@ -12,21 +12,25 @@ export const HOSTILE_EXPRESSIONS = {
 };
 
 /** Syncs objects as the engine does: a failure is retried after its `retryAfterMs`, or with exponential backoff. */
-export class Tenants {
+export class Tenants implements Disposable {
   readonly #sandbox: TestSandbox;
   readonly #program: Program;
   #serial = 0;
-  isOver = false;
+  #isOver = false;
 
   constructor(sandbox: TestSandbox, program: Program) {
     this.#sandbox = sandbox;
     this.#program = program;
   }
 
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+  }
+
   /** Returns how long it took until the object was patched, milliseconds. */
   async sync(object: ObjectIdentity, value: () => string): Promise<number> {
     const startedMs = performance.now();
-    for (let failures = 0; !this.isOver; failures++) {
+    for (let failures = 0; !this.#isOver; failures++) {
       const response = await this.#sandbox.ask(this.#program, [value()], { object });
       const error = response.errors?.get(0);
       if (error === undefined) break;
@@ -59,7 +63,7 @@ export class Tenants {
 
   /** Each event of an object is a new attempt, also while it is quarantined. */
   async #update(object: ObjectIdentity, evil: string): Promise<void> {
-    while (!this.isOver) {
+    while (!this.#isOver) {
       await this.#sandbox.ask(this.#program, [`${evil}${this.#serial++}`], { object });
       await sleep(100);
     }
