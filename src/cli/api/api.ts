@@ -12,7 +12,7 @@ import { systemRandom } from '../../base/random.ts';
 import { startManagementApi, type ManagementApi } from '../../access-keys/management-api.ts';
 import { createLogger, type Logger } from '../../base/logger.ts';
 import { addConfigOptions, API_FIELDS, managementInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
 import { packageVersion } from '../version.ts';
 import { growYoungGeneration } from '../heap-growth.ts';

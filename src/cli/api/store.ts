@@ -13,7 +13,7 @@ import { databaseFile, rejectForeignLog } from '../../apiserver/storage/sqlite/f
 import { verifyDatabase } from '../../apiserver/storage/sqlite/maintenance/verify-database.ts';
 import type { StoreVerdict } from '../../apiserver/storage/store.ts';
 import { addConfigOptions, managementInput } from '../configuration/config-options.ts';
-import { reportProblems } from '../configuration/config-report.ts';
+import { reportProblems } from '../output/config-report.ts';
 import { guarded } from '../output/guarded.ts';
 import { showProgress } from '../output/terminal.ts';
 import { packageVersion } from '../version.ts';

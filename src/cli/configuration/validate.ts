@@ -10,7 +10,7 @@ import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { ownValue } from '../../base/json.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from './config-options.ts';
-import { formatProblems, problemToJson } from './config-report.ts';
+import { formatProblems, problemToJson } from '../output/config-report.ts';
 import { reverseWarnings } from './reverse-warnings.ts';
 
 const SYNC_SECTIONS = ['endpointSyncer', 'sync'];

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { ConfigError } from '../../base/errors.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { evaluateLines } from './eval-lines.ts';
 import { EvalSession, readContext, type EvalContext, type EvalOutcome } from './eval-session.ts';
 import { readObject } from '../objects/one-object.ts';

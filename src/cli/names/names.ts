@@ -8,7 +8,7 @@ import { keyOf } from '../../kube/object.ts';
 import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
+import { reportConfigError, reportProblems } from '../output/config-report.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
 import { knownKind } from './kind-scope.ts';
 import { translateHostName, translateVirtualName, type NameRow } from './name-rows.ts';

@@ -20,7 +20,7 @@ import { OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { pipelineOptions, sandboxSettings } from '../../syncer/translation.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError, reportProblems } from '../configuration/config-report.ts';
+import { reportConfigError, reportProblems } from '../output/config-report.ts';
 import { printObject, readObject } from '../objects/one-object.ts';
 import { describePatchError } from './patch-failure.ts';
 

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../base/json.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { readObjects } from '../objects/object-files.ts';
 import { inNamespace, openOfflineSync } from './offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';

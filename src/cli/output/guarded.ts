@@ -3,7 +3,7 @@
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from './config-report.ts';
 
 /** `adviceFor` may append to the message; `failure` is the exit code for commands where 1 has another meaning. */
 export async function guarded(

@@ -5,7 +5,7 @@ import { configFile, loadConfig, parseConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { parsePagePort } from './page-port.ts';
 import { startPageServer } from './page-server.ts';
 import { PlaygroundSession } from './playground-session.ts';

@@ -7,7 +7,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import type { ClusterName } from '../../kube/types.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { rbacDocuments, vclusterValues } from './rbac-documents.ts';
 import { neededGrants, openKinds } from './rbac-rules.ts';
 

@@ -10,7 +10,7 @@ import { systemRandom } from '../../base/random.ts';
 import { createLogger } from '../../base/logger.ts';
 import { accessKeysCompanion } from './companion.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
-import { reportConfigError } from '../configuration/config-report.ts';
+import { reportConfigError } from '../output/config-report.ts';
 import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { errorAtKey, errorAtValue, type Finding } from '../../config/finding.ts';
-import { didYouMean } from '../../config/rules/suggest.ts';
+import { didYouMean } from '../../config/schema/suggest.ts';
 import { readDocument, type ConfigDocument } from '../../config/source/document.ts';
 import { formatPath, type ConfigPath } from '../../config/source/path.ts';
 import { problemAt, syntaxProblems } from '../../config/source/problem.ts';

@@ -7,7 +7,7 @@ import { ConfigError } from '../../base/errors.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { reportProblems } from '../configuration/config-report.ts';
+import { reportProblems } from '../output/config-report.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
 import { paintFor, showProgress } from '../output/terminal.ts';
 import { CoverageRun } from './coverage.ts';

@@ -5,7 +5,7 @@ import { Fields, isMultiNamespace, pathOf } from '../schema/fields.ts';
 import { type Finding, warningAtKey, warningAtValue } from '../finding.ts';
 import { knownKeys } from '../schema/schema-check.ts';
 import { placeholderWarnings } from './placeholders.ts';
-import { nearestWord } from './suggest.ts';
+import { nearestWord } from '../schema/suggest.ts';
 import { unusedPatches } from './unused-patches.ts';
 
 /**

@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject } from '../../base/json.ts';
-import { OWNER_API_VERSIONS } from '../rules/owner-kinds.ts';
+import { OWNER_API_VERSIONS } from './owner-kinds.ts';
 
 /** Holds if all these members are present and not empty. */
 function areSet(...members: readonly string[]): JsonObject {

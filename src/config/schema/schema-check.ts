@@ -6,7 +6,7 @@ import { errorAtKey, errorAtValue, type Finding } from '../finding.ts';
 import type { ConfigPath } from '../source/path.ts';
 import { configSchema, namelessConfigSchema, type ParsedConfig } from './schema.ts';
 import { show } from './schema-fields.ts';
-import { didYouMean } from '../rules/suggest.ts';
+import { didYouMean } from './suggest.ts';
 
 export interface SchemaResult {
   /** Undefined when anything is wrong. */

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { loadConfig } from '../../../config/load.ts';
 import type { Config } from '../../../config/types.ts';
-import { reportProblems } from '../../configuration/config-report.ts';
+import { reportProblems } from '../../output/config-report.ts';
 import { loaderInput } from '../../configuration/config-options.ts';
 import { openOfflineSync, type OfflineSync } from '../../offline/offline-sync.ts';
 import { showProgress } from '../../output/terminal.ts';

@@ -1,6 +1,6 @@
 /** Paths that can never match an object of a kind: a misspelt field, or a path in another notation. */
 
-import { nearestWord } from '../../../config/rules/suggest.ts';
+import { nearestWord } from '../../../config/schema/suggest.ts';
 import type { Segment } from '../paths/path-syntax.ts';
 
 /** The fields of an object; `*`: any key; a string: no fields below. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { didYouMean, editDistance, nearestWord } from '../../../src/config/rules/suggest.ts';
+import { didYouMean, editDistance, nearestWord } from '../../../src/config/schema/suggest.ts';
 
 const WORDS = ['enabled', 'patches', 'workers', 'onHostDelete', 'name', 'debug', 'info'];
 

@@ -2,7 +2,7 @@
 
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import { plainText } from '../../base/excerpt.ts';
-import { paintFor, type Paint } from '../output/terminal.ts';
+import { paintFor, type Paint } from './terminal.ts';
 
 /** Writes the problems of a `ConfigError` in the format of `validate` and returns exit code 2. Rethrows any other error. */
 export function reportConfigError(error: unknown): number {
