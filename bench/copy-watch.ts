@@ -3,7 +3,9 @@
 import type { KubeObject } from '../src/kube/object.ts';
 import type { KindName, TestCluster } from '../test/scenarios/cluster-client.ts';
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
+/** For each thousand copies: clusters on a busy machine store few of them in a second. */
+const TIMEOUT_PER_THOUSAND_MS = 60_000;
 
 export class CopyWatch implements AsyncDisposable {
   /** Events so far: each is a write to the host. */
@@ -11,6 +13,7 @@ export class CopyWatch implements AsyncDisposable {
   readonly #markOf: (copy: KubeObject) => string;
   /** By the name of the original. */
   readonly #marks = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
   readonly #abort = new AbortController();
   #done: Promise<void> = Promise.resolve();
@@ -43,8 +46,16 @@ export class CopyWatch implements AsyncDisposable {
   #take(copy: KubeObject): void {
     this.events += 1;
     const { name, annotations } = copy.metadata;
-    this.#marks.set(annotations?.['vcluster.loft.sh/object-name'] ?? name, this.#markOf(copy));
+    const [original, mark] = [annotations?.['vcluster.loft.sh/object-name'] ?? name, this.#markOf(copy)];
+    this.#count(this.#marks.get(original), -1);
+    this.#count(mark, 1);
+    this.#marks.set(original, mark);
     for (const look of this.#waiting) look();
+  }
+
+  #count(mark: string | undefined, by: number): void {
+    if (mark !== undefined) this.#counts.set(mark, (this.#counts.get(mark) ?? 0) + by);
+    if (mark !== undefined && this.#counts.get(mark) === 0) this.#counts.delete(mark);
   }
 
   /** Resolves with the time at which the copy of this object was seen with that mark. */
@@ -53,17 +64,14 @@ export class CopyWatch implements AsyncDisposable {
   }
 
   whenAll(count: number, mark: string): Promise<number> {
-    const isRight = (): boolean => {
-      let right = 0;
-      for (const seen of this.#marks.values()) if (seen === mark) right += 1;
-      return right === count;
-    };
-    return this.#until(isRight, `${count} copies with ${mark}`);
+    const isRight = (): boolean => (this.#counts.get(mark) ?? 0) === count;
+    const timeoutMs = TIMEOUT_MS + (count / 1000) * TIMEOUT_PER_THOUSAND_MS;
+    return this.#until(isRight, `${count} copies with ${mark}`, timeoutMs);
   }
 
-  #until(holds: () => boolean, what: string): Promise<number> {
+  #until(holds: () => boolean, what: string, timeoutMs = TIMEOUT_MS): Promise<number> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`never seen: ${what}`)), PATIENCE_MS);
+      const timer = setTimeout(() => reject(new Error(`never seen: ${what}`)), timeoutMs);
       const look = (): void => {
         if (!holds()) return;
         clearTimeout(timer);

@@ -28,6 +28,14 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     summary: 'Endpoints that name Secrets: memory and requests per import, on real kube-apiservers',
     load: () => import('./references.ts'),
   },
+  scale: {
+    summary: 'start, restart, one update and memory with 1 000, 10 000 and 50 000 Endpoints',
+    load: () => import('./scale.ts'),
+  },
+  soak: {
+    summary: 'steady updates for ten minutes: latency, CPU and memory over time',
+    load: () => import('./soak.ts'),
+  },
   sync: {
     summary: 'the whole sync on real kube-apiservers, beside a bare loop',
     load: () => import('./sync.ts'),

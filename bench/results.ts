@@ -1,17 +1,18 @@
-/** Where the JSON of a benchmark goes: `bench/results/`, which is tracked, with `--record`; else `bench/results/local/`. */
+/** Where the JSON of a benchmark, and what it draws, goes: `bench/results/`, which is tracked, with `--record`; else `bench/results/local/`. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const RESULTS = join(import.meta.dirname, 'results');
 
-/** Writes the result of one run. */
-export type WriteResult = (result: unknown) => void;
+/** Writes the result of one run, and pictures of it by file name. */
+export type WriteResult = (result: unknown, pictures?: Readonly<Record<string, string>>) => void;
 
 export function resultWriter(name: string, isRecorded: boolean): WriteResult {
   const file = join(RESULTS, ...(isRecorded ? [] : ['local']), `${name}.json`);
-  return (result) => {
+  return (result, pictures = {}) => {
     mkdirSync(dirname(file), { recursive: true });
+    for (const [picture, text] of Object.entries(pictures)) writeFileSync(join(dirname(file), picture), text);
     writeFileSync(file, `${JSON.stringify(result, undefined, 2)}\n`);
   };
 }
