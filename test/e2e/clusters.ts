@@ -35,6 +35,8 @@ export interface RealClusters extends AsyncDisposable {
   stop(component: Component): Promise<void>;
   /** Resolves when an API server answers `/readyz`; the controllers are only started. */
   start(component: Component): Promise<void>;
+  /** Makes etcd forget every revision but the current one. */
+  compact(): Promise<void>;
   /** Of a component that runs. */
   pidOf(component: Component): number;
 }
@@ -195,6 +197,23 @@ class Clusters implements RealClusters {
     const pid = this.#running.get(component)?.pid;
     if (pid === undefined) throw new Error(`${component} does not run`);
     return pid;
+  }
+
+  async compact(): Promise<void> {
+    const key = Buffer.from('/').toString('base64');
+    const { header } = await this.#etcd<{ header: { revision: string } }>('range', { key });
+    await this.#etcd('compaction', { revision: header.revision, physical: true });
+  }
+
+  /** The JSON gateway of etcd's gRPC API. */
+  async #etcd<T>(method: string, body: unknown): Promise<T> {
+    const { statusCode, body: answer } = await request(`${this.#etcdClient}/v3/kv/${method}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (statusCode !== 200) throw new Error(`etcd ${method}: ${text}`);
+    return JSON.parse(text) as T; // etcd's own format
   }
 
   async stop(component: Component): Promise<void> {

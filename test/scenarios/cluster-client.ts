@@ -12,6 +12,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 const KINDS = {
   Endpoints: { prefix: '/api/v1', apiVersion: 'v1', plural: 'endpoints' },
   Service: { prefix: '/api/v1', apiVersion: 'v1', plural: 'services' },
+  ServiceAccount: { prefix: '/api/v1', apiVersion: 'v1', plural: 'serviceaccounts' },
   Namespace: { prefix: '/api/v1', apiVersion: 'v1', plural: 'namespaces' },
   ConfigMap: { prefix: '/api/v1', apiVersion: 'v1', plural: 'configmaps' },
   Secret: { prefix: '/api/v1', apiVersion: 'v1', plural: 'secrets' },
