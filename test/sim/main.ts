@@ -1,4 +1,7 @@
-/** `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it. */
+/**
+ * `npm run sim -- --seeds N [--seed S] [--steps K] [--jobs J] [--trace]`: many histories, each from a seed that repeats it.
+ * `npm run sim -- --mutants [--only TEXT]`: how many seeds find each of the deliberate bugs in `mutants/`.
+ */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,20 +10,25 @@ import { showProgress } from '../../src/cli/output/terminal.ts';
 import { seededHistory } from './history/seeded-history.ts';
 import { shrinkHistory } from './history/shrink.ts';
 import type { Operation } from './history/operations.ts';
+import { huntMutants } from './mutants/hunt.ts';
 import { runHistory } from './sim-run.ts';
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '100' },
+    /** Default 100; with --mutants, at most 2000 for each. */
+    seeds: { type: 'string' },
     seed: { type: 'string', default: '1' },
     steps: { type: 'string', default: '40' },
     /** Processes that share the seeds. */
     jobs: { type: 'string', default: '2' },
     trace: { type: 'boolean', default: false },
+    mutants: { type: 'boolean', default: false },
+    /** Mutants whose name holds this text. */
+    only: { type: 'string', default: '' },
   },
 });
 const [seeds = 0, firstSeed = 0, steps = 0, jobs = 0] = [
-  values.seeds,
+  values.seeds ?? (values.mutants ? 2000 : 100),
   values.seed,
   values.steps,
   values.jobs,
@@ -30,6 +38,8 @@ if (!(seeds > 0 && firstSeed >= 0 && steps > 0 && jobs > 0))
 
 /** A process that runs fewer costs more than it saves. */
 const SEEDS_PER_JOB_MIN = 50;
+
+if (values.mutants) process.exit((await huntMutants({ seeds, steps, jobs, filter: values.only })) ? 0 : 1);
 
 const startedMs = performance.now();
 const isShared = jobs > 1 && seeds >= jobs * SEEDS_PER_JOB_MIN;

@@ -28,6 +28,8 @@ export interface RunOptions extends SeededHistory {
 const SETTLE_MS = 35 * 60_000;
 /** A namespace that is being deleted is gone by then. */
 const NAMESPACE_MS = 200;
+/** Between two writes of the other writer. */
+const FIGHT_MS = 1000;
 const QUIET_MS = 12 * 60_000;
 /** Far more than any history needs; a loop that never waits is found by it. */
 const STEPS_MAX = 400_000;
@@ -121,9 +123,14 @@ class SimRun {
   /** They hold back objects that are being deleted. */
   #removeFinalizers(): void {
     for (const side of ['virtual', 'host'] as const)
-      for (const plural of ['endpoints', 'endpointslices'] as const)
+      for (const plural of ['endpoints', 'endpointslices'] as const) {
         for (const object of VIRTUAL_NAMES.keys())
-          this.#perform({ kind: 'finalizer', atMs: this.#clock.nowMs, side, plural, object, isSet: false });
+          this.#edits.note(
+            { kind: 'finalizer', atMs: this.#clock.nowMs, side, plural, object, isSet: false },
+            editWorld(this.#world, this.#isInterrupted),
+          );
+        this.#user.removeFinalizers(side, plural);
+      }
   }
 
   async #advance(toMs: number): Promise<void> {
@@ -155,6 +162,8 @@ class SimRun {
       }
       case 'compact':
         return this.#clusters[operation.side].compact();
+      case 'fight':
+        return this.#fight(operation);
       case 'restartController':
         return this.#controllers[operation.side].restartEndpoints();
       case 'namespace': {
@@ -172,6 +181,13 @@ class SimRun {
       default:
         return this.#user.perform(operation);
     }
+  }
+
+  #fight({ plural, object, times }: Extract<Operation, { kind: 'fight' }>): void {
+    for (let time = 0; time < times; time++)
+      this.#later(time * FIGHT_MS, () =>
+        this.#user.perform({ kind: 'addresses', side: 'host', plural, object, ips: 1 + (time % 3) }),
+      );
   }
 
   #disturb(

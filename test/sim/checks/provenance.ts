@@ -5,6 +5,7 @@ import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
 import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
+import { isOptedOut } from './naive-model.ts';
 import type { Change, SimCluster } from '../world/sim-cluster.ts';
 import { FORBIDDEN } from '../world/user.ts';
 
@@ -64,6 +65,7 @@ function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string
     const problem = foreignWrite(change, owner, virtual);
     if (problem !== undefined) return problem;
   }
+  if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
   // With a finalizer, a deletion only marks the object.
   if (isDeletion || object.metadata.deletionTimestamp !== undefined) return undefined;
   const { namespace, name } = stated(annotations);
@@ -110,6 +112,7 @@ function foreignWrite(
 function onOriginal({ object, previous, isDeletion }: Change): string | undefined {
   if (isDeletion) return 'the virtual side is never deleted';
   if (previous === undefined) return 'the virtual side is never created';
+  if (isOptedOut(previous)) return 'it has opted out';
   const { annotations = {}, labels = {} } = object.metadata;
   const before = { ...previous.metadata.annotations, ...previous.metadata.labels };
   if (annotations[TEAM]?.startsWith('team-') === true)

@@ -132,7 +132,8 @@ class Draw {
       return { kind: 'damage', plural, object, key: this.#one(DAMAGED), value: this.#valueOrNull() };
     if (roll < 0.74) return { kind: 'optOut', plural, side, object, isOut: this.#random() < 0.5 };
     if (roll < 0.84) return { kind: 'finalizer', plural, side, object, isSet: this.#random() < 0.6 };
-    if (roll < 0.88) return { kind: 'restartController', side };
+    if (roll < 0.86) return { kind: 'restartController', side };
+    if (roll < 0.88) return { kind: 'fight', plural, object, times: 4 + this.#below(10) };
     if (roll < 0.94) return this.#namespace(side);
     return this.#options.settings.hasOwner ? { kind: 'recreateOwner' } : { kind: 'restartController', side };
   }

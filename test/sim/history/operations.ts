@@ -70,6 +70,8 @@ export type ServiceForm = 'selector' | 'plain' | 'absent';
 export type Operation = { readonly atMs: number } & (
   | UserOperation
   | { readonly kind: 'trouble'; readonly forMs: number; readonly rates: FaultRates }
+  /** Another writer of a copy, so many times in a row. */
+  | ({ readonly kind: 'fight'; readonly times: number } & OnSynced)
   | { readonly kind: 'compact'; readonly side: Side }
   | { readonly kind: 'restartController'; readonly side: Side }
   | { readonly kind: 'namespace'; readonly side: Side; readonly name: string; readonly forMs: number }

@@ -58,6 +58,16 @@ export class User {
     this.#clusters.host.create('configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata }, USER_MANAGER);
   }
 
+  /** Of every object, wherever an earlier configuration put it. */
+  removeFinalizers(side: Side, plural: SyncedPlural): void {
+    for (const object of this.#clusters[side].list(plural)) {
+      const metadata = { ...object.metadata };
+      if (metadata['finalizers'] === undefined) continue;
+      delete metadata['finalizers'];
+      this.#clusters[side].update(plural, { ...object, metadata }, USER_MANAGER);
+    }
+  }
+
   #perform(operation: UserOperation): void {
     switch (operation.kind) {
       case 'put':

@@ -1,0 +1,269 @@
+/** Small deliberate bugs, each of which the simulation must find. A snippet stands exactly once in its file. */
+
+export interface Mutant {
+  readonly name: string;
+  /** Below `src/`. */
+  readonly file: string;
+  readonly snippet: string;
+  readonly replacement: string;
+}
+
+const DECIDE = 'syncer/reconcile/decide/decide.ts';
+const OBSERVER = 'syncer/reconcile/decide/observer.ts';
+const RECONCILER = 'syncer/reconcile/reconciler.ts';
+const UPDATE = 'syncer/reconcile/update-pair.ts';
+const WRITER = 'syncer/reconcile/write/writer.ts';
+const CONTENTION = 'syncer/reconcile/guards/contention.ts';
+const RECREATION = 'syncer/reconcile/guards/recreation.ts';
+const LIST_WATCH = 'kube/informer/list-watch.ts';
+const INFORMER = 'kube/informer/informer.ts';
+const CACHE = 'kube/informer/object-cache.ts';
+const QUEUE = 'kube/work-queue.ts';
+const OWNERSHIP = 'syncer/translate/metadata/ownership.ts';
+const MERGE_KEY = 'syncer/translate/merge/merge-key.ts';
+const INCOMING = 'syncer/translate/merge/incoming.ts';
+const IMPORTER = 'syncer/references/import/importer.ts';
+const DECIDE_REFERENCE = 'syncer/references/decide/decide-reference.ts';
+const REFUSALS = 'syncer/references/decide/refusals.ts';
+const LEASE = 'kube/lease.ts';
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'decide: a selector does not gate',
+    file: DECIDE,
+    snippet: 'if (gate !== undefined) return ownsCopy',
+    replacement: 'if (gate === undefined && ownsCopy === undefined) return ownsCopy',
+  },
+  {
+    name: 'decide: a foreign object is updated',
+    file: DECIDE,
+    snippet: "    ownership?.kind === 'unmarked' &&\n    seen.service !== undefined &&\n",
+    replacement: "    ownership?.kind === 'unmarked' &&\n",
+  },
+  {
+    name: 'decide: opting out is ignored',
+    file: DECIDE,
+    snippet:
+      "if (isOptedOut(seen.virtual) || (ownsCopy && isOptedOut(seen.host))) return ignore('controlled by another');",
+    replacement: "if (isOptedOut(seen.virtual)) return ignore('controlled by another');",
+  },
+  {
+    name: 'observer: strays are not seen',
+    file: OBSERVER,
+    snippet: 'const copy = copyKey === hostKey ? undefined : host.get(copyKey);',
+    replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
+  },
+  {
+    name: 'reconciler: references of a refused object stay',
+    file: RECONCILER,
+    snippet:
+      '    this.#memory.report(seen, warning(reason, note));\n    this.#options.references.clearReferences(seen.key);\n',
+    replacement: '    this.#memory.report(seen, warning(reason, note));\n',
+  },
+  {
+    name: 'reconciler: refusals are not reported',
+    file: RECONCILER,
+    snippet: '    this.#memory.report(seen, warning(reason, note));\n',
+    replacement: '    warning(reason, note);\n',
+  },
+  {
+    name: 'update: the virtual side is written without the record',
+    file: UPDATE,
+    snippet: 'const stored = merged.host && (await side.writer.update(merged.host, reason));',
+    replacement:
+      'const stored = merged.virtualPatch === undefined ? merged.host && (await side.writer.update(merged.host, reason)) : undefined;',
+  },
+  {
+    name: 'update: a stale cache of the virtual side is trusted',
+    file: UPDATE,
+    snippet: 'if (await this.#parts.caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;',
+    replacement: '',
+  },
+  {
+    name: 'update: a lost answer counts as arrived',
+    file: UPDATE,
+    snippet: "      arrivals.note(key, record, 'due');\n      if (isConflict(error))",
+    replacement: "      arrivals.note(key, record, 'arrived');\n      if (isConflict(error))",
+  },
+  {
+    name: 'writer: an answer does not enter the cache',
+    file: WRITER,
+    snippet: 'if (stored !== undefined) cache.observeWrite(stored);',
+    replacement: '',
+  },
+  {
+    name: 'writer: an update is not guarded',
+    file: WRITER,
+    snippet: 'client.update(resource, object, write)',
+    replacement:
+      'client.update(resource, { ...object, metadata: { ...object.metadata, resourceVersion: undefined as unknown as string } }, write)',
+  },
+  {
+    name: 'writer: a deletion has no uid precondition',
+    file: WRITER,
+    snippet: 'client.delete(resource, key, { uid }, { isDryRun })',
+    replacement: 'client.delete(resource, key, {} as { uid: string }, { isDryRun })',
+  },
+  {
+    name: 'writer: a dry run stores',
+    file: WRITER,
+    snippet: 'const write = { fieldManager: FIELD_MANAGER, isDryRun };',
+    replacement: 'const write = { fieldManager: FIELD_MANAGER, isDryRun: isDryRun && false };',
+  },
+  {
+    name: 'contention: an overwritten copy is corrected without end',
+    file: CONTENTION,
+    snippet: 'const waitMs = backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
+    replacement: 'const waitMs = MAX_MS * 1000 + backoffDelayMs(contest.level, BASE_MS, MAX_MS);',
+  },
+  {
+    name: 'recreation: a deleted copy does not come back',
+    file: RECREATION,
+    snippet: 'return Math.max(0, dueMs - clock.monotonicMs());',
+    replacement: 'return Math.max(1e9, dueMs - clock.monotonicMs());',
+  },
+  {
+    name: 'list-watch: a list does not remove what is gone',
+    file: INFORMER,
+    snippet: 'this.#unlisted = new Set(this.#cache.indexer.keys());',
+    replacement: 'this.#unlisted = new Set();',
+  },
+  {
+    name: 'list-watch: the watch begins after the last page',
+    file: LIST_WATCH,
+    snippet: 'if (!isOlder(version, this.#version)) this.#version = version;',
+    replacement: 'if (!isOlder(version, this.#version)) this.#version = String(Number(version) + 1);',
+  },
+  {
+    name: 'list-watch: an expired version is not listed again',
+    file: 'kube/informer/transitions.ts',
+    snippet: '    malformed: RELIST,\n    expired: RELIST,\n    rewound: RELIST,',
+    replacement: '    malformed: RELIST,\n    expired: WATCH_AGAIN,\n    rewound: RELIST,',
+  },
+  {
+    name: 'informer: an older state replaces a newer one',
+    file: CACHE,
+    snippet: 'return order === undefined || order > 0;',
+    replacement: 'return order === undefined || order !== 0;',
+  },
+  {
+    name: 'informer: a deleted object comes back with a late event',
+    file: CACHE,
+    snippet: 'return isLate || (grave.isOurs && deletionTimestamp === undefined);',
+    replacement: 'return isLate && grave.isOurs && deletionTimestamp === "";',
+  },
+  {
+    name: 'work queue: a key that comes again while it is handled is lost',
+    file: QUEUE,
+    snippet: 'if (this.#again.delete(key)) this.add(key);',
+    replacement: 'this.#again.delete(key);',
+  },
+  {
+    name: 'ownership: the marker alone makes an object ours',
+    file: OWNERSHIP,
+    snippet: "if (found.includes('contradicts')) return false;",
+    replacement: '',
+  },
+  {
+    name: 'ownership: a clone is a damaged copy',
+    file: OWNERSHIP,
+    snippet: '|| isCloned(known, translator)) return false;',
+    replacement: ') return false;',
+  },
+  {
+    name: 'merge: the host wins',
+    file: MERGE_KEY,
+    snippet: 'return isDue || (virtual === entry?.virtual && hashOf(state.host) !== entry?.host);',
+    replacement: 'return isDue || hashOf(state.host) !== entry?.host;',
+  },
+  {
+    name: 'merge: a removal on the host is forgotten',
+    file: MERGE_KEY,
+    snippet: 'return isHostAhead(state, base) ? TAKE : PUSH;',
+    replacement: 'return state.host !== undefined && isHostAhead(state, base) ? TAKE : PUSH;',
+  },
+  {
+    name: 'merge: a removal on the virtual side is undone',
+    file: MERGE_KEY,
+    snippet: 'if (entry.virtual !== undefined || !entry.isFromHost) return PUSH;',
+    replacement: 'if (entry.virtual !== undefined) return TAKE;',
+  },
+  {
+    name: 'merge: an incoming value is not recorded',
+    file: INCOMING,
+    snippet: 'if (wanted.virtual !== before) {',
+    replacement: 'if (wanted.virtual === undefined && wanted.virtual !== before) {',
+  },
+  {
+    name: 'merge: what no longer translates flows back',
+    file: MERGE_KEY,
+    snippet: 'if (isTranslatedOtherwise(state, reversed)) return outcome(state, [virtual, forward], false);',
+    replacement: 'isTranslatedOtherwise(state, reversed);',
+  },
+  {
+    name: 'references: an unreferenced import stays',
+    file: IMPORTER,
+    snippet: 'for (const copy of surplusCopies(seen, decision)) {',
+    replacement: 'for (const copy of surplusCopies(seen, decision).slice(0, isReferenced ? 9 : 0)) {',
+  },
+  {
+    name: 'references: an unreferenced import into the virtual cluster stays',
+    file: IMPORTER,
+    snippet: 'if (!isReferenced && !this.#options.isDispensable(imported)) return STILL_IN_USE;',
+    replacement: 'if (!isReferenced) return result;',
+  },
+  {
+    name: 'references: an edited copy is not corrected',
+    file: 'syncer/references/import/import-tracker.ts',
+    snippet: 'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.copy === versionOf(copy);',
+    replacement: 'return this.isSourceUnchanged(id, source);',
+  },
+  {
+    name: 'references: a refused source is imported',
+    file: DECIDE_REFERENCE,
+    snippet: 'refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal',
+    replacement: 'seen.sourceRefusal',
+  },
+  {
+    name: 'references: a refused virtual object is exported',
+    file: DECIDE_REFERENCE,
+    snippet: 'const refusal = refusalOfVirtual(object, kind.virtual);',
+    replacement: 'const refusal = refusalOfVirtual({ metadata: object.metadata }, kind.virtual);',
+  },
+  {
+    name: 'references: the contents of a Secret are not looked into',
+    file: REFUSALS,
+    snippet: "if (holdsKubeconfig(content)) return 'it holds a kubeconfig';",
+    replacement: '',
+  },
+  {
+    name: 'references: copies do not follow a changed name',
+    file: 'syncer/references/reference-changes.ts',
+    snippet: 'if (index.writtenBy(referrer, id) !== name) this.#decideAgain(referrer);',
+    replacement: 'if (index.writtenBy(referrer, id) === undefined) this.#decideAgain(referrer);',
+  },
+  {
+    name: 'leader election: writes are not checked',
+    file: 'syncer/leadership.ts',
+    snippet: 'if (!this.#lock.isHeld) throw new TransportError(',
+    replacement: "if (!this.#lock.isHeld && this.#lock.identity === '') throw new TransportError(",
+  },
+  {
+    name: 'leader election: the holder counts from the answer, and twice as long',
+    file: LEASE,
+    snippet: 'this.#heldUntilMs = sentMs + renewDeadlineMs;',
+    replacement: 'this.#heldUntilMs = clock.monotonicMs() + 0 * sentMs + 2 * renewDeadlineMs;',
+  },
+  {
+    name: "leader election: another's Lease is taken while it is valid",
+    file: LEASE,
+    snippet: 'return clock.monotonicMs() < seen.sinceMs + durationMs;',
+    replacement: 'return clock.monotonicMs() < seen.sinceMs + durationMs / 10;',
+  },
+  {
+    name: 'leader election: a Lease is written without its version',
+    file: LEASE,
+    snippet: ': await client.update(LEASES, { ...object, ...type, spec }, options);',
+    replacement: ': await client.update(LEASES, { metadata: { ...lease }, ...type, spec }, options);',
+  },
+];
