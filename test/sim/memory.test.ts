@@ -1,0 +1,125 @@
+/** What the daemon remembers of objects that are gone: nothing. Every Map and Set that its modules make is counted. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, expect, test } from 'vitest';
+import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { simConfig, type Settings } from './daemon/sim-config.ts';
+import { SimDaemon } from './daemon/sim-daemon.ts';
+import { Faults } from './world/faults.ts';
+import { HOST_NAMESPACE, hostPlaceOf } from './world/names.ts';
+import { SimClock } from './world/sim-clock.ts';
+import { SimCluster } from './world/sim-cluster.ts';
+
+const SETTINGS: Settings = {
+  isPatched: true,
+  areEndpointsSynced: true,
+  areSlicesSynced: false,
+  hasReferences: true,
+  hasLeaderElection: false,
+  hasOwner: false,
+  requiresService: false,
+  isMapped: false,
+  naming: 'short',
+};
+const OBJECTS = 40;
+const HOUR_MS = 3_600_000;
+
+const [PlainMap, PlainSet] = [Map, Set];
+
+afterEach(() => {
+  globalThis.Map = PlainMap;
+  globalThis.Set = PlainSet;
+});
+
+interface Collection {
+  readonly size: number;
+}
+
+/** From now on, collections that modules of the daemon create are kept, with where that was. */
+function trackCollections(): Map<string, WeakRef<Collection>[]> {
+  const tracked = new PlainMap<string, WeakRef<Collection>[]>();
+  const keep = (collection: Collection): void => {
+    const place = /\/src\/([^\s)]*)/.exec(new Error().stack ?? '')?.[1] ?? '';
+    if (/^(syncer|kube\/work-queue|base\/backoff)/.test(place))
+      tracked.set(place, [...(tracked.get(place) ?? []), new WeakRef(collection)]);
+  };
+  globalThis.Map = class<K, V> extends PlainMap<K, V> {
+    constructor(entries?: Iterable<readonly [K, V]> | null) {
+      super(entries);
+      keep(this);
+    }
+  } as MapConstructor; // the same constructor
+  globalThis.Set = class<V> extends PlainSet<V> {
+    constructor(values?: Iterable<V> | null) {
+      super(values);
+      keep(this);
+    }
+  } as SetConstructor; // the same constructor
+  return tracked;
+}
+
+test('guards, pairs, references and queues forget objects that are gone', async () => {
+  const clock = new SimClock();
+  const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
+  const tracked = trackCollections();
+  const daemon = new SimDaemon({
+    clusters,
+    clock,
+    faults: new Faults(seededRandom(1)),
+    random: seededRandom(2),
+    isDryRun: false,
+    config: () => simConfig(SETTINGS),
+    wrote: () => undefined,
+    trace: () => undefined,
+  });
+  daemon.start();
+  for (let at = 0; at < OBJECTS; at++) schedule(at, clusters, clock);
+  for (;;) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!clock.step(HOUR_MS)) break;
+  }
+  expect(clusters.host.list('endpoints')).toEqual([]);
+  expect(daemon.isIdle).toBe(true);
+  setFlagsFromString('--expose-gc');
+  await new Promise((resolve) => setImmediate(resolve));
+  (runInNewContext('gc') as () => void)(); // V8's
+  const left = [...tracked].flatMap(([place, collections]) => {
+    const entries = collections.reduce((sum, ref) => sum + (ref.deref()?.size ?? 0), 0);
+    return entries >= OBJECTS / 2 ? [`${place}: ${entries}`] : [];
+  });
+  // What holds entries for the objects would hold some for most of them.
+  expect(left).toEqual([]);
+});
+
+/** An object's life: created, overwritten and deleted on the host by another client, named a Secret, deleted. */
+function schedule(
+  at: number,
+  { virtual, host }: Record<'virtual' | 'host', SimCluster>,
+  clock: SimClock,
+): void {
+  const name = { namespace: 'shop', name: `web-${at}` };
+  const place = hostPlaceOf(name, SETTINGS);
+  const subsets = [{ addresses: [{ ip: '10.0.0.1', hostname: 'h' }] }];
+  const metadata = { ...name, annotations: { 'example.com/secret': `tls-${at}` } };
+  const startMs = at * 1000;
+  clock.schedule(startMs, () => {
+    virtual.create('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets }, 'user');
+    const secret = { namespace: 'shop', name: `tls-${at}` };
+    virtual.create('secrets', { apiVersion: 'v1', kind: 'Secret', metadata: secret }, 'user');
+  });
+  for (let time = 1; time <= 8; time++)
+    clock.schedule(startMs + time * 500, () => {
+      const copy = host.get('endpoints', `${HOST_NAMESPACE}/${place.name}`);
+      if (copy !== undefined) host.update('endpoints', { ...copy, subsets: [] }, 'user');
+    });
+  for (const time of [20, 25, 30])
+    clock.schedule(startMs + time * 1000, () => {
+      if (host.get('endpoints', `${HOST_NAMESPACE}/${place.name}`) !== undefined)
+        host.delete('endpoints', place, { manager: 'user' });
+    });
+  clock.schedule(startMs + 60_000, () => {
+    virtual.delete('endpoints', name, { manager: 'user' });
+    virtual.delete('secrets', { namespace: 'shop', name: `tls-${at}` }, { manager: 'user' });
+  });
+}
