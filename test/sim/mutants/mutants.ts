@@ -54,13 +54,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
   },
   {
-    name: 'reconciler: references of a refused object stay',
-    file: RECONCILER,
-    snippet:
-      '    this.#memory.report(seen, warning(reason, note));\n    this.#options.references.clearReferences(seen.key);\n',
-    replacement: '    this.#memory.report(seen, warning(reason, note));\n',
-  },
-  {
     name: 'reconciler: refusals are not reported',
     file: RECONCILER,
     snippet: '    this.#memory.report(seen, warning(reason, note));\n',
@@ -77,18 +70,6 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'update: a stale cache of the virtual side is trusted',
     file: UPDATE,
     snippet: 'if (await this.#parts.caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;',
-    replacement: '',
-  },
-  {
-    name: 'update: a lost answer counts as arrived',
-    file: UPDATE,
-    snippet: "      arrivals.note(key, record, 'due');\n      if (isConflict(error))",
-    replacement: "      arrivals.note(key, record, 'arrived');\n      if (isConflict(error))",
-  },
-  {
-    name: 'writer: an answer does not enter the cache',
-    file: WRITER,
-    snippet: 'if (stored !== undefined) cache.observeWrite(stored);',
     replacement: '',
   },
   {
@@ -149,8 +130,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'informer: a deleted object comes back with a late event',
     file: CACHE,
-    snippet: 'return isLate || (grave.isOurs && deletionTimestamp === undefined);',
-    replacement: 'return isLate && grave.isOurs && deletionTimestamp === "";',
+    snippet: 'return isLate || (deletion.isOurs && deletionTimestamp === undefined);',
+    replacement: 'return isLate && deletion.isOurs && deletionTimestamp === "";',
   },
   {
     name: 'work queue: a key that comes again while it is handled is lost',
