@@ -65,6 +65,11 @@ export interface KeyIndex {
   byUid(uid: string): KeyRecord | undefined;
   /** When the key expires, in epoch milliseconds; undefined: never. */
   expiresAtMs(record: KeyRecord): number | undefined;
+  /**
+   * Undefined: the store responded within the last ten minutes, so the watch of the index works. Otherwise rejects with `StoreError` unless the
+   * store responds now: another replica may have revoked any key.
+   */
+  confirmed(): Promise<void> | undefined;
   /** Waits until the index contains every write before this call. */
   catchUp(): Promise<void>;
 }

@@ -118,6 +118,7 @@ export class ManagementAuthorizer implements Authorizer {
     if (uids === undefined) return undefined;
     const uid = uids.length === 1 ? (uids[0] ?? '') : '';
     const { index } = this.#options;
+    await index.confirmed();
     const known = index.byUid(uid);
     if (known) return known;
     await index.catchUp();

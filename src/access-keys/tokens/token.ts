@@ -87,6 +87,7 @@ export async function verifyToken(options: TokenOptions, token: string): Promise
   const claim = await verifiedClaim(options, token);
   if (claim === undefined) return undefined;
   const { index, clock } = options;
+  await index.confirmed();
   const found = index.byUid(claim.uid);
   // The key was created or changed on another replica, and the index lags behind.
   if (found === undefined || found.tokenGeneration < claim.gen) await index.catchUp();

@@ -39,6 +39,7 @@ export function indexOf(...records: (KeyRecord & { endMs?: number })[]): KeyInde
   return {
     byUid: (uid) => records.find((record) => record.uid === uid),
     expiresAtMs: (record) => records.find((known) => known === record)?.endMs,
+    confirmed: () => undefined,
     catchUp: () => Promise.resolve(),
   };
 }

@@ -158,6 +158,7 @@ describe('the key behind the user', () => {
     const index: KeyIndex = {
       byUid: () => (looked > 0 ? good : undefined),
       expiresAtMs: () => undefined,
+      confirmed: () => undefined,
       catchUp: async () => void looked++,
     };
     expect(await reasonFor(index, { ...good.user })).toBe('');

@@ -88,6 +88,10 @@ export class TestIndex implements KeyIndex {
     return this.keys.get(record.uid)?.expiresAtMs;
   }
 
+  confirmed(): undefined {
+    return undefined;
+  }
+
   catchUp(): Promise<void> {
     for (const key of this.arriving.splice(0)) this.set(key);
     return Promise.resolve();

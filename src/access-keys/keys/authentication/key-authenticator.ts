@@ -57,11 +57,13 @@ export class KeyAuthenticator {
 
   /**
    * Undefined: not a key, an unknown key, a wrong secret, or a key that is being deleted. Throws a 401 `StatusError` with a reason only for a
-   * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key.
+   * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key, or the
+   * store has failed for ten minutes.
    */
   async authenticate(token: string): Promise<UserInfo | undefined> {
     const credential = this.#options.digests.presented(token);
     if (!credential) return undefined;
+    await this.#options.index.confirmed();
     let found = this.#find(credential);
     if (!found) {
       // Another replica may just have created it. Also for a known id with a wrong secret: both must take the same time.

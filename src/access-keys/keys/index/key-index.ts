@@ -23,6 +23,11 @@ const CATCH_UP_POLL_MS = 10;
 const CATCH_UP_RELIST_AFTER_MS = 2_000;
 const CATCH_UP_MAX_MS = 5_000;
 
+/** The store is asked again after this time, in the background. */
+const CONFIRM_AFTER_MS = 10_000;
+/** While the store fails, the index is used for this long: an upgrade of the host cluster must not lock out all users. */
+const UNCONFIRMED_MS_MAX = 10 * 60_000;
+
 export interface KeyIndexOptions {
   readonly store: Store;
   readonly clock: Clock;
@@ -40,6 +45,9 @@ export class KeyIndex implements KeyIndexContract {
   /** Incremented with every list: events of an older watch are ignored. */
   #round = 0;
   #following: Promise<void> | undefined;
+  /** Monotonic time of the last request to which the store responded. */
+  #confirmedMs = Number.NEGATIVE_INFINITY;
+  #confirming: Promise<void> | undefined;
 
   constructor(options: KeyIndexOptions) {
     this.#options = options;
@@ -109,6 +117,24 @@ export class KeyIndex implements KeyIndexContract {
     return beside === undefined || written === undefined ? (beside ?? written) : Math.max(beside, written);
   }
 
+  confirmed(): Promise<void> | undefined {
+    const ageMs = this.#options.clock.monotonicMs() - this.#confirmedMs;
+    if (ageMs < CONFIRM_AFTER_MS) return undefined;
+    this.#confirming ??= this.#confirm().finally(() => {
+      this.#confirming = undefined;
+    });
+    if (ageMs >= UNCONFIRMED_MS_MAX) return this.#confirming;
+    // Rejected later, when the index is too old.
+    this.#confirming.catch(() => undefined);
+    return undefined;
+  }
+
+  async #confirm(): Promise<void> {
+    const startedMs = this.#options.clock.monotonicMs();
+    await this.#options.store.revision();
+    this.#confirmedMs = startedMs;
+  }
+
   /** Rejects with `StoreError` if the store fails or the watch does not catch up within 5 seconds. */
   async catchUp(): Promise<void> {
     const { store, clock } = this.#options;
@@ -133,12 +159,14 @@ export class KeyIndex implements KeyIndexContract {
   }
 
   async #read(): Promise<void> {
-    const { store } = this.#options;
+    const { store, clock } = this.#options;
     const round = ++this.#round;
     this.#watch?.close();
     this.#watch = undefined;
     const range = { resource: KEY_STORAGE };
+    const startedMs = clock.monotonicMs();
     const { entries, revision } = await store.list(range);
+    this.#confirmedMs = startedMs;
     if (round !== this.#round) return;
     for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#notify(change);
     const watch = await store.watch(range, revision, {

@@ -146,3 +146,33 @@ describe('authentication', () => {
     await keys.stop();
   });
 });
+
+describe('a replica that cannot reach the store', () => {
+  test('accepts keys for ten minutes, because another replica may have revoked them, and recovers', async () => {
+    const clock = new FakeClock();
+    await using store = new MemoryStore();
+    await using api = await startKeyServer({ store, clock });
+    const lagging = new LaggingStore(store);
+    const partitioned = makeKeys(lagging, { clock });
+    await partitioned.start();
+    const [revoked, kept] = [
+      keyOf(await api.create('revoked', { ttl: 0 })),
+      keyOf(await api.create('kept', { ttl: 0 })),
+    ];
+    await settle();
+    lagging.hold();
+    lagging.isUnreachable = true;
+    await api.send('DELETE', `${KEYS_PATH}/revoked`);
+    await clock.advanceAsync(599_000);
+    expect(await outcome({ keys: partitioned }, kept)).toBe('u');
+    await clock.advanceAsync(2_000);
+    for (const key of [revoked, kept])
+      expect(await outcome({ keys: partitioned }, key)).toContain('no response');
+    lagging.isUnreachable = false;
+    lagging.release();
+    await settle();
+    expect(await outcome({ keys: partitioned }, kept)).toBe('u');
+    expect(await outcome(api, revoked)).toBe('unknown');
+    await partitioned.stop();
+  });
+});

@@ -1,4 +1,4 @@
-/** A store whose watches lag behind, end, or fail when a test says so; for what happens between replicas and in bad times. */
+/** A store whose watches lag behind, end or fail on demand, as between replicas and during failures of the host. */
 
 import type { JsonObject } from '../../../../src/base/json.ts';
 import {
@@ -20,15 +20,17 @@ export class LaggingStore implements Store {
   readonly #held: (() => void)[] = [];
   readonly #observers = new Set<WatchObserver>();
   #isHeld = false;
-  /** The next so many lists fail. */
+  /** Number of lists that fail. */
   failingLists = 0;
+  /** The store does not respond, as behind a network partition. */
+  isUnreachable = false;
   revisionsAsked = 0;
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** From now on events wait. */
+  /** Delays events until `release`. */
   hold(): void {
     this.#isHeld = true;
   }
@@ -38,7 +40,7 @@ export class LaggingStore implements Store {
     for (const deliver of this.#held.splice(0)) deliver();
   }
 
-  /** Every watch ends, and what was held is lost. */
+  /** Ends all watches; delayed events are lost. */
   endWatches(): void {
     this.#held.splice(0);
     const observers = [...this.#observers];
@@ -48,6 +50,7 @@ export class LaggingStore implements Store {
 
   revision(): Promise<number> {
     this.revisionsAsked++;
+    if (this.isUnreachable) return Promise.reject(new StoreError('unavailable', 'no response'));
     return this.#store.revision();
   }
 
