@@ -3,7 +3,7 @@
 import { stringify } from 'yaml';
 import type { StatusError } from '../../kube/status-error.ts';
 import type { JsonValue } from '../../base/json.ts';
-import { WARNING_BYTES_MAX } from '../limits.ts';
+import { WARNING_BYTES_MAX, YAML_BLOCK_CHARACTERS_MAX } from '../limits.ts';
 import type { ResponseForm } from './negotiate.ts';
 
 export interface ApiResponse {
@@ -15,13 +15,15 @@ export interface ApiResponse {
 export function jsonResponse(code: number, body: JsonValue | string, form?: ResponseForm): ApiResponse {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   if (form?.format === 'yaml') {
-    return {
-      code,
-      headers: { 'content-type': 'application/yaml' },
-      body: stringify(JSON.parse(text), { sortMapEntries: true, version: '1.1' }),
-    };
+    return { code, headers: { 'content-type': 'application/yaml' }, body: yamlText(text) };
   }
   return { code, headers: { 'content-type': 'application/json' }, body: text };
+}
+
+/** Long texts stay JSON, which is YAML in flow style: conversion to block style would block the event loop. */
+function yamlText(json: string): string {
+  if (json.length > YAML_BLOCK_CHARACTERS_MAX) return json;
+  return stringify(JSON.parse(json), { sortMapEntries: true, version: '1.1' });
 }
 
 export function textResponse(code: number, body: string): ApiResponse {

@@ -29,7 +29,8 @@ const ATTEMPTS = 20;
 
 export class ObjectDeleter {
   readonly #registry: ObjectRegistry;
-  readonly #reapers = new Set<Timer>();
+  /** By uid: the end of the grace period. */
+  readonly #reapers = new Map<string, Timer>();
 
   constructor(registry: ObjectRegistry) {
     this.#registry = registry;
@@ -97,6 +98,7 @@ export class ObjectDeleter {
 
   async #remove(target: Target, entry: StoredEntry): Promise<void> {
     const gone = await this.#registry.store.delete(entry.key, entry.revision);
+    this.#cancelReaper(text(metadataOf(entry.value), 'uid'));
     await this.#registry.admission.afterWrite(target.definition, { type: 'deleted', entry: gone });
   }
 
@@ -132,14 +134,24 @@ export class ObjectDeleter {
   #reapLater(target: Target, object: JsonObject): void {
     const metadata = metadataOf(object);
     const grace = Number(metadata['deletionGracePeriodSeconds'] ?? 0);
-    if (grace === 0) return;
+    if (grace === 0) {
+      this.#cancelReaper(text(metadata, 'uid'));
+      return;
+    }
     const { clock } = this.#registry;
     const delayMs = Math.max(0, Date.parse(text(metadata, 'deletionTimestamp')) - clock.now());
+    const uid = text(metadata, 'uid');
+    this.#cancelReaper(uid);
     const timer = clock.schedule(delayMs, () => {
-      this.#reapers.delete(timer);
-      void this.#reap(target, text(metadata, 'uid'));
+      this.#reapers.delete(uid);
+      void this.#reap(target, uid);
     });
-    this.#reapers.add(timer);
+    this.#reapers.set(uid, timer);
+  }
+
+  #cancelReaper(uid: string): void {
+    this.#reapers.get(uid)?.cancel();
+    this.#reapers.delete(uid);
   }
 
   async #reap(target: Target, uid: string): Promise<void> {
@@ -157,7 +169,7 @@ export class ObjectDeleter {
   }
 
   close(): void {
-    for (const timer of this.#reapers) timer.cancel();
+    for (const timer of this.#reapers.values()) timer.cancel();
     this.#reapers.clear();
   }
 }

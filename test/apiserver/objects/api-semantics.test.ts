@@ -311,6 +311,20 @@ describe('graceful deletion', () => {
     expect((await keys.send('GET', '/g1')).status).toBe(404);
   });
 
+  test('leaves no timer behind for an object that is removed earlier', async () => {
+    const clock = new FakeClock();
+    await using keys = await Keys.open({ clock });
+    await keys.create('g1');
+    // The timer of unread responses.
+    expect(clock.nextDelayMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(30_000);
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=30');
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=20');
+    expect(clock.nextDelayMs).toBe(20_000);
+    await keys.send('DELETE', '/g1?gracePeriodSeconds=0');
+    expect((await keys.send('GET', '/g1')).status).toBe(404);
+    expect(clock.nextDelayMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(30_000);
+  });
+
   test('of 0 seconds removes immediately', async () => {
     await using keys = await Keys.open({ clock: new FakeClock() });
     await keys.create('g1');
