@@ -1,6 +1,6 @@
 /**
  * Two real clusters on this machine: one etcd, a kube-apiserver each for `virtual` and `host`, and on the host the controllers that a
- * syncer meets (endpoints, EndpointSlices, mirroring, namespaces, garbage collection). RBAC is on; everything listens on 127.0.0.1.
+ * syncer interacts with (endpoints, EndpointSlices, mirroring, namespaces, garbage collection). RBAC is on; everything listens on 127.0.0.1.
  */
 
 import { type ChildProcess } from 'node:child_process';
@@ -13,7 +13,7 @@ import { freePorts } from '../scenarios/free-ports.ts';
 import { kubeAssets } from './assets.ts';
 import { Guardian, killGroup } from './guardian.ts';
 
-/** How to reach one cluster, plain data: it travels from the global setup to the tests. */
+/** Access to one cluster, as plain data that vitest passes from the global setup to the tests. */
 export interface RealCluster {
   readonly name: 'virtual' | 'host';
   readonly url: string;
@@ -31,7 +31,7 @@ export interface RealClusters extends AsyncDisposable {
   readonly virtual: RealCluster;
   readonly host: RealCluster;
   readonly kubectl: string;
-  /** SIGKILL, as a crash would be. */
+  /** Sends SIGKILL, to simulate a crash. */
   stop(component: Component): Promise<void>;
   /** Resolves when an API server answers `/readyz`; the controllers are only started. */
   start(component: Component): Promise<void>;
@@ -46,11 +46,11 @@ export interface StartOptions {
   controllers?: boolean;
   /** Also the controllers of Deployments and StatefulSets; default false. */
   hasWorkloads?: boolean;
-  /** etcd syncs every write to the disk, as one that matters does; default false: tests need no more than the semantics. */
+  /** Whether etcd syncs every write to the disk; default false, as most tests do not depend on it. */
   isDurable?: boolean;
   /** Default true; without it there are no controllers either. */
   host?: boolean;
-  /** More flags for the API server of `virtual`, `--name=value`; they replace ours of the same name. */
+  /** Additional flags for the API server of `virtual`, `--name=value`; they replace default flags of the same name. */
   virtualFlags?: readonly string[];
 }
 
@@ -89,7 +89,7 @@ class Clusters implements RealClusters {
     this.#assets = assets;
     this.#directory = directory;
     this.#guardian = new Guardian([directory]);
-    // Another version of it, to see whether that understands us as well.
+    // Another version of kubectl, to test its compatibility.
     this.kubectl = process.env['KUBECTL'] ?? join(assets, 'kubectl');
     this.#etcdClient = `http://127.0.0.1:${ports[0]}`;
     this.#etcdPeer = `http://127.0.0.1:${ports[1]}`;
@@ -226,16 +226,16 @@ class Clusters implements RealClusters {
   }
 }
 
-/** `flags` with those of `more` instead of the ones of the same name: given twice, a list would have both values. */
+/** `flags`, in which those of `more` replace flags of the same name: a list flag that is given twice has both values. */
 function replaced(flags: readonly string[], more: readonly string[]): string[] {
   const nameOf = (flag: string): string => flag.split('=')[0] ?? '';
   const names = new Set(more.map(nameOf));
-  // An authorization configuration says the modes itself, and stands alone.
+  // An authorization configuration contains the modes and excludes this flag.
   if (names.has('--authorization-config')) names.add('--authorization-mode');
   return [...flags.filter((flag) => !names.has(nameOf(flag))), ...more];
 }
 
-/** True when `/readyz` answers 200. Its certificate appears only when the server has started for the first time. */
+/** True when `/readyz` returns 200. The certificate exists only after the first start of the server. */
 async function isReady(cluster: RealCluster): Promise<boolean> {
   if (!existsSync(cluster.caFile)) return false;
   const agent = new Agent({ connect: { ca: readFileSync(cluster.caFile) } });
@@ -271,7 +271,7 @@ function prepareCluster(directory: string, name: 'virtual' | 'host', port: numbe
   return cluster;
 }
 
-/** A kubeconfig (JSON is YAML) for whoever holds `token`. */
+/** A kubeconfig (JSON is YAML) with `token` as its credential. */
 export function kubeconfigFor(cluster: RealCluster, token: string): string {
   const { name, url, caFile } = cluster;
   return JSON.stringify({

@@ -1,4 +1,4 @@
-/** The fenced blocks of a page below `docs/`, by the name after their language: what the page tells people to write is what tests use. */
+/** The fenced blocks of a page below `docs/`, by the name after their language, so that tests use exactly the documented files. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -86,6 +86,14 @@ describe.runIf(VCLUSTER_CHART !== '')("the sidecar in vCluster's chart", () => {
     expect([ip, pods.logs.match(/"level":"error"/gu)]).toEqual(['192.0.2.7', null]);
   });
 
+  test('accepts the documented volume of the key and token API', async () => {
+    const values = join(home, 'vcluster-keys.yaml');
+    writeFileSync(values, documentedBlocks('deploy.md').get('vcluster-keys.yaml') ?? '');
+    const text = await helm(home, 'template', 'my-vcluster', VCLUSTER_CHART, `--values=${values}`);
+    expect(text).toContain('claimName: endpoint-syncer-keys');
+    expect(text).toContain('fsGroup: 65532');
+  });
+
   test('needs the rights that rbac prints as values of that chart', { timeout: 60_000 }, async () => {
     const off = '--set=sync.toHost.endpoints.enabled=false,sync.toHost.endpointSlices.enabled=false';
     const config = join(home, 'config.yaml');
