@@ -171,6 +171,10 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       ]);
       const done = await run(world, ['cleanup', '--yes'], later);
       expect(done.code).toBe(0);
+      expect(done.out).toContain('cleared the status of Service "default/db" in the virtual cluster\n');
+      expect(JSON.stringify(await world.virtual.get('Service', 'default', 'db'))).not.toContain(
+        '203.0.113.7',
+      );
       expect(await copiesOf(world)).toEqual([]);
       expect(await world.host.find('Service', world.hostNamespace, 'foreign')).toBeDefined();
       expect(await world.host.find('EndpointSlice', world.hostNamespace, 'foreign')).toBeDefined();

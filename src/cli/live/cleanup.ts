@@ -7,6 +7,7 @@ import { keyOf, objectKey } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import type { ClusterName } from '../../kube/types.ts';
+import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
@@ -121,14 +122,33 @@ async function deleteAll(objects: readonly CreatedObject[], connection: Connecti
   const work = async (): Promise<void> => {
     for (const one of todo) {
       const name = `${one.resource.kind} "${objectKey(one.object)}" in the ${one.cluster} cluster`;
-      if (await isDeleted(one, connection)) process.stdout.write(`deleted ${name}\n`);
-      else left.push(`left ${name}: another client has replaced it\n`);
+      if (await isDeleted(one, connection)) {
+        process.stdout.write(`deleted ${name}\n`);
+        await clearStatus(one, connection);
+      } else left.push(`left ${name}: another client has replaced it\n`);
       progress.update(++done, objects.length);
     }
   };
   await Promise.all(Array.from({ length: config.workers }, work));
   for (const line of left) process.stderr.write(line);
   return left.length > 0 ? 1 : 0;
+}
+
+/** A status that came from the copy goes with it; a virtual object that has changed meanwhile keeps what it has. */
+async function clearStatus({ resource, status }: CreatedObject, { clusters }: Connection): Promise<void> {
+  if (status === undefined) return;
+  const { namespace = '', name, resourceVersion = null } = status.virtual.metadata;
+  const body = { ...status.patch, metadata: { resourceVersion } };
+  const options = { subresource: 'status', fieldManager: FIELD_MANAGER } as const;
+  try {
+    await clusters.virtual.patch(resource, { namespace, name }, { type: 'merge', body }, options);
+    process.stdout.write(
+      `cleared the status of ${resource.kind} "${namespace}/${name}" in the virtual cluster\n`,
+    );
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error))
+      await reaching<never>('virtual', () => Promise.reject(error));
+  }
 }
 
 /** Exactly the object that was read: one of the same name that came later stays. That it is gone already is fine. */

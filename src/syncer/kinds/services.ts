@@ -192,7 +192,7 @@ function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
 }
 
 /** Only a load balancer has a status that means something in the virtual cluster. */
-function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
+export function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
   if (typeOf(specOf(virtual)) !== LOAD_BALANCER) return undefined;
   const [from, to] = [host === undefined ? {} : balancerOf(host), balancerOf(virtual)];
   if (jsonEquals(asStored(from), asStored(to))) return undefined;

@@ -15,7 +15,7 @@ import { compilePatches, type CompiledPatches } from '../patch/compile.ts';
 import { BY_SERVICE, createEndpointSliceKind, endpointSliceFields, exclusion } from './endpoint-slices.ts';
 import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
-import { createServiceKind } from './services.ts';
+import { createServiceKind, statusPatch } from './services.ts';
 
 /** What is known of the fields of each kind that may be patched, by its key below `sync.toHost`. */
 export const FIELDS_BY_CONFIG_KEY: ReadonlyMap<string, KnownFields> = new Map([
@@ -25,6 +25,11 @@ export const FIELDS_BY_CONFIG_KEY: ReadonlyMap<string, KnownFields> = new Map([
 
 /** Every kind that a configuration may have synced, or an earlier one may have. */
 export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
+
+/** By plural, for the kinds of which a status crosses: see `SyncedKind.statusPatch`. */
+export const STATUS_PATCHES: ReadonlyMap<string, SyncedKind['statusPatch']> = new Map([
+  [SERVICES.plural, statusPatch],
+]);
 
 export interface ConfiguredKind {
   readonly kind: SyncedKind;

@@ -1,13 +1,21 @@
 /** What the syncer of one virtual cluster created, in both clusters: decided by the same bookkeeping as everything else. Pure. */
 
-import { type KubeObject, type NamespacedName, type Resource } from '../../../kube/object.ts';
+import {
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type Resource,
+} from '../../../kube/object.ts';
+import type { JsonObject } from '../../../base/json.ts';
+import { STATUS_PATCHES } from '../../../syncer/kinds/synced-kinds.ts';
 import type { ClusterName } from '../../../kube/types.ts';
 import { isOptedOut, SKIP_BACKSYNC } from '../../../syncer/reconcile/decide/decide.ts';
 import { isImport } from '../../../syncer/references/import/import-forge.ts';
 import { LAST_SYNCED } from '../../../syncer/translate/metadata/bookkeeping.ts';
 import { namedVirtual } from '../../../syncer/translate/metadata/ownership.ts';
 import { createTranslators } from '../../../syncer/translation.ts';
-import type { Snapshot } from './snapshot.ts';
+import { objectsOf, type Snapshot } from './snapshot.ts';
 
 export interface CreatedObject {
   readonly cluster: ClusterName;
@@ -15,6 +23,8 @@ export interface CreatedObject {
   readonly object: KubeObject;
   /** The object on the other side that it is a copy of; undefined where it is no copy. */
   readonly of: NamespacedName | undefined;
+  /** The virtual object, where it has the status of this copy, and the patch that clears it. */
+  readonly status?: { readonly virtual: KubeObject; readonly patch: JsonObject };
 }
 
 export interface CreatedObjects {
@@ -25,12 +35,23 @@ export interface CreatedObjects {
 
 export function createdObjects({ config, kinds, referenced }: Snapshot): CreatedObjects {
   const { names } = createTranslators(config);
+  const virtualAt = (resource: Resource, key: NamespacedName): KubeObject | undefined =>
+    objectsOf({ kinds }, resource).virtual.find((object) => objectKey(object) === keyOf(key));
   const copies = (resource: Resource, host: readonly KubeObject[]): CreatedObject[] =>
     host.flatMap((object) => {
       // vCluster's own copies have the same bookkeeping but no record of this program.
       if (object.metadata.annotations?.[LAST_SYNCED] === undefined) return [];
       const of = namedVirtual(object, resource, names);
-      return of === undefined ? [] : [{ cluster: 'host', resource, object, of }];
+      if (of === undefined) return [];
+      return [
+        {
+          cluster: 'host',
+          resource,
+          object,
+          of,
+          ...copiedStatus(object, resource, () => virtualAt(resource, of)),
+        },
+      ];
     });
   const imports = referenced.flatMap(({ kind, virtual }) =>
     virtual
@@ -50,6 +71,19 @@ export function createdObjects({ config, kinds, referenced }: Snapshot): Created
     return reason === undefined ? [] : [{ ...one, reason }];
   });
   return { deletable: all.filter(({ object }) => reasonToKeep(object) === undefined), kept };
+}
+
+/** Nothing where the virtual object has another status, or none. */
+function copiedStatus(
+  copy: KubeObject,
+  { plural }: Resource,
+  readVirtual: () => KubeObject | undefined,
+): Pick<CreatedObject, 'status'> {
+  const patchOf = STATUS_PATCHES.get(plural);
+  const virtual = patchOf && readVirtual();
+  if (virtual === undefined || patchOf === undefined || patchOf(virtual, copy) !== undefined) return {};
+  const patch = patchOf(virtual, undefined);
+  return patch === undefined ? {} : { status: { virtual, patch } };
 }
 
 function reasonToKeep(object: KubeObject): string | undefined {
