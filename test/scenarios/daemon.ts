@@ -79,7 +79,7 @@ export class Daemon implements AsyncDisposable {
     await eventually(
       async () => {
         if (this.#exit !== undefined) return 'ended';
-        // Its first words come when it listens; nobody need knock before.
+        // It listens before it writes its first line.
         if (this.#stderr === '') return 'silent';
         return (await this.get('/readyz')).status;
       },

@@ -41,7 +41,7 @@ export function subset(...ips: string[]): Subset {
   return { addresses: ips.map((ip) => ({ ip })), ports: [{ name: 'http', port: 80, protocol: 'TCP' }] };
 }
 
-/** A headless Service; without `selector` the API server leaves its Endpoints to whoever writes them. */
+/** A headless Service; without `selector` the clients write its Endpoints. */
 export function service(key: string, selector?: StringMap): KubeObject {
   const [namespace = '', name = ''] = key.split('/');
   return {

@@ -127,7 +127,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       expect(await world.whenCopied(key, { timeoutMs: 4000 })).toBeDefined();
     });
 
-    test('that carries our bookkeeping under another name is nobody’s copy', async () => {
+    test('that carries our bookkeeping under another name is no copy', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/real`;
       await world.virtual.create('Endpoints', endpoints(key));
@@ -145,7 +145,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       expect(await world.host.get('Endpoints', world.hostNamespace, 'stray')).toEqual(stray);
     });
 
-    test('is somebody’s copy: of two virtual objects with one host name, the first has it', async () => {
+    test('with a name that two virtual objects translate to is the copy of the first', async () => {
       const { world, daemon } = shared();
       await world.virtualNamespace('c');
       await world.virtualNamespace('b-x-c');
@@ -168,7 +168,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
   });
 
   describe('a copy of ours', () => {
-    test('is put right when somebody changes its subsets', async () => {
+    test('is corrected when another client changes its subsets', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/drift`;
       await world.virtual.create('Endpoints', endpoints(key));
@@ -207,7 +207,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       expect((await world.whenCopied(key)).metadata.uid).toBe(copy.metadata.uid);
     });
 
-    test('is made again when somebody deletes it', async () => {
+    test('is created again when another client deletes it', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/deleted`;
       await world.virtual.create('Endpoints', endpoints(key));
@@ -284,7 +284,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       expect(await world.findCopy(key)).toBeDefined();
     });
 
-    test('of a virtual object that was deleted and made again is that of the new one', async () => {
+    test('of a virtual object that was deleted and created again is that of the new one', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/again`;
       await world.virtual.create(

@@ -341,7 +341,7 @@ export class World implements AsyncDisposable, Placement {
     for (const namespace of this.#hostNamespaces) await this.host.delete('Namespace', '', namespace);
   }
 
-  /** A daemon syncs the whole virtual cluster, so whatever somebody left there would be in our world too. */
+  /** A daemon syncs the whole virtual cluster, so objects that another test left there would be in this world too. */
   async #emptyVirtual(): Promise<void> {
     const [left, services] = [
       await this.virtual.list('Endpoints', ''),

@@ -100,6 +100,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
   return {
     resource: ENDPOINT_SLICES,
     content: endpointSliceContent,
+    deletionHint: '',
     translationNote: 'Pod targetRefs in endpoints get the names of the host Pods',
     validate: validateEndpointSlice,
     serviceKey: (_key, virtual) => virtual && serviceKeyOf(virtual),

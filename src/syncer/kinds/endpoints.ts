@@ -64,6 +64,8 @@ export const endpointsFields: KnownFields = {
 export const endpointsKind: SyncedKind = {
   resource: ENDPOINTS,
   content: endpointsContent,
+  deletionHint:
+    " The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
   translationNote: 'Pod targetRefs in subsets get the names of the host Pods',
   validate: validateEndpoints,
   serviceKey: (key) => key,

@@ -23,6 +23,8 @@ export interface GateOptions {
 export interface SyncedKind {
   readonly resource: Resource;
   readonly content: ContentRules;
+  /** Ends the Event about a copy that is deleted again and again: why that may be. A sentence after a blank, or ''. */
+  readonly deletionHint: string;
   /** What the translation changes besides names, labels and annotations, in a few words. */
   readonly translationNote: string;
   /** Looks for what patches broke on the way to the host. */

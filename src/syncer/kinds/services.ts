@@ -67,6 +67,7 @@ export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): S
   return {
     resource: SERVICES,
     content: serviceContent,
+    deletionHint: '',
     translationNote: 'cluster IPs and node ports in spec are allocated by the host',
     // No patches apply to Services.
     validate: () => undefined,

@@ -111,7 +111,8 @@ export class CopyCreation {
 
   /** Reports once per streak that another client on the host keeps deleting the copy. */
   #waitForRecreation(seen: Observation, waitMs: number): ReconcileResult {
-    if (this.#options.recreation.deletions(seen.key) === 2) this.#memory.report(seen, keepsDeletingNotice());
+    if (this.#options.recreation.deletions(seen.key) === 2)
+      this.#memory.report(seen, keepsDeletingNotice(this.#options.kind.deletionHint));
     return { outcome: 'waiting', reason: HOST_DELETED, waitMs };
   }
 }

@@ -24,11 +24,11 @@ export function takenOverNotice(copy: KubeObject): RecordedEvent {
   };
 }
 
-export function keepsDeletingNotice(): RecordedEvent {
+export function keepsDeletingNotice(hint: string): RecordedEvent {
   return warning(
     'SyncError',
-    'Another client on the host keeps deleting the copy of this object; it is created again with growing pauses. ' +
-      "The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
+    'Another client on the host keeps deleting the copy of this object; it is created again with growing pauses.' +
+      hint,
   );
 }
 

@@ -3,105 +3,13 @@
 import { statusOfImport, statusOfOther } from '../../../../src/cli/live/explanation/import-status.ts';
 import { describe, expect, test } from 'vitest';
 import { openOfflineSync } from '../../../../src/cli/offline/offline-sync.ts';
-import type { ReportedEvent } from '../../../../src/cli/live/reports.ts';
 import { planUntilStable } from '../../../../src/cli/live/world/converge.ts';
 import { planSnapshot } from '../../../../src/cli/live/world/session.ts';
 import { findTarget } from '../../../../src/cli/live/explanation/target.ts';
-import {
-  statusOf,
-  type SyncStatus,
-  type StatusFacts,
-} from '../../../../src/cli/live/explanation/object-status.ts';
-import type { KubeObject, StringMap } from '../../../../src/kube/object.ts';
-import { applied, configOf, snapshotOf, stored, type MemoryClusters } from '../memory-clusters.ts';
-
-const NOW = Date.parse('2026-01-01T12:00:00Z');
-const PATCHES = `
-        - path: metadata.annotations.secret
-          reference: {apiVersion: v1, kind: Secret}
-        - path: metadata.labels.broken
-          expression: value.a.b`;
-
-function configWith({ sync = '', own = '' } = {}): string {
-  return `sync:
-  toHost:
-    endpoints:
-      patches:${PATCHES}
-${sync}
-endpointSyncer:
-  name: vc
-  host: {namespace: host}
-${own}`;
-}
-
-function object(
-  kind: string,
-  key: string,
-  more: Record<string, unknown> = {},
-  metadata: object = {},
-): KubeObject {
-  const [namespace = '', name = ''] = key.split('/');
-  return stored({
-    apiVersion: 'v1',
-    kind,
-    metadata: { namespace, name, ...metadata },
-    ...more,
-  } as KubeObject); // built from JSON parts
-}
-
-const web = (annotations: StringMap = {}, labels: StringMap = {}): KubeObject =>
-  object('Endpoints', 'shop/web', {}, { annotations, labels });
-const service = (spec: object = {}): KubeObject =>
-  object('Service', 'shop/web', { spec: { ports: [{ port: 80 }], ...spec } });
-const sliceOf = (name: string, manager?: string): KubeObject => {
-  const labels: StringMap = { 'kubernetes.io/service-name': name };
-  if (manager !== undefined) labels['endpointslice.kubernetes.io/managed-by'] = manager;
-  return object('EndpointSlice', 'shop/web-1', { addressType: 'IPv4', endpoints: [] }, { labels });
-};
-const ALL_KINDS = configWith({ sync: '    endpointSlices: {enabled: true}', own: '  services: sync' });
-const event = (reason: string, note: string, type = 'Warning'): ReportedEvent => ({
-  type,
-  reason,
-  note,
-  lastMs: NOW - 60_000,
-});
-
-interface Case extends Partial<MemoryClusters> {
-  readonly config?: string;
-  readonly facts?: Partial<StatusFacts>;
-  /** The state after a sync, edited. */
-  readonly after?: (clusters: MemoryClusters) => MemoryClusters;
-  /** Default: shop/web. */
-  readonly key?: string;
-  readonly isHost?: boolean;
-  readonly kind?: string;
-  readonly expected: readonly [state: SyncStatus['state'], reason: string, sentence: string | RegExp];
-}
-
-const hostWeb = 'host/web-x-shop-x-vc';
-const editedHost =
-  (metadata: object) =>
-  (clusters: MemoryClusters): MemoryClusters => ({
-    ...clusters,
-    host: clusters.host.map((one) =>
-      one.kind === 'Endpoints'
-        ? stored(
-            {
-              ...one,
-              metadata: {
-                ...one.metadata,
-                ...metadata,
-                annotations: {
-                  ...one.metadata.annotations,
-                  ...('annotations' in metadata ? (metadata.annotations as StringMap) : {}),
-                },
-              },
-            },
-            one,
-          )
-        : one,
-    ),
-  });
+import { statusOf, type SyncStatus } from '../../../../src/cli/live/explanation/object-status.ts';
+import { KIND_CASES } from './kind-status-cases.ts';
+import { NOW, configWith, object, web, event, hostWeb, editedHost, type Case } from './status-fixtures.ts';
+import { applied, configOf, snapshotOf, type MemoryClusters } from '../memory-clusters.ts';
 
 const CASES: Record<string, Case> = {
   'in step': {
@@ -370,155 +278,6 @@ const CASES: Record<string, Case> = {
       'Endpoints "shop/web" is not synced: sync.toHost.endpoints.enabled is false',
     ],
   },
-  'a slice that is in step': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web')],
-    after: (clusters) => clusters,
-    key: 'shop/web-1',
-    expected: ['synced', '', 'EndpointSlice "shop/web-1" is synced to "host/web-1-x-shop-x-vc"'],
-  },
-  'a slice of a Service with a selector': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web'), object('Service', 'shop/web', { spec: { selector: { app: 'a' } } })],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'service has a selector',
-      `EndpointSlice "shop/web-1" is not copied: Service "shop/web" has a selector, so the host's own controllers create the host EndpointSlices`,
-    ],
-  },
-  'a slice without a Service, where one is required': {
-    config: `${ALL_KINDS}\n  requireService: true\n`,
-    virtual: [sliceOf('web')],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'no service',
-      /is not copied: there is no Service "shop\/web", and endpointSyncer\.requireService/,
-    ],
-  },
-  'a slice without the label of a Service': {
-    config: ALL_KINDS,
-    virtual: [object('EndpointSlice', 'shop/web-1')],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'no service name',
-      /has no label kubernetes\.io\/service-name, so it belongs to no Service$/,
-    ],
-  },
-  'a slice of the EndpointSlice controller': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web', 'endpointslice-controller.k8s.io')],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'made by the EndpointSlice controller',
-      /the virtual cluster's EndpointSlice controller created it, and the host's own controller creates the host EndpointSlices$/,
-    ],
-  },
-  'a mirrored slice': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web', 'endpointslicemirroring-controller.k8s.io')],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'mirrored from Endpoints',
-      /it mirrors the Endpoints of Service "shop\/web", which are synced, and the host mirrors their copy$/,
-    ],
-  },
-  'a slice whose address type changes': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web')],
-    after: ({ virtual, host }) => ({
-      virtual: virtual.map((one) => stored({ ...one, addressType: 'IPv6' }, one)),
-      host,
-    }),
-    key: 'shop/web-1',
-    expected: [
-      'pending',
-      'differs',
-      /"host\/web-1-x-shop-x-vc" is about to be deleted and created again: an immutable field has changed/,
-    ],
-  },
-  'a foreign slice': {
-    config: ALL_KINDS,
-    virtual: [sliceOf('web')],
-    host: [object('EndpointSlice', 'host/web-1-x-shop-x-vc')],
-    key: 'shop/web-1',
-    expected: [
-      'refused',
-      'NotManaged',
-      /EndpointSlice "host\/web-1-x-shop-x-vc" that this syncer did not create/,
-    ],
-  },
-  'slices are not synced': {
-    virtual: [sliceOf('web')],
-    key: 'shop/web-1',
-    expected: [
-      'skipped',
-      'disabled',
-      'EndpointSlice "shop/web-1" is not synced: sync.toHost.endpointSlices.enabled is false',
-    ],
-  },
-  'a Service that is in step': {
-    config: ALL_KINDS,
-    virtual: [web(), service()],
-    after: (clusters) => clusters,
-    kind: 'Service',
-    expected: ['synced', '', `Service "shop/web" is synced to "${hostWeb}"`],
-  },
-  'a Service that selects Pods': {
-    config: ALL_KINDS,
-    virtual: [service({ selector: { app: 'a' } })],
-    expected: [
-      'skipped',
-      'selects Pods',
-      /it has a selector, and no Pods are synced that it could select on the host$/,
-    ],
-  },
-  'a Service without Endpoints': {
-    config: ALL_KINDS,
-    virtual: [service()],
-    expected: [
-      'skipped',
-      'no synced endpoints',
-      /has no Endpoints or EndpointSlices that are synced, and is no ExternalName Service$/,
-    ],
-  },
-  'a Service whose Endpoints have gone': {
-    config: ALL_KINDS,
-    virtual: [web(), service()],
-    after: ({ virtual, host }) => ({ virtual: virtual.filter(({ kind }) => kind !== 'Endpoints'), host }),
-    kind: 'Service',
-    expected: [
-      'pending',
-      'no synced endpoints',
-      /the host copy "host\/web-x-shop-x-vc" is about to be deleted: no synced endpoints/,
-    ],
-  },
-  'a status that is due': {
-    config: ALL_KINDS,
-    virtual: [web(), service({ type: 'LoadBalancer' })],
-    after: ({ virtual, host }) => ({
-      virtual,
-      host: host.map((one) =>
-        one.kind === 'Service'
-          ? stored({ ...one, status: { loadBalancer: { ingress: [{ ip: '1.1.1.1' }] } } }, one)
-          : one,
-      ),
-    }),
-    kind: 'Service',
-    expected: ['pending', 'differs', /a change on the host is about to flow back/],
-  },
-  'Services are left to vCluster': {
-    virtual: [service()],
-    expected: [
-      'skipped',
-      'disabled',
-      'Service "shop/web" is not synced: endpointSyncer.services is vcluster',
-    ],
-  },
   'an import into the host': {
     virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
     after: (clusters) => clusters,
@@ -621,7 +380,7 @@ async function statusIn({
 }
 
 describe('why', () => {
-  test.each(Object.entries(CASES))('%s', async (_, testCase) => {
+  test.each(Object.entries({ ...CASES, ...KIND_CASES }))('%s', async (_, testCase) => {
     const [state, reason, sentence] = testCase.expected;
     const status = await statusIn(testCase);
     expect(status).toMatchObject({ state, reason });
