@@ -37,9 +37,13 @@ export function teamGroup(team: string): string {
 /** Annotation of an Event with the subject of the key that it is about. */
 export const SUBJECT_ANNOTATION = 'platform.sh/subject';
 
+export function subjectOfEvent(event: JsonObject): string {
+  return text(objectField(metadataOf(event), 'annotations'), SUBJECT_ANNOTATION);
+}
+
 /** The Event is about a key of this user, or of a team of this user. */
 export function isEventOf(event: JsonObject, user: UserInfo): boolean {
-  const subject = text(objectField(metadataOf(event), 'annotations'), SUBJECT_ANNOTATION);
+  const subject = subjectOfEvent(event);
   if (subject === '') return false;
   return subject === user.name || (subject.startsWith(TEAM_PREFIX) && user.groups.includes(subject));
 }

@@ -16,13 +16,16 @@ import type { Clock, Timer } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { StatusError } from '../../../kube/status-error.ts';
-import { SUBJECT_ANNOTATION } from '../../identity.ts';
+import { SUBJECT_ANNOTATION, subjectOfEvent } from '../../identity.ts';
 import type { IndexedKey } from '../index/key-record.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;
 /** Events of cluster-scoped objects are in this namespace. */
 const NAMESPACE = 'default';
+/** Further keys are only in the audit log: a client that creates short-lived keys must not fill the store. */
+export const EVENTS_PER_SUBJECT_MAX = 100;
+const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
 const KEY_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
@@ -43,6 +46,9 @@ export class ExpiryEvents {
   #timer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #isStopped = false;
+  /** Events in the store by subject, without those that other replicas created since the last sweep. */
+  #counts = new Map<string, number>();
+  #total = 0;
 
   constructor(options: ExpiryEventsOptions) {
     this.#options = options;
@@ -63,15 +69,26 @@ export class ExpiryEvents {
   async record(key: IndexedKey, endMs: number): Promise<void> {
     const { definition, registry, clock, logger } = this.#options;
     this.#options.audit(auditEntry(key, endMs, clock.now()));
+    if (this.#isFull(key.user.name)) return;
     try {
       const { value } = decodeObject(definition.schema, eventOf(key, endMs, clock.now()));
       const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
       await registry.create(target, value, CONTEXT);
+      this.#count(key.user.name);
       this.#scheduleSweep(EVENT_LIFE_MS);
     } catch (error) {
       const isReported = error instanceof StatusError && error.code === 409;
       if (!isReported) logger.warn({ err: error, key: key.name }, 'cannot report an expired access key');
     }
+  }
+
+  #isFull(subject: string): boolean {
+    return this.#total >= EVENTS_MAX || (this.#counts.get(subject) ?? 0) >= EVENTS_PER_SUBJECT_MAX;
+  }
+
+  #count(subject: string): void {
+    this.#total++;
+    this.#counts.set(subject, (this.#counts.get(subject) ?? 0) + 1);
   }
 
   #scheduleSweep(delayMs: number): void {
@@ -94,10 +111,14 @@ export class ExpiryEvents {
     const { store, definition, clock } = this.#options;
     const { entries } = await store.list({ resource: definition.storage });
     let nextMs = Number.POSITIVE_INFINITY;
+    this.#counts = new Map();
+    this.#total = 0;
     for (const { key, value, revision } of entries) {
       const endMs = Date.parse(text(metadataOf(value), 'creationTimestamp')) + EVENT_LIFE_MS;
-      if (endMs > clock.now()) nextMs = Math.min(nextMs, endMs);
-      else await store.delete(key, revision).catch(unlessDeleted);
+      if (endMs > clock.now()) {
+        nextMs = Math.min(nextMs, endMs);
+        this.#count(subjectOfEvent(value));
+      } else await store.delete(key, revision).catch(unlessDeleted);
     }
     if (Number.isFinite(nextMs)) this.#scheduleSweep(nextMs - clock.now());
   }

@@ -7,6 +7,7 @@ import { objectField, text } from '../../../../src/apiserver/validation/metadata
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { startAuthorizationServer } from '../../authorization/authorization-server.ts';
+import { EVENTS_PER_SUBJECT_MAX } from '../../../../src/access-keys/keys/lifecycle/expiry-events.ts';
 import { at, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
 const EVENTS_PATH = '/apis/events.k8s.io/v1/events';
@@ -80,6 +81,26 @@ test('replicas report a key once, and a start deletes the Events of an hour ago'
   await using later = await startKeyServer({ store, clock });
   await settle(clock);
   expect(await eventsOf(later)).toEqual([]);
+});
+
+test('the Events of a subject are limited, those of another subject are not affected', async () => {
+  const [clock, audit] = [new FakeClock(), [] as AuditEvent[]];
+  await using api = await startKeyServer({ clock, audit: (event) => audit.push(event) });
+  for (let number = 0; number <= EVENTS_PER_SUBJECT_MAX; number++)
+    await api.create(`many-${number}`, { user: 'busy', ttl: 10 });
+  await api.create('one', { user: 'other', ttl: 11 });
+  await clock.advanceAsync(11_000);
+  await settle(clock);
+  const events = await eventsOf(api);
+  expect(events).toHaveLength(EVENTS_PER_SUBJECT_MAX + 1);
+  expect(events).toContain('Expired one');
+  expect(audit).toHaveLength(EVENTS_PER_SUBJECT_MAX + 2);
+  await clock.advanceAsync(HOUR_MS);
+  await settle(clock);
+  await api.create('later', { user: 'busy', ttl: 10 });
+  await clock.advanceAsync(10_000);
+  await settle(clock);
+  expect(await eventsOf(api)).toEqual(['Expired later']);
 });
 
 test('clients read Events and do not write them', async () => {
