@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { accessKeyTable } from '../apiserver/test-kinds.ts';
 import { startTestServer } from '../apiserver/test-server.ts';
 import type { RawAnswer } from '../contract/raw-client.ts';
@@ -121,8 +121,14 @@ test('what anybody may read is there below the prefix of the platform too', asyn
 });
 
 describe('cases as they are', () => {
+  let api: Composed;
+  beforeAll(async () => {
+    api = await startComposed({ dataDir });
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+  afterEach(() => deleteKeys(api));
+
   test.each(running.map((item) => [item.id, item] as const))('%s', async (_id, item) => {
-    await using api = await startComposed({ dataDir });
     const { answer, run } = await play(api, item);
     expect(differences(answer, item, run)).toEqual([]);
     for (const [what, status] of Object.entries(item.ours ? {} : (item.after ?? {}))) {
@@ -130,6 +136,20 @@ describe('cases as they are', () => {
     }
   });
 });
+
+/** The cases share a server: each finds it without keys. */
+async function deleteKeys({ administrator }: Composed): Promise<void> {
+  const path = '/apis/management.platform.sh/v1/ownedaccesskeys';
+  const { json } = await administrator.send({ method: 'GET', path });
+  const items = (json?.['items'] ?? []) as { metadata: { name: string; finalizers?: string[] } }[]; // a list of keys
+  for (const { metadata } of items) {
+    const key = `${path}/${metadata.name}`;
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const body = { metadata: { finalizers: null } };
+    if (metadata.finalizers) await administrator.send({ method: 'PATCH', path: key, headers, body });
+    await administrator.send({ method: 'DELETE', path: `${key}?gracePeriodSeconds=0` });
+  }
+}
 
 test.each(Object.keys(ON_ANOTHER_KIND))('%s, as it is on a kind that asks for less', async (id) => {
   const item = caseCalled(id);

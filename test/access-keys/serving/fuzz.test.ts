@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { fuzzApi } from './fuzz-api.ts';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
-const COUNT = Number(process.env['FUZZ_COUNT'] ?? 800);
+const COUNT = Number(process.env['FUZZ_COUNT'] ?? 400);
 /** More than the noise of a heap, less than what these requests would leave behind. */
 const GROWTH_BYTES_MAX = 24 * 1024 * 1024;
 

@@ -139,7 +139,7 @@ test('here: a review by oneself, a review by another, and the request', async ()
       expect((await reviewOf(user, asking))['allowed']).toBe(isAsked);
       expect(isAsked ? part(self, 'status') : review).toEqual(review);
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
   expect(seen.size).toBe(2);
 }, 30_000);
@@ -157,7 +157,7 @@ test('below the prefix of a target: reviews are answered, the rest is forbidden 
       expect(isServed || status === 403 || status === 404).toBe(true);
       seen.add(status);
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
   expect(seen).toContain(403);
   expect(seen).toContain(404);
