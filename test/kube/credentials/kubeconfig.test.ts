@@ -268,6 +268,48 @@ describe('without a file', () => {
     expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer first' });
   });
 
+  test.each([
+    ['a file that is named wins over KUBECONFIG', { kubeconfig: 'p1', context: '' }, 'p2', 'one'],
+    [
+      'the context that is named wins over the current one',
+      { kubeconfig: '', context: 'other' },
+      'p1',
+      'two',
+    ],
+    ['a context of a later file of KUBECONFIG', { kubeconfig: '', context: 'second' }, 'p1:p2', 'three'],
+    ['an empty KUBECONFIG counts as not set', { kubeconfig: '', context: '' }, '', 'home'],
+  ])('as kubectl: %s', (_, { kubeconfig: file, context }, paths, namespace) => {
+    const contexts = (entries: readonly (readonly [string, string])[]): string =>
+      `contexts: [${entries.map(([name, space]) => `{name: ${name}, context: {cluster: c, user: u, namespace: ${space}}}`).join(', ')}]`;
+    const text = (entries: readonly (readonly [string, string])[]): string =>
+      `apiVersion: v1\nkind: Config\ncurrent-context: ${entries[0]?.[0]}\nclusters: [{name: c, cluster: {server: "https://a"}}]\nusers: [{name: u, user: {token: t}}]\n${contexts(entries)}\n`;
+    put(
+      'p1',
+      text([
+        ['first', 'one'],
+        ['other', 'two'],
+      ]),
+    );
+    put('p2', text([['second', 'three']]));
+    put('precedence/.kube/config', text([['home', 'home']]));
+    const env = {
+      HOME: join(ROOT, 'precedence'),
+      KUBECONFIG: paths
+        .split(':')
+        .filter((name) => name !== '')
+        .map((name) => join(ROOT, name))
+        .join(':'),
+    };
+    const source = { kubeconfig: file === '' ? '' : join(ROOT, file), context };
+    expect(loadClusterAccess(source, { clock, env }).namespace).toBe(namespace);
+  });
+
+  test('a context that no file has is an error that names it', () => {
+    const file = put('one-context', kubeconfig({ user: 'token: t' }));
+    const source = { kubeconfig: '', context: 'missing' };
+    expect(problem(() => loadClusterAccess(source, { clock, env: { KUBECONFIG: file } }))).toMatch(/missing/);
+  });
+
   test('then the file in the home folder, then a clear word', () => {
     put('home/.kube/config', kubeconfig({ context: 'cluster: c, user: u, namespace: home' }));
     expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
