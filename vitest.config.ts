@@ -10,6 +10,8 @@ export default defineConfig({
     isolate: false,
     execArgv: ['--no-node-snapshot'],
     maxWorkers: 2,
+    // Of tests that mostly wait, see the scenarios.
+    maxConcurrency: 3,
     // Of this process alone; what tests start gets another from the setup file.
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-vitest'),

@@ -4,5 +4,11 @@ import { leaderScenarios } from '../scenarios/leaders.ts';
 import { shutdownScenarios } from '../scenarios/shutdown.ts';
 import { newRealWorld } from './real-ground.ts';
 
-leaderScenarios(newRealWorld, { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 });
+leaderScenarios(newRealWorld, {
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 2000,
+  awayMs: 60_000,
+  updatesMin: 1000,
+});
 shutdownScenarios(newRealWorld);

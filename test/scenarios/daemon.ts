@@ -90,6 +90,10 @@ export class Daemon implements AsyncDisposable {
     return this;
   }
 
+  get isRunning(): boolean {
+    return this.#exit === undefined;
+  }
+
   describeExit(): string {
     return `${JSON.stringify(this.#exit)}\n${this.#stderr.slice(-4000)}`;
   }

@@ -1,6 +1,6 @@
 /** `run --dry-run`: every write is checked by the API servers and logged as a difference, none is stored. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import type { ProxiedRequest } from './api-proxy.ts';
 import { slice, whenSlice } from './endpoint-slices.ts';
 import { eventually } from './eventually.ts';
@@ -14,7 +14,7 @@ const NAMED = { type: 'ExternalName', externalName: 'a.example.com', ports: unde
 
 export function dryRunScenarios(newWorld: NewWorld): void {
   describe('a dry run', () => {
-    test('stores nothing, and logs each write once as a difference', async () => {
+    test('stores nothing, and logs each write once as a difference', async ({ expect }) => {
       await using world = await newWorld();
       await preparePairs(world);
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
@@ -49,7 +49,9 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy('default/deleted')).toBeDefined();
     });
 
-    test('says what a missing namespace keeps from being synced, once, and nothing as synced', async () => {
+    test('says what a missing namespace keeps from being synced, once, and nothing as synced', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const host = { namespace: `${world.hostNamespace}-missing` };
       const daemon = await world.startDaemon({ args: ['--dry-run'], config: { endpointSyncer: { host } } });
@@ -67,7 +69,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.eventsOn('default/nowhere', 'NamespaceNotFound')).toEqual([]);
     });
 
-    test('covers what references import, without the data of Secrets', async () => {
+    test('covers what references import, without the data of Secrets', async ({ expect }) => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', { data: { k: 'c2VjcmV0' } }));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
@@ -86,7 +88,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
   });
 
   describe('a dry run with --once', () => {
-    test('ends with 0 where there is nothing to do', async () => {
+    test('ends with 0 where there is nothing to do', async ({ expect }) => {
       await using world = await newWorld();
       const config = referencePatches();
       const before = await world.startDaemon({ config });
@@ -99,7 +101,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(daemon.stdout).toBe('');
     });
 
-    test('ends with 1 and a table of changes and failures', async () => {
+    test('ends with 1 and a table of changes and failures', async ({ expect }) => {
       await using world = await newWorld();
       await preparePairs(world);
       const foreign = endpoints(`${world.hostNamespace}/${world.hostName('default/taken')}`);
@@ -121,7 +123,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy('default/new')).toBeUndefined();
     });
 
-    test('covers every kind, with what has to be deleted and created again', async () => {
+    test('covers every kind, with what has to be deleted and created again', async ({ expect }) => {
       await using world = await newWorld();
       const config = {
         sync: { toHost: { endpointSlices: { enabled: true } } },
@@ -161,7 +163,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('without --dry-run is wrong usage', async () => {
+    test('without --dry-run is wrong usage', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.spawnDaemon({ args: ['--once'] });
       expect(await daemon.exited).toEqual({ code: 2, signal: null });

@@ -1,8 +1,12 @@
 /** References and what they bring along, on embedded clusters. */
 
+import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-ground.ts';
 import { referenceFaultScenarios } from './reference-faults.ts';
 import { referenceScenarios } from './references.ts';
 
-referenceScenarios(newEmbeddedWorld);
-referenceFaultScenarios(newEmbeddedWorld);
+// Most of the time is waiting. Tests that share a world have a namespace each.
+describe.concurrent('on embedded clusters', () => {
+  referenceScenarios(newEmbeddedWorld);
+  referenceFaultScenarios(newEmbeddedWorld);
+});

@@ -1,5 +1,6 @@
 /** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
+import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-ground.ts';
 import { endpointSliceScenarios } from './endpoint-slices.ts';
 import { handOverScenarios } from './hand-over.ts';
@@ -13,14 +14,18 @@ import { serviceScenarios } from './services.ts';
 import { sliceLifecycleScenarios } from './slice-lifecycles.ts';
 import { upgradeScenarios } from './upgrade.ts';
 
-plainDaemonScenarios(newEmbeddedWorld);
-requireServiceScenarios(newEmbeddedWorld);
-onHostDeleteScenarios(newEmbeddedWorld);
-restartScenarios(newEmbeddedWorld);
-namespaceScenarios(newEmbeddedWorld);
-patchScenarios(newEmbeddedWorld);
-endpointSliceScenarios(newEmbeddedWorld);
-serviceScenarios(newEmbeddedWorld);
-handOverScenarios(newEmbeddedWorld);
-upgradeScenarios(newEmbeddedWorld);
+// Most of the time is waiting. Tests that share a world have a namespace each.
+describe.concurrent('on embedded clusters', () => {
+  plainDaemonScenarios(newEmbeddedWorld);
+  requireServiceScenarios(newEmbeddedWorld);
+  onHostDeleteScenarios(newEmbeddedWorld);
+  restartScenarios(newEmbeddedWorld);
+  namespaceScenarios(newEmbeddedWorld);
+  patchScenarios(newEmbeddedWorld);
+  endpointSliceScenarios(newEmbeddedWorld);
+  serviceScenarios(newEmbeddedWorld);
+  handOverScenarios(newEmbeddedWorld);
+  upgradeScenarios(newEmbeddedWorld);
+});
+
 sliceLifecycleScenarios(newEmbeddedWorld);

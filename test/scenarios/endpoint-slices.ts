@@ -38,7 +38,7 @@ const PATCHED: JsonObject = {
 };
 
 export function endpointSliceScenarios(newWorld: NewWorld): void {
-  describe('EndpointSlices', () => {
+  describe('EndpointSlices', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
 
     test('follow their Service to its host name, with Pod references, labels and annotations', async () => {
@@ -200,7 +200,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('EndpointSlices with patches', () => {
+  describe('EndpointSlices with patches', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: PATCHED }));
 
     test('are patched both ways, and what they reference is imported', async () => {
@@ -241,7 +241,9 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
   });
 
   describe('EndpointSlices without Endpoints', () => {
-    test('mirrored ones are synced under our own name, and one that goes while the daemon is down goes too', async () => {
+    test('mirrored ones are synced under our own name, and one that goes while the daemon is down goes too', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: SLICES_ONLY });
       const [mirrored, gone] = ['default/mirrored', 'default/gone'];

@@ -16,7 +16,7 @@ export function faultScenarios(newWorld: NewWorld): void {
     test(
       'the daemon that dies after each of its writes gets everything done',
       { timeout: 90_000 },
-      async () => {
+      async ({ expect }) => {
         await using world = await newWorld();
         await prepareUnfinishedWork(world);
         const foreign = await world.host.get('Endpoints', world.hostNamespace, 'foreign');
@@ -36,7 +36,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('a write whose answer is lost is not done twice, and not lost', async () => {
+    test('a write whose answer is lost is not done twice, and not lost', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
@@ -55,7 +55,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       expect(log.of(world.hostName('default/lost'))).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
     });
 
-    test('a write that only seems to have been done is done', async () => {
+    test('a write that only seems to have been done is done', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
@@ -82,33 +82,44 @@ export function faultScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(0);
     });
 
-    test.for(['host', 'virtual'] as const)('the %s API server gone and back, work goes on', async (side) => {
-      await using world = await newWorld();
-      const proxy = await world.proxy(side);
-      const daemon = await world.startDaemon({ kubeconfigs: { [side]: proxy.path } });
-      for (const name of ['changed', 'deleted', 'back'])
-        await world.virtual.create('Endpoints', endpoints(`default/${name}`));
-      await world.settle(daemon);
-      proxy.behaviour = { decide: () => ({ kind: 'cut' }) };
-      proxy.cutAll();
-      await world.virtual.create('Endpoints', endpoints('default/new'));
-      await world.virtual.merge('Endpoints', ['default', 'changed'], { subsets: [subset('10.1.0.3')] });
-      await world.virtual.delete('Endpoints', 'default', 'deleted');
-      await world.host.merge('Endpoints', world.hostKey('default/back'), {
-        metadata: { labels: { l: '1' } },
-      });
-      const asked = proxy.requests.length;
-      await world.host.when('Endpoints', world.hostKey('default/back'), () => proxy.requests.length > asked);
-      expect((await daemon.get('/healthz')).status).toBe(200);
-      proxy.behaviour = {};
-      await world.whenCopy('default/changed', (copy) => ipsOf(copy)[0] === '10.1.0.3', { timeoutMs: 30_000 });
-      await world.whenCopied('default/new', { timeoutMs: 30_000 });
-      await world.whenNoCopy('default/deleted');
-      await world.whenVirtual('default/back', ({ metadata }) => metadata.labels?.['l'] === '1');
-      await world.settle(daemon);
-    });
+    test.for(['host', 'virtual'] as const)(
+      'the %s API server gone and back, work goes on',
+      async (side, { expect }) => {
+        await using world = await newWorld();
+        const proxy = await world.proxy(side);
+        const daemon = await world.startDaemon({ kubeconfigs: { [side]: proxy.path } });
+        for (const name of ['changed', 'deleted', 'back'])
+          await world.virtual.create('Endpoints', endpoints(`default/${name}`));
+        await world.settle(daemon);
+        proxy.behaviour = { decide: () => ({ kind: 'cut' }) };
+        proxy.cutAll();
+        await world.virtual.create('Endpoints', endpoints('default/new'));
+        await world.virtual.merge('Endpoints', ['default', 'changed'], { subsets: [subset('10.1.0.3')] });
+        await world.virtual.delete('Endpoints', 'default', 'deleted');
+        await world.host.merge('Endpoints', world.hostKey('default/back'), {
+          metadata: { labels: { l: '1' } },
+        });
+        const asked = proxy.requests.length;
+        await world.host.when(
+          'Endpoints',
+          world.hostKey('default/back'),
+          () => proxy.requests.length > asked,
+        );
+        expect((await daemon.get('/healthz')).status).toBe(200);
+        proxy.behaviour = {};
+        await world.whenCopy('default/changed', (copy) => ipsOf(copy)[0] === '10.1.0.3', {
+          timeoutMs: 30_000,
+        });
+        await world.whenCopied('default/new', { timeoutMs: 30_000 });
+        await world.whenNoCopy('default/deleted');
+        await world.whenVirtual('default/back', ({ metadata }) => metadata.labels?.['l'] === '1');
+        await world.settle(daemon);
+      },
+    );
 
-    test('an expired resourceVersion is answered by a new list, deletions in between are not lost', async () => {
+    test('an expired resourceVersion is answered by a new list, deletions in between are not lost', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path, virtual: virtual.path } });

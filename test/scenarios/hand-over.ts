@@ -1,6 +1,6 @@
 /** Copies change hands between vCluster's own sync and this program: the same objects, nothing deleted, no key lost or restored. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { expectedCopy, LAST_SYNCED } from './expected-copy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
@@ -10,7 +10,7 @@ const KEY = 'default/web';
 
 export function handOverScenarios(newWorld: NewWorld): void {
   describe('copies of vCluster', () => {
-    test('are taken over in place, and written no more than once', async () => {
+    test('are taken over in place, and written no more than once', async ({ expect }) => {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
       const log = await world.log('host');
@@ -21,7 +21,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
       expect(world.writesIn(log)).toEqual([`MODIFIED ${world.hostName(KEY)}`]);
     });
 
-    test('go back to vCluster and return, with what changed in between', async () => {
+    test('go back to vCluster and return, with what changed in between', async ({ expect }) => {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
       const first = await world.startDaemon();

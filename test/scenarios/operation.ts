@@ -16,7 +16,7 @@ const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCas
 
 export function operationScenarios(newWorld: NewWorld): void {
   describe('the daemon', () => {
-    test('answers /healthz, /readyz and /metrics, and ends with 0 on SIGTERM', async () => {
+    test('answers /healthz, /readyz and /metrics, and ends with 0 on SIGTERM', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       expect((await daemon.get('/healthz')).status).toBe(200);
@@ -37,7 +37,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('drains on SIGTERM: what it began is whole, and the next one does the rest', async () => {
+    test('drains on SIGTERM: what it began is whole, and the next one does the rest', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const keys = Array.from({ length: 60 }, (_, i) => `default/e-${i}`);
@@ -49,7 +49,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(keys.length);
     });
 
-    test('killed at any moment leaves a state from which the next one goes on', async () => {
+    test('killed at any moment leaves a state from which the next one goes on', async ({ expect }) => {
       await using world = await newWorld();
       const keys = Array.from({ length: 40 }, (_, i) => `default/k-${i}`);
       await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
@@ -69,7 +69,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(keys.length);
     });
 
-    test('owns what it makes by the object it was told to', async () => {
+    test('owns what it makes by the object it was told to', async ({ expect }) => {
       await using world = await newWorld();
       const owner = await world.host.create('ConfigMap', {
         metadata: { namespace: world.hostNamespace, name: 'vc' },
@@ -84,7 +84,9 @@ export function operationScenarios(newWorld: NewWorld): void {
       ]);
     });
 
-    test('corrects an object that another writer keeps overwriting with growing pauses, and says so', async () => {
+    test('corrects an object that another writer keeps overwriting with growing pauses, and says so', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       await world.virtual.create('Endpoints', endpoints('default/fought'));
@@ -104,34 +106,44 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(ipsOf(await world.whenCopied('default/fought', { timeoutMs: 15_000 }))).toEqual(['10.1.0.1']);
     });
 
-    test('corrects 30 edits of a copy in a row within 15 s of the last', { timeout: 60_000 }, async () => {
-      await using world = await newWorld();
-      await world.startDaemon();
-      await world.virtual.create('Endpoints', endpoints('default/fought'));
-      await world.whenCopied('default/fought');
-      for (let i = 0; i < 30; i++) await overwrite(world, 'default/fought', `10.66.1.${i + 1}`);
-      expect(ipsOf(await world.whenCopied('default/fought', { timeoutMs: 15_000 }))).toEqual(['10.1.0.1']);
-    });
+    test(
+      'corrects 30 edits of a copy in a row within 15 s of the last',
+      { timeout: 60_000 },
+      async ({ expect }) => {
+        await using world = await newWorld();
+        await world.startDaemon();
+        await world.virtual.create('Endpoints', endpoints('default/fought'));
+        await world.whenCopied('default/fought');
+        for (let i = 0; i < 30; i++) await overwrite(world, 'default/fought', `10.66.1.${i + 1}`);
+        expect(ipsOf(await world.whenCopied('default/fought', { timeoutMs: 15_000 }))).toEqual(['10.1.0.1']);
+      },
+    );
 
-    test('writes a change of the virtual object at once, contested or not', { timeout: 60_000 }, async () => {
-      await using world = await newWorld();
-      const daemon = await world.startDaemon();
-      const key = 'default/fought';
-      await world.virtual.create('Endpoints', endpoints(key));
-      await world.whenCopied(key);
-      // Each correction is overwritten once more, so that the next one waits for seconds.
-      for (let round = 0; round < 7; round++) {
-        await overwrite(world, key, `10.66.2.${round + 1}`);
+    test(
+      'writes a change of the virtual object at once, contested or not',
+      { timeout: 60_000 },
+      async ({ expect }) => {
+        await using world = await newWorld();
+        const daemon = await world.startDaemon();
+        const key = 'default/fought';
+        await world.virtual.create('Endpoints', endpoints(key));
+        await world.whenCopied(key);
+        // Each correction is overwritten once more, so that the next one waits for seconds.
+        for (let round = 0; round < 7; round++) {
+          await overwrite(world, key, `10.66.2.${round + 1}`);
+          await world.whenIdle(daemon);
+          if (round >= 4) await world.whenCopied(key, { timeoutMs: 10_000 });
+        }
+        await overwrite(world, key, '10.66.2.99');
         await world.whenIdle(daemon);
-        if (round >= 4) await world.whenCopied(key, { timeoutMs: 10_000 });
-      }
-      await overwrite(world, key, '10.66.2.99');
-      await world.whenIdle(daemon);
-      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
-      expect(ipsOf(await world.whenCopied(key, { timeoutMs: 1500 }))).toEqual(['10.1.0.2']);
-    });
+        await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
+        expect(ipsOf(await world.whenCopied(key, { timeoutMs: 1500 }))).toEqual(['10.1.0.2']);
+      },
+    );
 
-    test('twice at the same time, as two leaders for a moment: they agree and come to rest', async () => {
+    test('twice at the same time, as two leaders for a moment: they agree and come to rest', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const daemons = [await world.startDaemon(), await world.startDaemon()] as const;
       const keys = Array.from({ length: 20 }, (_, i) => `default/t-${i}`);
@@ -166,7 +178,9 @@ function reloadScenarios(newWorld: NewWorld): void {
       sync: { toHost: { endpoints: { patches } } },
     });
 
-    test('is reloaded while the daemon runs; an invalid one keeps the old, other changes ask for a restart', async () => {
+    test('is reloaded while the daemon runs; an invalid one keeps the old, other changes ask for a restart', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({ config: patched(UPPER) });
       await world.virtual.create('Endpoints', endpoints('default/note', { annotations: { note: 'MiXed' } }));
@@ -206,7 +220,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test("overlays vCluster's own values file, and both are reloaded", async () => {
+    test("overlays vCluster's own values file, and both are reloaded", async ({ expect }) => {
       await using world = await newWorld();
       /** vCluster's values: our section in them, or endpoints.enabled: true, would stop vCluster. */
       const writeValues = (...patches: JsonObject[]): void => {
@@ -235,7 +249,9 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('another file that vclusterConfig names is read and watched, also while it is invalid', async () => {
+    test('another file that vclusterConfig names is read and watched, also while it is invalid', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const writeValues = (name: string, patch: JsonObject): string =>
         world.file(
@@ -267,7 +283,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('a reload says nothing about imports that are intact', async () => {
+    test('a reload says nothing about imports that are intact', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({ config: referencePatches() });
       await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
@@ -287,7 +303,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await importedTo(world, 'ConfigMap', 'default/settings')).toEqual(copy);
     });
 
-    test('can switch syncing off and on, and move what is synced to other namespaces', async () => {
+    test('can switch syncing off and on, and move what is synced to other namespaces', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const key = 'team-a/moves';
@@ -331,7 +347,7 @@ async function rewrite(
 
 function badStartScenarios(newWorld: NewWorld): void {
   describe('a start that cannot work', () => {
-    test('because the file is invalid ends with 2 and shows where', async () => {
+    test('because the file is invalid ends with 2 and shows where', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.spawnDaemon({
         config: {
@@ -347,7 +363,9 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).toContain('^');
     });
 
-    test('because a right is missing ends with 1 and names verb, resource, namespace and cluster', async () => {
+    test('because a right is missing ends with 1 and names verb, resource, namespace and cluster', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const without = (verb: string): Rule[] =>
         leastRights(world).host.map((rule) => ({ ...rule, verbs: rule.verbs.filter((one) => one !== verb) }));
@@ -361,7 +379,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/\bcreate endpoints/);
     });
 
-    test('does not happen with exactly the rights that are documented', async () => {
+    test('does not happen with exactly the rights that are documented', async ({ expect }) => {
       await using world = await newWorld();
       const rights = leastRights(world);
       const kubeconfigs = {
@@ -384,7 +402,9 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/forbidden/i);
     });
 
-    test('because nobody listens there is tried again, says so, and works once somebody does', async () => {
+    test('because nobody listens there is tried again, says so, and works once somebody does', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const [port = 0] = await freePorts(1);
       const host = world.file('nobody.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
@@ -399,7 +419,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('because the token is wrong ends with 1 and says which cluster refused it', async () => {
+    test('because the token is wrong ends with 1 and says which cluster refused it', async ({ expect }) => {
       await using world = await newWorld();
       const good = parse(readFileSync(world.virtual.kubeconfigPath, 'utf8')) as JsonObject; // tests' kubeconfig
       const virtual = world.file(
@@ -418,7 +438,9 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toContain('wrong-token');
     });
 
-    test('is not what a missing host namespace causes: an Event names it, and syncing goes on when it is there', async () => {
+    test('is not what a missing host namespace causes: an Event names it, and syncing goes on when it is there', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const namespace = `${world.hostNamespace}-later`;
       await world.startDaemon({ config: { endpointSyncer: { host: { namespace } } } });

@@ -307,7 +307,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
 }
 
 export function onHostDeleteScenarios(newWorld: NewWorld): void {
-  describe('with onHostDelete: deleteVirtual', () => {
+  describe('with onHostDelete: deleteVirtual', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
     }));

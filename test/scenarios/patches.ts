@@ -45,7 +45,7 @@ const PATCHES: JsonValue = [
 ];
 
 export function patchScenarios(newWorld: NewWorld): void {
-  describe('patches', () => {
+  describe('patches', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: { sync: { toHost: { endpoints: { enabled: true, patches: PATCHES } } } },
     }));
@@ -236,7 +236,7 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
   });
 
   describe('patches, after a restart,', () => {
-    test('write nothing, and no patched value leaks back', async () => {
+    test('write nothing, and no patched value leaks back', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon(config(PATCHES));
       const key = 'default/quiet';
@@ -253,7 +253,9 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       expect(log.flatMap((one) => world.writesIn(one))).toEqual([]);
     });
 
-    test('follow what changed meanwhile: values on either side, and the patches themselves', async () => {
+    test('follow what changed meanwhile: values on either side, and the patches themselves', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const first = await world.startDaemon(config(PATCHES));
       const [values, rules] = ['default/values', 'default/rules'];

@@ -10,7 +10,7 @@ import { sharedWorld } from './shared-world.ts';
 import type { NewWorld } from './world.ts';
 
 export function plainDaemonScenarios(newWorld: NewWorld): void {
-  describe('with a plain configuration', () => {
+  describe('with a plain configuration', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld);
     basicScenarios(shared);
     metadataScenarios(shared);

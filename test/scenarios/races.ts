@@ -12,7 +12,7 @@ import { pair, type NewWorld, type World } from './world.ts';
 import type { Daemon } from './daemon.ts';
 
 export function raceScenarios(newWorld: NewWorld): void {
-  describe('with the daemon behind proxies', () => {
+  describe('with the daemon behind proxies', { concurrent: false }, () => {
     const open = behindProxies(newWorld);
     lookAndWriteRaces(open);
     storms(open);
@@ -209,7 +209,7 @@ function startRaces(newWorld: NewWorld): void {
   describe('while the daemon starts', () => {
     test.for(['endpoints', 'services'])(
       'nothing is decided before the %s of the virtual cluster are known',
-      async (plural) => {
+      async (plural, { expect }) => {
         await using world = await newWorld();
         const first = await world.startDaemon();
         const log = await world.log('host');
@@ -243,7 +243,7 @@ function startRaces(newWorld: NewWorld): void {
     test(
       'a list that expires half-way is begun again, nothing is taken for gone',
       { timeout: 60_000 },
-      async () => {
+      async ({ expect }) => {
         await using world = await newWorld();
         const keys = Array.from({ length: 620 }, (_, i) => `default/page-${i}`);
         await inLanes(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));

@@ -1,6 +1,6 @@
 /** What comes from the host is recorded before it is written: no edit is lost between two daemons, or when one ends between its writes. */
 
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import type { ApiProxy, ProxiedRequest } from './api-proxy.ts';
 import type { Daemon } from './daemon.ts';
 import { endpoints } from './objects.ts';
@@ -11,40 +11,48 @@ const EDITS = 200;
 
 export function recordedBeforeScenarios(newWorld: NewWorld): void {
   describe('two daemons', () => {
-    test(`lose none of ${EDITS} edits in a row on alternating sides`, { timeout: 180_000 }, async () => {
-      await using world = await newWorld();
-      const daemons = [await world.startDaemon(), await world.startDaemon()];
-      await create(world);
-      const wanted: Record<string, string> = {};
-      for (let i = 0; i < EDITS; i++) {
-        wanted[`e-${i}`] = String(i);
-        await edit(world, i % 2 === 0 ? 'host' : 'virtual', { [`e-${i}`]: String(i) });
-      }
-      const isComplete = (labels: Record<string, string> = {}): boolean =>
-        Object.keys(wanted).every((name) => labels[name] === wanted[name]);
-      await world.whenVirtual(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
-      await world.whenCopy(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
-      for (const daemon of daemons) await world.settle(daemon);
-      expect((await world.getVirtual(KEY)).metadata.labels).toEqual(wanted);
-    });
+    test(
+      `lose none of ${EDITS} edits in a row on alternating sides`,
+      { timeout: 180_000 },
+      async ({ expect }) => {
+        await using world = await newWorld();
+        const daemons = [await world.startDaemon(), await world.startDaemon()];
+        await create(world);
+        const wanted: Record<string, string> = {};
+        for (let i = 0; i < EDITS; i++) {
+          wanted[`e-${i}`] = String(i);
+          await edit(world, i % 2 === 0 ? 'host' : 'virtual', { [`e-${i}`]: String(i) });
+        }
+        const isComplete = (labels: Record<string, string> = {}): boolean =>
+          Object.keys(wanted).every((name) => labels[name] === wanted[name]);
+        await world.whenVirtual(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
+        await world.whenCopy(KEY, ({ metadata }) => isComplete(metadata.labels), { timeoutMs: 30_000 });
+        for (const daemon of daemons) await world.settle(daemon);
+        expect((await world.getVirtual(KEY)).metadata.labels).toEqual(wanted);
+      },
+    );
 
-    test('carry the last of five edits of one label in a row, 40 times', { timeout: 180_000 }, async () => {
-      await using world = await newWorld();
-      await world.startDaemon();
-      await world.startDaemon();
-      await create(world);
-      for (let turn = 0; turn < 40; turn++) {
-        const sides = turn % 2 === 0 ? (['host', 'virtual'] as const) : (['virtual', 'host'] as const);
-        for (let i = 0; i < 5; i++) await edit(world, sides[0], { turn: `${turn}-${i}` });
-        await whenLabelled(world, sides[1], `${turn}-4`);
-        await whenLabelled(world, sides[0], `${turn}-4`);
-      }
-      expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ turn: '39-4' });
-    });
+    test(
+      'carry the last of five edits of one label in a row, 40 times',
+      { timeout: 180_000 },
+      async ({ expect }) => {
+        await using world = await newWorld();
+        await world.startDaemon();
+        await world.startDaemon();
+        await create(world);
+        for (let turn = 0; turn < 40; turn++) {
+          const sides = turn % 2 === 0 ? (['host', 'virtual'] as const) : (['virtual', 'host'] as const);
+          for (let i = 0; i < 5; i++) await edit(world, sides[0], { turn: `${turn}-${i}` });
+          await whenLabelled(world, sides[1], `${turn}-4`);
+          await whenLabelled(world, sides[0], `${turn}-4`);
+        }
+        expect((await world.getVirtual(KEY)).metadata.labels).toEqual({ turn: '39-4' });
+      },
+    );
   });
 
   describe('a daemon that is killed', () => {
-    test('after it recorded a change of the host: the next one carries it over', async () => {
+    test('after it recorded a change of the host: the next one carries it over', async ({ expect }) => {
       await using world = await newWorld();
       const { daemon, proxies } = await behindProxies(world);
       const killed = Promise.withResolvers<void>();
@@ -68,7 +76,9 @@ export function recordedBeforeScenarios(newWorld: NewWorld): void {
       await world.whenCopied(KEY);
     });
 
-    test('after it carried it over: a later removal on the virtual side is no news from the host', async () => {
+    test('after it carried it over: a later removal on the virtual side is no news from the host', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const { daemon, proxies } = await behindProxies(world);
       const killed = Promise.withResolvers<void>();

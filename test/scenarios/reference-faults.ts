@@ -25,7 +25,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
     test(
       'the daemon that dies after each of its writes leaves no import behind and none out',
       { timeout: 120_000 },
-      async () => {
+      async ({ expect }) => {
         await using world = await newWorld();
         await prepareUnfinishedWork(world);
         const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
@@ -47,7 +47,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('Endpoints that cannot be translated keep what their copy names', async () => {
+    test('Endpoints that cannot be translated keep what their copy names', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: PATCHES });
       await world.virtual.create('Secret', secret('default/s'));
@@ -71,7 +71,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       });
     });
 
-    test('a kind that only data lead to and that may not be watched holds nothing up', async () => {
+    test('a kind that only data lead to and that may not be watched holds nothing up', async ({ expect }) => {
       await using world = await newWorld();
       const least = leastRights(world);
       const secrets = { apiGroups: [''], resources: ['secrets'] };
@@ -98,7 +98,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
-    test('a copy that somebody keeps overwriting is left alone, and an Event says so', async () => {
+    test('a copy that somebody keeps overwriting is left alone, and an Event says so', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({ config: PATCHES });
       await world.virtual.create('Secret', secret('default/s'));
@@ -113,7 +113,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');
     });
 
-    test('a write whose answer is lost is not done twice, and not lost', async () => {
+    test('a write whose answer is lost is not done twice, and not lost', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       await world.startDaemon({ config: PATCHES, kubeconfigs: { host: host.path } });
@@ -132,7 +132,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(log.of(short(world, 'default/s')[1])).toEqual(['ADDED', 'DELETED']);
     });
 
-    test('imports of a kind that only data lead to are found again after a crash', async () => {
+    test('imports of a kind that only data lead to are found again after a crash', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: KINDS_BY_DATA });
       await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));
@@ -148,7 +148,9 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.find('ConfigMap', 'default', 'cfg')).toBeDefined();
     });
 
-    test('needs exactly the rights that are documented, and names those that are missing', async () => {
+    test('needs exactly the rights that are documented, and names those that are missing', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const least = leastRights(world);
       const write = ['create', 'update', 'delete'];

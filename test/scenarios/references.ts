@@ -24,7 +24,7 @@ import { pair, type NewWorld, type World } from './world.ts';
 const IMPORTED = 'vcluster.loft.sh/object-imported';
 
 export function referenceScenarios(newWorld: NewWorld): void {
-  describe('an object of the virtual cluster that is named', () => {
+  describe('an object of the virtual cluster that is named', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, async (world) => {
       await serveGadgets(world);
       return { config: referencePatches({}, true) };
@@ -129,7 +129,9 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(next['immutable']).toBe(true);
     });
 
-    test('that is immutable and made anew while the daemon is away is made anew on the host', async () => {
+    test('that is immutable and made anew while the daemon is away is made anew on the host', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: referencePatches() });
       await world.virtual.create('ConfigMap', { ...configMap('default/fixed', { k: '1' }), immutable: true });
@@ -246,7 +248,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('an object that only the host has', () => {
+  describe('an object that only the host has', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
 
     test("keeps its name and is in the virtual cluster, marked and without the host's own metadata", async () => {
@@ -377,7 +379,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     );
   });
 
-  describe('with syncing of the kind switched off', () => {
+  describe('with syncing of the kind switched off', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: referencePatches({ secrets: { enabled: false }, configMaps: { enabled: false } }),
     }));
@@ -399,7 +401,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('a path that leads to the kind', () => {
+  describe('a path that leads to the kind', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
 
     test('may lead to any kind that the configuration names or enables, from match to match', async () => {
@@ -434,7 +436,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
   });
 
   describe('imports after a restart', () => {
-    test('that nothing names any more are gone, the others are as their originals', async () => {
+    test('that nothing names any more are gone, the others are as their originals', async ({ expect }) => {
       await using world = await newWorld();
       await using first = await world.startDaemon({ config: referencePatches() });
       for (const name of ['kept', 'dropped', 'deleted', 'changed']) {
@@ -515,7 +517,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).toContain(message);
     });
 
-    test('watches no kind that no patch names', async () => {
+    test('watches no kind that no patch names', async ({ expect }) => {
       await using world = await newWorld();
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
       const kubeconfigs = { host: host.path, virtual: virtual.path };
@@ -535,7 +537,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('with namespaces that are mapped', () => {
+  describe('with namespaces that are mapped', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, async (world) => {
       await world.virtualNamespace('team-a');
       await world.virtualNamespace('plain');
@@ -578,7 +580,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
   });
 
   describe('with the multi-namespace mode of vCluster 0.25', () => {
-    test('the copy is in the hashed namespace under its own name', async () => {
+    test('the copy is in the hashed namespace under its own name', async ({ expect }) => {
       await using world = await newWorld();
       const { createHash } = await import('node:crypto');
       const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);

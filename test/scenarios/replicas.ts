@@ -15,9 +15,11 @@ export interface LeaseTimes {
 export interface Replica {
   readonly daemon: Daemon;
   readonly proxy: ApiProxy;
+  /** Its wall clock is an hour ahead. */
+  readonly isAhead: boolean;
 }
 
-/** A stretch of time in which one replica held the Lease; `replica` undefined: nobody did. */
+/** A stretch of time in which one replica held the Lease, or none did. */
 interface Term {
   readonly fromMs: number;
   readonly replica: Replica | undefined;
@@ -34,50 +36,51 @@ const OBJECTS = 20;
 const HOUR_AHEAD = '--import=data:text/javascript,const%20now=Date.now;Date.now=()=>now.call(Date)+3600000';
 
 export class Replicas {
-  readonly all: readonly Replica[];
   readonly #world: World;
+  readonly #times: LeaseTimes;
+  readonly #all: Replica[] = [];
   readonly #terms: Term[] = [];
   #isUpdating = false;
   #updating: Promise<void> = Promise.resolve();
   #updates = 0;
 
-  private constructor(world: World, all: readonly Replica[]) {
+  private constructor(world: World, times: LeaseTimes) {
     this.#world = world;
-    this.all = all;
+    this.#times = times;
   }
 
   /** Started one after another, so that the first leads; its clock is an hour ahead. */
   static async start(world: World, count: number, times: LeaseTimes): Promise<Replicas> {
-    const all: Replica[] = [];
-    const replicas = new Replicas(world, all);
+    const replicas = new Replicas(world, times);
     for (let index = 0; index < count; index++) {
-      const proxy = await world.proxy('host');
-      const daemon = await world.spawnDaemon({
-        config: {
-          endpointSyncer: {
-            leaderElection: {
-              enabled: true,
-              leaseDuration: `${times.leaseDurationMs}ms`,
-              renewDeadline: `${times.renewDeadlineMs}ms`,
-              retryPeriod: `${times.retryPeriodMs}ms`,
-            },
-          },
-        },
-        kubeconfigs: { host: proxy.path },
-        ...(index === 0 ? { env: { NODE_OPTIONS: HOUR_AHEAD } } : {}),
-      });
-      const replica = { daemon, proxy };
-      replicas.#record(replica);
-      await daemon.ready();
+      const { daemon } = await replicas.#add(index === 0);
       if (index === 0)
         await eventually(
           () => daemon.metric('leader_election_master_status'),
           (leads) => leads === 1,
           { what: 'the first leader' },
         );
-      all.push(replica);
     }
     return replicas;
+  }
+
+  /** Every replica that was started, also those that ended. */
+  get all(): readonly Replica[] {
+    return this.#all;
+  }
+
+  get running(): readonly Replica[] {
+    return this.#all.filter(({ daemon }) => daemon.isRunning);
+  }
+
+  /** Starts a replica for each that ended, and waits until one of them leads. */
+  async refill(count: number): Promise<void> {
+    while (this.running.length < count) await this.#add(!this.running.some(({ isAhead }) => isAhead));
+    await eventually(
+      () => this.#terms.at(-1)?.replica?.daemon.isRunning,
+      (isRunning) => isRunning === true,
+      { timeoutMs: 60_000, what: 'a leader' },
+    );
   }
 
   get leader(): Replica {
@@ -87,7 +90,7 @@ export class Replicas {
   }
 
   get standbys(): readonly Replica[] {
-    return this.all.filter((one) => one !== this.leader);
+    return this.running.filter((one) => one !== this.leader);
   }
 
   /** How many changes were made so far. */
@@ -99,16 +102,20 @@ export class Replicas {
   async startUpdates(): Promise<void> {
     for (let index = 0; index < OBJECTS; index++)
       await this.#world.virtual.create('Endpoints', endpoints(keyOf(index)));
-    this.#isUpdating = true;
-    this.#updating = this.#update();
+    this.#resumeUpdates();
   }
 
-  /** The last state of every object, synced. */
+  /** The last state of every object, synced. Updates continue afterwards. */
   async whenConverged(): Promise<void> {
-    this.#isUpdating = false;
-    await this.#updating;
+    await this.stopUpdates();
     for (let index = 0; index < OBJECTS; index++)
       await this.#world.whenCopied(keyOf(index), { timeoutMs: 30_000 });
+    this.#resumeUpdates();
+  }
+
+  async stopUpdates(): Promise<void> {
+    this.#isUpdating = false;
+    await this.#updating;
   }
 
   /** Every write to the host's Endpoints, in order. */
@@ -122,9 +129,10 @@ export class Replicas {
       .toSorted((a, b) => a.atMs - b.atMs);
   }
 
-  /** Writes of a replica at a time when another one held the Lease, or none did. */
-  foreignWrites(): readonly Write[] {
+  /** Writes since then of a replica at a time when another one held the Lease, or none did. */
+  foreignWrites(sinceMs: number): readonly Write[] {
     return this.writes().filter(({ atMs, replica }) => {
+      if (atMs < sinceMs) return false;
       const term = this.#terms.findLast(({ fromMs }) => fromMs <= atMs);
       return term?.replica !== replica;
     });
@@ -139,8 +147,34 @@ export class Replicas {
       (write) => write !== undefined,
       { timeoutMs, what: 'a write of another replica' },
     );
-    if (found === undefined) throw new Error('it was there a moment ago');
+    if (found === undefined) throw new Error('the write that was found is gone');
     return found;
+  }
+
+  async #add(isAhead: boolean): Promise<Replica> {
+    const proxy = await this.#world.proxy('host');
+    const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = this.#times;
+    const leaderElection = {
+      enabled: true,
+      leaseDuration: `${leaseDurationMs}ms`,
+      renewDeadline: `${renewDeadlineMs}ms`,
+      retryPeriod: `${retryPeriodMs}ms`,
+    };
+    const daemon = await this.#world.spawnDaemon({
+      config: { endpointSyncer: { leaderElection } },
+      kubeconfigs: { host: proxy.path },
+      ...(isAhead ? { env: { NODE_OPTIONS: HOUR_AHEAD } } : {}),
+    });
+    const replica = { daemon, proxy, isAhead };
+    this.#record(replica);
+    await daemon.ready();
+    this.#all.push(replica);
+    return replica;
+  }
+
+  #resumeUpdates(): void {
+    this.#isUpdating = true;
+    this.#updating = this.#update();
   }
 
   /** The Lease's history, from what the API server has stored. */

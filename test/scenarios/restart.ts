@@ -30,7 +30,7 @@ type Name = (typeof NAMES)[number];
 const keyOf = (name: Name): string => `default/${name}`;
 
 export function restartScenarios(newWorld: NewWorld): void {
-  describe('after a restart', () => {
+  describe('after a restart', { concurrent: false }, () => {
     let world: World;
     let daemon: Daemon;
     let log: { host: WriteLog; virtual: WriteLog };

@@ -86,7 +86,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
 }
 
 export function requireServiceScenarios(newWorld: NewWorld): void {
-  describe('with requireService', () => {
+  describe('with requireService', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: { endpointSyncer: { requireService: true } } }));
 
     test('nothing happens before the Service is there, and the copy goes with it', async () => {

@@ -16,7 +16,7 @@ const SERVICES: JsonObject = {
 const INGRESS = [{ ip: '203.0.113.7' }];
 
 export function serviceScenarios(newWorld: NewWorld): void {
-  describe('Services', () => {
+  describe('Services', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: SERVICES }));
 
     test('with synced Endpoints or slices are copied: ports, affinity, policies, labels and annotations', async () => {
@@ -216,7 +216,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
   });
 
   describe('Services while the daemon is down', () => {
-    test('go from the host when they are gone in the virtual cluster', async () => {
+    test('go from the host when they are gone in the virtual cluster', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: SERVICES });
       for (const key of ['default/kept', 'default/gone']) {
@@ -237,7 +237,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('and created again, the new object gets the status of the copy', async () => {
+    test('and created again, the new object gets the status of the copy', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: SERVICES });
       const key = 'default/renewed';
@@ -258,7 +258,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect((await whenService(world, key)).metadata.uid).toBe(before.metadata.uid);
     });
 
-    test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async () => {
+    test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async ({ expect }) => {
       await using world = await newWorld();
       const config = { ...SERVICES, endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } };
       const daemon = await world.startDaemon({ config });

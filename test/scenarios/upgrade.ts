@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, test } from 'vitest';
 import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -21,7 +21,7 @@ interface Release {
 
 export function upgradeScenarios(newWorld: NewWorld): void {
   describe('an upgrade', () => {
-    test.each(readdirSync(RELEASES))('from the release %s writes nothing', async (file) => {
+    test.for(readdirSync(RELEASES))('from the release %s writes nothing', async (file, { expect }) => {
       await using world = await newWorld({ vcluster: VCLUSTER });
       const { config, copy } = await createRelease(world, file);
       const log = await world.log('host');

@@ -100,7 +100,9 @@ async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce(hostClient, activity, stop.signal);
-    const watcher = watchConfigFiles([files.config], () => reloadFrom(load, daemon, activity));
+    const watcher = watchConfigFiles({ files: [files.config], readAtMs: Date.now() }, () =>
+      reloadFrom(load, daemon, activity),
+    );
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
     return 0;
