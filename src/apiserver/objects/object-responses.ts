@@ -10,13 +10,20 @@ import type { ObjectPage } from './list-objects.ts';
 import { metaVersion, type ResponseForm, type OfferedForm } from '../http/negotiate.ts';
 import { overlaid, presented, type ObjectViews } from './object-view.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import { includeObject, partialMetadata, tableOf, type TableOptions } from './table.ts';
+import { includeObject, partialMetadata, rowOf, tableOf, type TableOptions } from './table.ts';
 
 /** The kind and the form of a response. */
 export interface Presentation {
   readonly definition: ResourceDefinition;
   readonly form: ResponseForm;
   readonly query: URLSearchParams;
+}
+
+/** A list in one form: its text is the head with one member that holds the items. */
+interface ListForm {
+  readonly head: JsonObject;
+  readonly member: 'items' | 'rows';
+  readonly itemText: (entry: StoredEntry) => string;
 }
 
 const META = 'meta.k8s.io';
@@ -77,30 +84,37 @@ export class ObjectResponses {
   }
 
   async list(presentation: Presentation, page: ObjectPage): Promise<ApiResponse> {
-    const { definition, form } = presentation;
+    const { form } = presentation;
     const metadata: JsonObject = { resourceVersion: String(page.revision) };
     if (page.continueToken !== '') metadata['continue'] = page.continueToken;
     if (page.remaining !== undefined) metadata['remainingItemCount'] = page.remaining;
+    const list = this.#listForm(presentation, metadata);
+    const texts = await mapInTurns(page.entries, list.itemText);
+    return jsonResponse(
+      200,
+      `${JSON.stringify(list.head).slice(0, -1)},"${list.member}":[${texts.join(',')}]}`,
+      form,
+    );
+  }
+
+  #listForm(presentation: Presentation, metadata: JsonObject): ListForm {
+    const { definition, form } = presentation;
+    const views = this.#views;
     if (form.as === 'Table') {
-      const objects = await mapInTurns(page.entries, (entry) => this.#views.object(definition, entry));
-      return jsonResponse(
-        200,
-        tableOf(definition, objects, this.#tableOptions(presentation, metadata)),
-        form,
-      );
+      const options = this.#tableOptions(presentation, metadata);
+      const { rows: _none, ...head } = tableOf(definition, [], options);
+      const itemText = (entry: StoredEntry): string =>
+        JSON.stringify(rowOf(definition, views.object(definition, entry), options));
+      return { head, member: 'rows', itemText };
     }
     if (form.as === 'PartialObjectMetadataList') {
       const apiVersion = metaVersion(form);
-      const items = await mapInTurns(page.entries, (entry) =>
-        partialMetadata(this.#views.object(definition, entry), apiVersion),
-      );
-      const list = { kind: 'PartialObjectMetadataList', apiVersion, metadata, items };
-      return jsonResponse(200, list, form);
+      const itemText = (entry: StoredEntry): string =>
+        JSON.stringify(partialMetadata(views.object(definition, entry), apiVersion));
+      return { head: { kind: 'PartialObjectMetadataList', apiVersion, metadata }, member: 'items', itemText };
     }
     const head = { kind: `${definition.kind}List`, apiVersion: apiVersionOf(definition), metadata };
-    const texts = await mapInTurns(page.entries, (entry) => this.#views.itemText(definition, entry));
-    const items = texts.join(',');
-    return jsonResponse(200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`, form);
+    return { head, member: 'items', itemText: (entry) => views.itemText(definition, entry) };
   }
 
   #tableOptions({ query, form }: Presentation, metadata: JsonObject): TableOptions {

@@ -32,17 +32,24 @@ export function tableOf(
   objects: readonly KubeObject[],
   options: TableOptions,
 ): JsonObject {
-  const columns = definition.columns.length === 0 ? [NAME_COLUMN, CREATED_COLUMN] : definition.columns;
   return {
     kind: 'Table',
     apiVersion: options.apiVersion,
     metadata: options.metadata,
-    columnDefinitions: options.hasColumns ? columns.map(definitionOf) : null,
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => column.value(object as JsonObject, options.nowMs)), // a view is JSON
-      object: rowObject(object, options),
-    })),
+    columnDefinitions: options.hasColumns ? columnsOf(definition).map(definitionOf) : null,
+    rows: objects.map((object) => rowOf(definition, object, options)),
   };
+}
+
+export function rowOf(definition: ResourceDefinition, object: KubeObject, options: TableOptions): JsonObject {
+  return {
+    cells: columnsOf(definition).map((column) => column.value(object as JsonObject, options.nowMs)), // a view is JSON
+    object: rowObject(object, options),
+  };
+}
+
+function columnsOf({ columns }: ResourceDefinition): readonly Column[] {
+  return columns.length === 0 ? [NAME_COLUMN, CREATED_COLUMN] : columns;
 }
 
 function definitionOf({ name, type, format, description, priority }: Column): JsonObject {
