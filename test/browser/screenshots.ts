@@ -10,10 +10,12 @@ import { startCommand } from './command.ts';
 const IMAGES = join(import.meta.dirname, '../../docs/images');
 const SIZE = { width: 1280, height: 800 };
 
-async function shoot(browser: Browser, url: string, ready: string, name: string): Promise<void> {
+async function shoot(browser: Browser, url: string, ready: readonly string[], name: string): Promise<void> {
   const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
   await page.goto(url);
-  await page.locator(ready).first().waitFor();
+  for (const selector of ready) await page.locator(selector).first().waitFor();
+  // The editors measure their lines after they are shown.
+  await page.waitForTimeout(1000);
   await page.screenshot({ path: join(IMAGES, `${name}.png`), fullPage: false });
   await page.close();
 }
@@ -24,8 +26,8 @@ mkdirSync(IMAGES, { recursive: true });
   await using playground = await startCommand('playground');
   await using demo = await startCommand('demo', '--dir', folder);
   const browser = await launchChromium();
-  await shoot(browser, playground.url, '#trace table', 'playground');
-  await shoot(browser, demo.url, '#log tr:nth-child(6)', 'demo');
+  await shoot(browser, playground.url, ['#trace table'], 'playground');
+  await shoot(browser, demo.url, ['#log tr:nth-child(6)', '#trace table'], 'demo');
   await browser.close();
 }
 rmSync(folder, { recursive: true });

@@ -164,7 +164,8 @@ export class DemoFeed {
   }
 }
 
-/** How the log of the daemon names an object: a reference by its kind too. */
+/** How the log of the daemon names an object: Endpoints by their key alone, references by their apiVersion too. */
 function activityKey(kind: string, key: string): string {
-  return kind === 'Endpoints' ? key : `v1 ${kind} ${key}`;
+  if (kind === 'Endpoints') return key;
+  return kind === 'Service' ? `Service ${key}` : `v1 ${kind} ${key}`;
 }
