@@ -201,47 +201,56 @@ describe('on a real kube-apiserver', () => {
     expect(granted(objectsIn(text))).toEqual(granted(await rbac(config)));
   });
 
-  test('install, upgrade and uninstall: the daemon is ready, copies stay', { timeout: 120_000 }, async () => {
-    await helm(home, 'install', ...release);
-    await harness.apply(
-      'virtual',
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Endpoints',
-        metadata: { name: 'web', namespace: 'default' },
-        subsets: [{ addresses: [{ ip: '192.0.2.7' }] }],
-      }),
-    );
-    const isCopied = () => eventually(copyUid, (found) => found !== '');
-    expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
-    const uid = await copyUid();
+  test(
+    'install, upgrade and uninstall: the daemon is ready, and leaves what docs/upgrade.md says',
+    { timeout: 120_000 },
+    async () => {
+      await helm(home, 'install', ...release);
+      await harness.apply(
+        'virtual',
+        JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'Endpoints',
+          metadata: { name: 'web', namespace: 'default' },
+          subsets: [{ addresses: [{ ip: '192.0.2.7' }] }],
+        }),
+      );
+      const isCopied = () => eventually(copyUid, (found) => found !== '');
+      expect(await start(isCopied)).toMatchObject({ exitCode: 'ready' });
+      const uid = await copyUid();
 
-    await helm(
-      home,
-      'upgrade',
-      ...release,
-      '--set',
-      'resources.limits.memory=1Gi',
-      '--set',
-      'config.endpointSyncer.workers=5',
-    );
-    expect(await start()).toMatchObject({ exitCode: 'ready' });
-    expect(await copyUid()).toBe(uid);
+      await helm(
+        home,
+        'upgrade',
+        ...release,
+        '--set',
+        'resources.limits.memory=1Gi',
+        '--set',
+        'config.endpointSyncer.workers=5',
+      );
+      expect(await start()).toMatchObject({ exitCode: 'ready' });
+      expect(await copyUid()).toBe(uid);
 
-    await helm(
-      home,
-      'uninstall',
-      'syncer',
-      '--namespace',
-      'team-a',
-      '--kubeconfig',
-      harness.clusters.host.kubeconfigPath,
-    );
-    expect(await copyUid()).toBe(uid);
-    await expect(
-      harness.kubectl('host', '-n', 'team-a', 'get', 'role', 'syncer-endpoint-syncer'),
-    ).rejects.toThrow('NotFound');
-  });
+      await helm(
+        home,
+        'uninstall',
+        'syncer',
+        '--namespace',
+        'team-a',
+        '--kubeconfig',
+        harness.clusters.host.kubeconfigPath,
+      );
+      expect(await copyUid()).toBe(uid);
+      const kinds =
+        'deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,leases,endpoints';
+      const left = await harness.kubectl('host', '-n', 'team-a', 'get', kinds, '-o', 'name');
+      expect(left.trim().split('\n').toSorted()).toEqual([
+        'endpoints/web-x-default-x-my-vcluster',
+        'lease.coordination.k8s.io/endpoint-syncer-my-vcluster',
+        'secret/vc-my-vcluster',
+      ]);
+    },
+  );
 
   test('without any one rule, the start fails and names it', { timeout: 240_000 }, async () => {
     const [port] = await freePorts(1);
