@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import { isJsonObject, type JsonObject } from '../../src/base/json.ts';
-import { slice } from './endpoint-slices.ts';
+import { slice, whenSlice } from './endpoint-slices.ts';
 import { MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf } from './objects.ts';
 import { sharedWorld } from './shared-world.ts';
@@ -46,8 +46,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       });
       expect(specOf(copy)['selector']).toBeUndefined();
       await whenService(world, `${ns}/sliced`);
-      const [, hostSlice] = world.hostKey(`${ns}/sliced-1`);
-      const found = await world.host.get('EndpointSlice', world.hostNamespace, hostSlice);
+      const found = await whenSlice(world, `${ns}/sliced-1`, () => true);
       expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
     });
 
