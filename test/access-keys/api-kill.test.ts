@@ -1,4 +1,4 @@
-/** The crash test of the served API, in short; `test/e2e/` has it at full length. */
+/** A short crash test of the served API; `test/e2e/` has the full one. */
 
 import { expect, test } from 'vitest';
 import { anySeed, seededRandom } from '../apiserver/storage/sqlite/random.ts';

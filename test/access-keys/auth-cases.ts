@@ -1,4 +1,4 @@
-/** Who asks, in the cases of the group auth: told in words there, made here. */
+/** The callers of the cases in the group auth, which describes them in words. */
 
 import { expect } from 'vitest';
 import { differences, Run, type ManagementCase } from './case-runner.ts';

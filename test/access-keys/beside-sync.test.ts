@@ -1,4 +1,4 @@
-/** The daemon serves the key and token API beside the sync: part of its readiness, ended with it. */
+/** The daemon serves the key and token API besides the sync: it is part of its readiness and stops with it. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Where the first key comes from. */
+/** The local administrator and the first key. */
 
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -114,7 +114,7 @@ describe('bootstrapKeyFile', () => {
     expect(warnings.filter((text) => text.includes('bootstrapKeyFile'))).toEqual([]);
   });
 
-  test('does not bring back what somebody switched off', async () => {
+  test('does not enable a key that an administrator disabled', async () => {
     {
       await using api = await start();
       const path = `${KEYS_PATH}/bootstrap-admin`;
@@ -204,7 +204,7 @@ describe('bootstrapKeyFile', () => {
   });
 });
 
-/** Resolves for everybody when the last one has come; who comes later does not wait. */
+/** Resolves for all callers when the last one has arrived; later callers do not wait. */
 class Barrier {
   readonly #open = Promise.withResolvers<void>();
   #missing: number;

@@ -1,4 +1,4 @@
-/** The worked cases of `cases/management.yaml`: sends their requests, and says what is not as they want it. */
+/** Runs the worked cases of `cases/management.yaml` and returns the differences. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -97,7 +97,7 @@ test('a scope with names lets its key list and watch what it names, as kubectl g
     client.send({ method: 'GET', path: `${KEYS_PATH}?${query}` });
   const one = await list('fieldSelector=metadata.name%3Dk1');
   expect(one.json).toMatchObject({ items: [{ metadata: { name: 'k1' } }] });
-  // Allowed, and refused for another reason: nobody waits for an event.
+  // Allowed, and rejected for another reason, so that the test waits for no event.
   const watch = await list('watch=1&resourceVersion=x&fieldSelector=metadata.name%3Dk1');
   expect(watch.json).toMatchObject({ code: 400 });
   const other = await list('fieldSelector=metadata.name%3Dk2');
@@ -106,7 +106,7 @@ test('a scope with names lets its key list and watch what it names, as kubectl g
   expect((await list('fieldSelector=metadata.name!%3Dk2')).status).toBe(403);
 });
 
-test('what anybody may read is there below the prefix of the platform too', async () => {
+test('public documents are also served below the prefix of the platform', async () => {
   await using api = await startComposed({ dataDir });
   const nobody = api.as(undefined);
   for (const path of ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks']) {

@@ -1,4 +1,4 @@
-/** The whole key and token API over memory, on a port of its own, with TLS; and who may ask it. */
+/** The whole key and token API over a memory store, with TLS, and clients for it. */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

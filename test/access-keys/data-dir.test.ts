@@ -1,4 +1,4 @@
-/** The folder that holds the master key, and with the SQLite driver the database. */
+/** The data directory: the master key and the SQLite database. */
 
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';

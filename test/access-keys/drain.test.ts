@@ -1,4 +1,4 @@
-/** The end of the API: what is under way is finished, what waits is not waited for. */
+/** Shutdown of the API: requests in flight are completed, watches are ended. */
 
 import { expect, test } from 'vitest';
 import { KEYS_PATH, startComposed } from './composed-api.ts';
@@ -20,7 +20,7 @@ test('requests under way are answered, idle connections and watches are ended', 
   await api.api[Symbol.asyncDispose]();
   const answers = await Promise.allSettled(creates);
   const codes = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value.status : 0));
-  // Those whose bytes had not come yet when the server ended find nobody; whoever was heard is answered.
+  // Requests that had not arrived when the server stopped are refused; requests that had arrived get a response.
   expect([...new Set(codes)].filter((code) => code !== 0)).toEqual([201]);
   expect(performance.now() - startMs).toBeLessThan(4_000);
   await api[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-/** Documents that a real API server gave for these kinds: ours have the same shape. */
+/** The documents have the shape of those of a real API server for these kinds. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

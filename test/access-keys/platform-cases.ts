@@ -1,4 +1,4 @@
-/** The states that cases of this platform tell in words, brought about, and what they expect beyond fields. */
+/** The states that worked cases describe in words, and the checks of these cases beyond fields. */
 
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';

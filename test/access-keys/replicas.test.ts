@@ -1,4 +1,4 @@
-/** Replicas of the API over Secrets in one host cluster: what one makes, the other knows. */
+/** Replicas of the API over Secrets in one host cluster are consistent. */
 
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ async function start(name: string, like?: string): Promise<Composed> {
   return undo.use(await startComposed({ dataDir: join(folder, name), config }));
 }
 
-/** The Secret of an object, as somebody with kubectl would name it. */
+/** The name of the Secret of an object. */
 function secretOf(key: StoreKey): { namespace: string; name: string } {
   return { namespace: 'default', name: new SecretNames('management').object(key) };
 }
@@ -85,7 +85,7 @@ test('a secret that is replaced at one works at the other until its overlap ends
   expect([await get(two, text), await get(two, second)]).toEqual([401, 401]);
 });
 
-test('a Secret that somebody damaged or deleted is named at the next start; a new master key never takes the place of the old', async () => {
+test('a damaged or deleted Secret is named at the next start, and no new master key replaces the old one', async () => {
   const one = await start('one');
   const { text } = await one.key('good');
   await using client = clientOf(plainAccess(host.url));

@@ -1,4 +1,4 @@
-/** A key gets a new secret: what the old one can still do, for how long, and who learns of it. */
+/** Rotation of a key: what the old secret can do until its overlap ends, and what the audit log shows. */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { at, keyOf } from './keys/key-server.ts';
 
 let clock: FakeClock;
 let api: Composed;
-/** With a key, which is good for longer than the minute that the local administrator's credential is. */
+/** With a key, because the credential of the local administrator is valid for a minute only. */
 let administrator: RawClient;
 beforeAll(async () => {
   // Certificates are checked against the clock of this machine.
@@ -215,7 +215,7 @@ async function isAuthenticated(token: string): Promise<boolean> {
 }
 
 describe('who may rotate', () => {
-  test('the key itself, its user, an administrator; nobody else', async () => {
+  test('the key itself, its user and an administrator may rotate, no other caller', async () => {
     const other = await newKey(`${name}-other`, { user: 'stranger' });
     expect((await rotate(other.client)).status).toBe(404);
     const sibling = await newKey(`${name}-sibling`, { user: `user-${count}` });

@@ -40,7 +40,7 @@ export class ApiProcess implements AsyncDisposable {
     this.#client = this.#clients.use(new RawClient({ url, ca }));
   }
 
-  /** Replicas have one master key: whoever installs them puts it there. */
+  /** Replicas share one master key, which the installation provides. */
   static shareMasterKey(dataDirs: readonly string[]): void {
     const key = randomBytes(32).toString('base64');
     for (const dataDir of dataDirs) {

@@ -112,7 +112,7 @@ test('a right for one name is a right for that name', async () => {
   expect(await status(KEYS_PATH)).toBe(403);
 });
 
-test('who has no right there has none here, and an unknown token is nobody', async () => {
+test('a user without rights on the host has none here, and an unknown token is not authenticated', async () => {
   const nobody = await serviceAccount('nobody', []);
   expect((await nobody.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
   expect((await nobody.send({ method: 'GET', path: '/apis' })).status).toBe(200);

@@ -397,7 +397,7 @@ describe('several keys in one file', () => {
   });
 });
 
-test('who asks as somebody else is refused, and told why', async () => {
+test('impersonation is denied with the reason', async () => {
   for (const command of [
     'get oak --as alice',
     'auth can-i get oak --as alice',

@@ -51,7 +51,7 @@ function withVirtualClusterRule(text: string): string {
   return text.replace(/ {2}claimValidationRules:\n[^]*?(?= {2}claimMappings:)/u, rule);
 }
 
-/** `pods`: get pods; `nodes`: get nodes, which RBAC allows to nobody here, and the rules do not even reach. */
+/** `pods`: get pods; `nodes`: get nodes, which neither RBAC nor the rules allow. */
 interface Results {
   readonly pods: string;
   readonly nodes: string;

@@ -192,7 +192,7 @@ export interface Trust {
 
 const PAGE_TARGET = '/kubernetes/cluster/cluster-a/';
 
-/** The real cluster `cluster-a`, in which everybody called `alice` may read pods. */
+/** The real cluster `cluster-a`, in which the user `alice` may read pods. */
 export class TrustingCluster implements AsyncDisposable {
   readonly #folder: string;
   readonly #clusters: RealClusters;

@@ -7,12 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../scenarios/eventually.ts';
 import { Platform, TrustingCluster, type Output, type Trust } from './trust-clusters.ts';
 
-/** Longer than everything that a kube-apiserver remembers, one cache behind the other. */
+/** Longer than all caches of a kube-apiserver together. */
 const FORGOTTEN = { timeoutMs: 40_000 };
+/** Longer than a kubectl takes on a busy machine. */
+const SHORT = { ttl: 10 };
 const REACHES_B = { scope: { clusters: [{ cluster: 'cluster-b' }] } };
 
 const SIGNED: Trust = { flags: ['signed-tokens.flags'], files: ['authentication.yaml'] };
-/** What goes with access reviews. */
+/** The file for access reviews. */
 const SIGNED_WITH_REVIEWS: Trust = {
   flags: ['signed-tokens-with-reviews.flags'],
   files: ['authentication-with-reviews.yaml'],
@@ -100,7 +102,7 @@ describe('signed tokens', () => {
     expect(Object.keys(extra)).not.toContain('platform.sh/scope');
   });
 
-  test('outside its scope it is nobody', async () => {
+  test('outside its scope it is not authenticated', async () => {
     const other = await platform.key('ci.yaml', 'signed-b', REACHES_B);
     expect(await a().kubectl(await platform.token(other), 'get pods')).toSatisfy(isUnauthorized);
     const nothing = await platform.token(key, { scope: {} });
@@ -109,23 +111,23 @@ describe('signed tokens', () => {
     expect(await a().kubectl(await platform.token(projects), 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('nobody becomes a part of the cluster itself', async () => {
+  test('no key has users and groups of the cluster itself', async () => {
     const master = { user: 'system:admin', groups: ['system:masters'], scope: null };
     const token = await platform.token(await platform.key('ci.yaml', 'signed-system', master));
     expect(await a().kubectl(token, 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('an access key itself is no signed token', async () => {
+  test('an access key itself is not accepted', async () => {
     expect(await a().kubectl(key, 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('it is refused after its end', async () => {
-    const token = await platform.token(key, { ttl: 2 });
+  test('it is rejected after its expiry', async () => {
+    const token = await platform.token(key, SHORT);
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
     await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
   });
 
-  test('it works while the API is away', async () => {
+  test('it works while the API is down', async () => {
     const token = await platform.token(key);
     await platform.end();
     try {
@@ -139,7 +141,7 @@ describe('signed tokens', () => {
 describe('token reviews', () => {
   const a = cluster(REVIEWED);
 
-  test('keys and tokens work inside their scope, and are nobody outside', async () => {
+  test('keys and tokens work inside their scope and are not authenticated outside', async () => {
     const key = await platform.key('ci.yaml', 'reviewed');
     for (const credential of [key, await platform.token(key)]) {
       expect(await a().kubectl(credential, 'get pods')).toEqual(works);
@@ -151,13 +153,13 @@ describe('token reviews', () => {
     }
   });
 
-  test('a wrong key is nobody', async () => {
+  test('a wrong key is not authenticated', async () => {
     expect(await a().kubectl('pak_nobody', 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('what is over or disabled is refused', async () => {
+  test('expired tokens and disabled keys are rejected', async () => {
     const key = await platform.key('ci.yaml', 'reviewed-short');
-    const [short, long] = [await platform.token(key, { ttl: 2 }), await platform.token(key)];
+    const [short, long] = [await platform.token(key, SHORT), await platform.token(key)];
     for (const credential of [short, long, key]) {
       expect(await a().kubectl(credential, 'get pods')).toEqual(works);
     }
@@ -172,7 +174,7 @@ describe('token reviews', () => {
   });
 });
 
-/** Rules that a token review takes for a whole: the cluster is reached, for something. */
+/** A token review accepts these rules as access to the cluster; only an access review enforces them. */
 const ONLY_LIST = {
   scope: { rules: [{ requestTargets: ['Cluster'], cluster: 'cluster-a', verbs: ['list'] }] },
 };
@@ -222,7 +224,7 @@ describe.each<[string, Trust]>([
     ]);
   });
 
-  test('a signed token is refused after its key is disabled', async () => {
+  test('a signed token is rejected after its key is disabled', async () => {
     const token = await platform.token(await platform.key('ci.yaml', name('disabled')));
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
     await platform.disable(name('disabled'));
@@ -230,13 +232,13 @@ describe.each<[string, Trust]>([
     expect(refused.err).toContain('the access key is disabled');
   });
 
-  test('a token is refused after its end', async () => {
-    const token = await platform.token(await platform.key('ci.yaml', name('short')), { ttl: 2 });
+  test('a token is rejected after its expiry', async () => {
+    const token = await platform.token(await platform.key('ci.yaml', name('short')), SHORT);
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
     await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
   });
 
-  test('while the API is away', async () => {
+  test('while the API is down', async () => {
     const token = await platform.token(await platform.key('ci.yaml', name('away')));
     await platform.end();
     try {

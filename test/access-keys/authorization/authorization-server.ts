@@ -1,4 +1,4 @@
-/** Keys and reviews behind an API server with the rules of this room: callers are the callers of the test, or come with a key. */
+/** An API server with keys, reviews and the authorization rules. Callers are those of the test, or use a key. */
 
 import { randomBytes } from 'node:crypto';
 import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
@@ -185,7 +185,7 @@ export function part(answer: RawAnswer, field: string): JsonObject {
   return objectField(answer.json ?? {}, field);
 }
 
-/** Stands where the tokens are, which have a room of their own. */
+/** Stands in for the token kind. */
 function tokenKind(types: TypeTable): ReturnType<typeof defineResource> {
   return defineResource({
     group: 'management.platform.sh',

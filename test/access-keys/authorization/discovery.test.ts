@@ -1,4 +1,4 @@
-/** What every client reads before its first request: within each scope, so that the denial of that request is the one that is read. */
+/** Every scope includes discovery, which clients read before their first request. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';

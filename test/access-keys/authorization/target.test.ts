@@ -1,4 +1,4 @@
-/** Prefixes of URLs. */
+/** Targets of URL prefixes. */
 
 import { describe, expect, test } from 'vitest';
 import { splitPath, targetOf } from '../../../src/access-keys/authorization/target.ts';

@@ -92,7 +92,7 @@ describe('master key', () => {
     await expect(open(store)).rejects.toThrow(/restore the right file/);
   });
 
-  test('a missing file is not made anew for a store that has keys', async () => {
+  test('a missing file is not created again for a store that has keys', async () => {
     await using store = new MemoryStore();
     await open(store);
     await rm(join(dataDir, 'master.key'));

@@ -1,4 +1,4 @@
-/** Keys behind an API server in which everybody is allowed everything, unless a test says otherwise. */
+/** An API server with keys that allows every request unless the test passes an authorizer. */
 
 import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';

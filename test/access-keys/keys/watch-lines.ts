@@ -1,4 +1,4 @@
-/** The lines of a watch, one by one. */
+/** The events of a watch, line by line. */
 
 export interface Lines {
   next(): Promise<string>;

@@ -1,4 +1,4 @@
-/** The key and token API over SQLite, in a process that somebody will kill: loads everything, waits for a line, serves, and says where. */
+/** The key and token API over SQLite in a process to be killed: loads its modules, waits for a line, serves, and prints its address. */
 
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -26,7 +26,7 @@ export class KeyWriter {
   #state: State | undefined;
   /** Sent, and not answered. */
   #open: Step | undefined;
-  /** Texts of keys that were deleted, and nobody may come in with again. */
+  /** Texts of deleted keys, which must not be accepted again. */
   readonly #gone: string[] = [];
 
   constructor(number: number) {

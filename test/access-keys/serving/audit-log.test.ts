@@ -96,7 +96,7 @@ describe('a line', () => {
     expect((await stat(join(folder, 'audit.log'))).mode & 0o777).toBe(0o600);
   });
 
-  test('of a stranger names nobody, and of no object none', () => {
+  test('of an unauthenticated request has no user, and of a non-resource request no object', () => {
     const event = auditEvent({ ...RECORD, user: undefined, path: undefined, decision: '' }, 401, 0);
     expect(event.user).toEqual({});
     expect('objectRef' in event || 'annotations' in event).toBe(false);
@@ -170,7 +170,7 @@ describe('files', () => {
 });
 
 describe('a disk that takes nothing', () => {
-  test('stops nobody: lines are dropped and counted, the log says it once', async () => {
+  test('does not stop requests: lines are dropped and counted, and the problem is logged once', async () => {
     const said: string[] = [];
     const logger: Logger = {
       ...silentLogger,

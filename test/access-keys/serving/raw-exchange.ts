@@ -7,7 +7,7 @@ export interface RawResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
-  /** A watch: nobody waited for its end. */
+  /** A watch, whose end was not awaited. */
   readonly isStream: boolean;
 }
 

@@ -229,7 +229,7 @@ class Timeline {
   async run(step: Step): Promise<void> {
     switch (step.do) {
       case 'pass':
-        // Long waits in parts, with somebody looking at each: else nobody has a young copy at their end.
+        // Long waits are split, so that a replica reloads its keys in between.
         await this.#clock.advanceAsync(Math.max(0, step.ms - HOUR_MS));
         await this.takeCopies();
         await this.#clock.advanceAsync(Math.min(step.ms, HOUR_MS));

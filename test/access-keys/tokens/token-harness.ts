@@ -1,4 +1,4 @@
-/** Tokens over a memory store, with a clock that the test moves and keys that the test makes up. */
+/** Tokens over a memory store, with a fake clock and keys of the test. */
 
 import { randomBytes } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWTPayload } from 'jose';

@@ -38,7 +38,7 @@ async function withKey(overrides: Parameters<typeof keyRecord>[0] = {}): Promise
 }
 
 describe('a token', () => {
-  test('says who, for whom, how long, and which key made it', async () => {
+  test('contains its user, audience, lifetime and key', async () => {
     const [harness, key] = await withKey({ scope: A_AND_B, tokenGeneration: 3 });
     const object = await harness.create(key.user, {});
     const token = tokenOf(object);
@@ -201,7 +201,7 @@ test('a token that the groups of its key make too large: 422 that says so', asyn
 });
 
 describe('who makes a token', () => {
-  test('nobody without a key: 403 that says what to do', async () => {
+  test('a caller without a key gets 403 with the next step', async () => {
     const [harness] = await withKey();
     const error = await refusal(harness.create(userNamed('host-user'), {}));
     expect([error.code, error.message]).toEqual([403, expect.stringContaining('with an access key')]);

@@ -1,4 +1,4 @@
-/** Who a token speaks for, and when it speaks for nobody. */
+/** Verification of tokens. */
 
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
@@ -75,7 +75,7 @@ describe('a good token', () => {
   });
 });
 
-describe('a token speaks for nobody', () => {
+describe('a token is invalid', () => {
   test('from the moment of its expiry', async () => {
     const { harness, token } = await withToken({ ttl: 60 });
     harness.clock.advance(59_999);

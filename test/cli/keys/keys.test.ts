@@ -218,7 +218,7 @@ describe('keys create, list and revoke', () => {
     expect((await keys('revoke', '--enable', '--disable', 'switched', ...here())).code).toBe(2);
   });
 
-  test('who asks: a key by flag or environment, else whoever can read the files of the API', async () => {
+  test('the credential is a key of a flag or the environment, else that of the local administrator', async () => {
     expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
       /^error: Unauthorized: .* --config names the dataDir of another API\n$/u,
     );
@@ -233,7 +233,7 @@ describe('keys create, list and revoke', () => {
     expect([stranger.code, stranger.err]).toEqual([1, expect.stringContaining('ca.crt')]);
   });
 
-  test('a server that is not there, or that nobody vouches for', async () => {
+  test('a server that does not run, or whose certificate is not trusted', async () => {
     const token = ['--token', 'x'];
     const away = await keys('list', '--server', 'https://127.0.0.1:1', ...token);
     expect([away.code, away.err]).toEqual([1, expect.stringContaining('cannot connect to')]);

@@ -1,4 +1,4 @@
-/** Callers with tokens of the host cluster: a real client asks an embedded cluster that has the two reviews. */
+/** Delegated authentication with an embedded cluster as the host. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -185,7 +185,7 @@ describe('over HTTP', () => {
     ).toBe(status);
   });
 
-  test('anybody whom the host knows may ask about himself', async () => {
+  test('every user of the host may review itself', async () => {
     const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
     const spec = (verb: string): JsonObject => ({
       resourceAttributes: { verb, group: 'management.platform.sh', resource: 'ownedaccesskeys' },

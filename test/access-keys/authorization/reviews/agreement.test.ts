@@ -1,4 +1,4 @@
-/** What a review says about a request is what happens to the request. */
+/** A review of a request and the request itself agree. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -55,7 +55,7 @@ function onPath(method: string, path: string): Asked {
   return { method, path, attributes: { nonResourceAttributes: { verb: method.toLowerCase(), path } } };
 }
 
-/** Everything that is served, by every verb that it has: the rest is answered before anybody asks who may. */
+/** Every served resource with each of its verbs: other requests are answered before authorization. */
 const SERVED: readonly Asked[] = [
   ...['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'].map((verb) =>
     onResource(verb, MANAGEMENT, 'ownedaccesskeys'),

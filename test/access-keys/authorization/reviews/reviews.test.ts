@@ -54,7 +54,7 @@ describe('TokenReview', () => {
     expect(Object.keys(user.extra)).toHaveLength(4);
   });
 
-  test('does not send the token back, and nobody may keep the answer', async () => {
+  test('does not return the token, and the response is not cached', async () => {
     const { token } = await newKey();
     const answer = await server.send('delegator', 'POST', TOKEN_REVIEWS, {
       spec: { token, audiences: ['x'] },
@@ -148,7 +148,7 @@ describe('TokenReview', () => {
     expect(server.used).toEqual(['alice']);
   });
 
-  test('is not for everybody to ask', async () => {
+  test('needs the right to create reviews', async () => {
     const { token } = await newKey();
     for (const prefix of ['', '/kubernetes/cluster/a']) {
       expect((await server.send('alice', 'POST', prefix + TOKEN_REVIEWS, { spec: { token } })).status).toBe(
@@ -169,7 +169,7 @@ describe('SubjectAccessReview', () => {
   const review = (spec: JsonObject, prefix = '/kubernetes/cluster/a'): Promise<JsonObject> =>
     server.review('delegator', prefix + ACCESS_REVIEWS, spec);
 
-  test('inside the scope the cluster decides, outside nobody', async () => {
+  test('inside the scope the cluster decides, outside the request is denied', async () => {
     expect(await review({ user: 'alice', extra: scope, ...pods })).toEqual({ allowed: false });
     expect(await review({ user: 'alice', extra: scope, ...pods }, '/kubernetes/cluster/b')).toEqual({
       allowed: false,

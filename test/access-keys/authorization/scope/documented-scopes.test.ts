@@ -1,4 +1,4 @@
-/** The scopes on the page about scopes are good ones. */
+/** The scopes of the documentation are valid. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Scopes within scopes. */
+/** Whether one scope contains another. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which requests a scope lets through. */
+/** Which requests a scope allows. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -141,7 +141,7 @@ describe('the management API', () => {
     ['the CLI fetches no tokens', cli, token, 'does not allow this resource'],
     ['the CLI asks who it is', cli, self('selfsubjectreviews', 'authentication.k8s.io'), REACHED],
     ['the CLI asks what it may do', cli, self('selfsubjectaccessreviews'), REACHED],
-    ['the CLI asks about nobody else', cli, self('subjectaccessreviews'), 'does not allow this resource'],
+    ['the CLI reviews no other user', cli, self('subjectaccessreviews'), 'does not allow this resource'],
     ['the CLI finds out what there is', cli, path('/openapi/v3/apis/x'), REACHED],
     ['the older word', { allowPlatformCli: true }, key('get'), REACHED],
     ['the older word, denied', { allowPlatformCli: false }, key('get'), 'allows nothing'],

@@ -1,4 +1,4 @@
-/** Scopes that are refused, and in which words. */
+/** Validation of scopes, with the messages. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which keys somebody may make and change, over HTTP with the keys as they are. */
+/** Which keys a caller may create and change, over HTTP. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectField, objectList } from '../../../../src/apiserver/validation/metadata.ts';
@@ -110,7 +110,7 @@ describe('new keys', () => {
   });
 });
 
-test('a key for nobody is for validation to refuse', async () => {
+test('a key without a subject is rejected by validation', async () => {
   expect(await made('alice', {})).toMatch(/^422 /);
 });
 

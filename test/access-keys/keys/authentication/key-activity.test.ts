@@ -119,7 +119,7 @@ describe('last activity', () => {
     expect((await memory.notes('activity').read()).size).toBe(0);
   });
 
-  test('notes of keys that went while nobody looked are forgotten at the start', async () => {
+  test('notes of keys that were deleted during a downtime are deleted at the start', async () => {
     await using memory = new MemoryStore();
     await memory.notes('activity').write(
       new Map([

@@ -6,7 +6,7 @@ import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
-/** The name of the caller, `401` and the words, or `unknown`. */
+/** The name of the user, `401` with the message, or `unknown`. */
 async function outcome(api: Pick<KeyServer, 'keys'>, token: string): Promise<string> {
   try {
     return (await api.keys.authenticator.authenticate(token))?.name ?? 'unknown';
@@ -91,7 +91,7 @@ describe('authentication', () => {
     expect(await outcome(api, forged)).toBe('unknown');
   });
 
-  test('ttl 0 never ends; a ttl after the last use begins anew with each', async () => {
+  test('ttl 0 never ends; a ttl after the last use restarts with each use', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     const forever = keyOf(await api.create('k0', { ttl: 0 }));

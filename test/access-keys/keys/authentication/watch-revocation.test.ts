@@ -1,4 +1,4 @@
-/** A watch does not outlive the rights that it was opened with. */
+/** A watch ends with the rights that it was opened with. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';

@@ -79,7 +79,7 @@ describe('expiry', () => {
     expect(await collector.settled()).toBe('');
   });
 
-  test('what ended while nobody was there goes at the start', async () => {
+  test('keys that expired during a downtime are deleted at the start', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });

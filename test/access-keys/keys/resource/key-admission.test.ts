@@ -8,7 +8,7 @@ import { KEYS_PER_USER_MAX } from '../../../../src/access-keys/keys/resource/key
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from '../key-server.ts';
 
-/** Everybody sees what begins with its name, and deletes what is called `…-free`. */
+/** A user sees objects whose names begin with its own name, and may delete those that end in `-free`. */
 const authorizer: Authorizer = {
   authorize: (_user, { verb, name }) => ({
     isAllowed: verb !== 'delete' || name.endsWith('-free'),

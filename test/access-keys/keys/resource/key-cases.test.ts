@@ -1,4 +1,4 @@
-/** The worked cases about what a key is, as requests; a test takes the place of what is told there in words. */
+/** The worked cases about keys, as requests; those that are described in words have their own tests. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Secrets go in and never come out, and writing them again changes nothing. */
+/** Secrets are write-only, and writing them again is a no-op. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
