@@ -1,4 +1,4 @@
-/** Compiled code is kept between starts; V8 takes it only under the flags that it was compiled under, and it is made anew otherwise. */
+/** Compiled code is kept between starts. V8 uses it only under the flags under which it was compiled. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
