@@ -1,8 +1,10 @@
 /** Every event of one kind in one host namespace, and who waits for which copy. */
 
 import type { KubeObject } from '../src/kube/object.ts';
-import type { KindName, TestCluster } from '../test/scenarios/cluster-client.ts';
+import type { KindName, TestCluster, WatchEvent } from '../test/scenarios/cluster-client.ts';
 
+/** Watches in a row that end without an event. */
+const ENDS_MAX = 100;
 const TIMEOUT_MS = 120_000;
 /** For each thousand copies: clusters on a busy machine store few of them in a second. */
 const TIMEOUT_PER_THOUSAND_MS = 60_000;
@@ -15,6 +17,7 @@ export class CopyWatch implements AsyncDisposable {
   readonly #marks = new Map<string, string>();
   readonly #counts = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
+  #version = '';
   readonly #abort = new AbortController();
   #done: Promise<void> = Promise.resolve();
 
@@ -30,17 +33,28 @@ export class CopyWatch implements AsyncDisposable {
   ): Promise<CopyWatch> {
     const watch = new CopyWatch(markOf);
     const { resourceVersion } = await host.listAt(kind, namespace);
-    const { signal } = watch.#abort;
-    watch.#done = host
-      .watch(kind, namespace, {
-        resourceVersion,
-        signal,
-        onEvent: ({ type, object }) => type !== 'BOOKMARK' && watch.#take(object),
-      })
-      .catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
+    watch.#version = resourceVersion;
+    watch.#done = watch.#follow(host, kind, namespace);
     return watch;
+  }
+
+  /** An API server ends the watch of a client that is slow; then it continues where it was. */
+  async #follow(host: TestCluster, kind: KindName, namespace: string): Promise<void> {
+    const { signal } = this.#abort;
+    for (let endsInVain = 0; !signal.aborted;) {
+      const versionBefore = this.#version;
+      const options = { resourceVersion: versionBefore, signal };
+      const onEvent = ({ type, object }: WatchEvent): void => {
+        this.#version = object.metadata.resourceVersion ?? this.#version;
+        if (type !== 'BOOKMARK') this.#take(object);
+      };
+      try {
+        await host.watch(kind, namespace, { ...options, onEvent });
+      } catch (error) {
+        endsInVain = this.#version === versionBefore ? endsInVain + 1 : 0;
+        if (!signal.aborted && endsInVain > ENDS_MAX) throw error;
+      }
+    }
   }
 
   #take(copy: KubeObject): void {

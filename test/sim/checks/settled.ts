@@ -38,6 +38,7 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   // The copy of an object that opted out stays as it is, and holds the name.
   if (rivals.some(isOptedOut)) return [];
   if (copy !== undefined && !world.isOurs(copy)) return foreignHolder(virtual, copy, world);
+  if (copy !== undefined && !isRecognisable(copy)) return [];
   const name = `${plural} ${objectKey(virtual)}`;
   if (copy === undefined) return [`${name} has no copy`];
   const problems = wanting.map((rival) => differences(copy, rival, world));
@@ -46,6 +47,20 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   return wanting[holder] === virtual
     ? referenceProblems(virtual, world)
     : isTold(virtual, ['NameConflict', 'NotManaged'], world);
+}
+
+/** Other clients removed the marker and some of the bookkeeping: after a restart, the copy is like any other object. */
+function isRecognisable({ metadata: { annotations = {}, labels = {} } }: KubeObject): boolean {
+  const members = [
+    'object-name',
+    'object-namespace',
+    'object-kind',
+    'object-host-name',
+    'object-host-namespace',
+  ];
+  const isWhole = members.every((member) => annotations[`vcluster.loft.sh/${member}`] !== undefined);
+  const isMarked = labels['vcluster.loft.sh/managed-by'] !== undefined;
+  return isWhole || (isMarked && annotations['endpoint-syncer/last-synced'] !== undefined);
 }
 
 /** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign. */
@@ -93,7 +108,7 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     const { annotations = {}, labels = {}, namespace } = copy.metadata;
     if (!world.isOurs(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true') return [];
     // Without its bookkeeping nothing tells whose copy it was, and what is not watched any more stays.
-    if (annotations['vcluster.loft.sh/object-name'] === undefined) return [];
+    if (annotations['vcluster.loft.sh/object-name'] === undefined || !isRecognisable(copy)) return [];
     if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
     if (plural === 'endpointslices' ? !world.settings.areSlicesSynced : !world.settings.areEndpointsSynced)
       return [];
@@ -144,12 +159,14 @@ function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): 
   );
 }
 
-/** Copies of pairs that opted out: they may name anything. */
+/** Copies of pairs that opted out, and those that cannot be told from foreign objects: they may name anything. */
 function heldCopies(world: World): readonly KubeObject[] {
   return PLURALS.flatMap((plural) =>
     world.virtual.list(plural).flatMap((virtual) => {
       const copy = hostCopyOf(plural, virtual, world);
-      return copy !== undefined && (isOptedOut(virtual) || isOptedOut(copy)) ? [copy] : [];
+      if (copy === undefined) return [];
+      const isHeld = isOptedOut(virtual) || isOptedOut(copy) || !isRecognisable(copy);
+      return isHeld ? [copy] : [];
     }),
   );
 }
@@ -157,7 +174,7 @@ function heldCopies(world: World): readonly KubeObject[] {
 /** It is synced, and the copy at its place is its own. */
 function holdsCopy(plural: SyncedPlural, virtual: KubeObject, world: World): boolean {
   const copy = hostCopyOf(plural, virtual, world);
-  if (copy === undefined || !world.isOurs(copy)) return false;
+  if (copy === undefined || !world.isOurs(copy) || !isRecognisable(copy)) return false;
   const { annotations = {} } = copy.metadata;
   const isItsCopy = annotations['vcluster.loft.sh/object-uid'] === virtual.metadata.uid;
   return isItsCopy && (wantsCopy(plural, virtual, world) || isOptedOut(virtual) || isOptedOut(copy));
