@@ -3,6 +3,7 @@
  * and a SubjectAccessReview of the same request take one code path.
  */
 
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import type { AccessDecision, AccessRequest, Authorizer } from '../../apiserver/request/authorizer.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
@@ -25,7 +26,6 @@ import {
   DISCOVERY,
   EVENTS_GROUP,
   KEYS,
-  MANAGEMENT_GROUP,
   CLIENT_REQUESTS,
   ORDINARY_REQUESTS,
   REVIEW_REQUESTS,

@@ -1,5 +1,6 @@
 /** The roles that a scope can name, and the requests that each entry of a scope implies. */
 
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import { ALL_VERBS } from '../../apiserver/objects/resource-definition.ts';
 import { EVERYTHING, type RequestPattern } from './scope/grants.ts';
 
@@ -9,7 +10,6 @@ export const PLATFORM_CLI = 'platformCLI';
 /** Case-sensitive; the second is the older name of the first. */
 export const ROLE_NAMES: readonly string[] = [PLATFORM_CLI, 'loft-cli'];
 
-export const MANAGEMENT_GROUP = 'management.platform.sh';
 export const KEYS = 'ownedaccesskeys';
 /** The subresource of a key that issues a new secret. */
 export const ROTATE = 'rotate';

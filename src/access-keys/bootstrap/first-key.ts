@@ -1,5 +1,6 @@
 /** The first administrator's key. */
 
+import { MANAGEMENT_API_VERSION } from '../api-group.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { ADMINISTRATORS } from '../identity.ts';
 
@@ -9,7 +10,7 @@ const FIRST_USER = 'admin';
 /** The object to create, with `key` as its secret if given. `maxTtlMs` 0: it never expires. */
 export function firstKey(maxTtlMs: number, key?: string): JsonObject {
   return {
-    apiVersion: 'management.platform.sh/v1',
+    apiVersion: MANAGEMENT_API_VERSION,
     kind: 'OwnedAccessKey',
     metadata: { name: FIRST_KEY_NAME },
     spec: {

@@ -3,6 +3,7 @@
  * sealed fields are derived from it. Without it no key in the store can be recognised: back it up with the store.
  */
 
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import { hkdfSync } from 'node:crypto';
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +21,7 @@ const GROUP_AND_OTHERS = 0o077;
 
 /** Store key of the proof of the master key that the store was created with. */
 export const MASTER_KEY_PROOF: StoreKey = {
-  resource: 'masterkeyproofs.management.platform.sh',
+  resource: `masterkeyproofs.${MANAGEMENT_GROUP}`,
   namespace: '',
   name: 'proof',
 };

@@ -1,5 +1,6 @@
 /** A signing key of tokens: generated, and stored with its private key sealed. */
 
+import { MANAGEMENT_GROUP } from '../api-group.ts';
 import {
   calculateJwkThumbprint,
   exportJWK,
@@ -18,7 +19,7 @@ import type { Seal } from '../types.ts';
 export const ALGORITHM = 'ES256';
 
 /** Resource of the signing keys in the store; it is not served. */
-export const SIGNING_KEYS = 'signingkeys.management.platform.sh';
+export const SIGNING_KEYS = `signingkeys.${MANAGEMENT_GROUP}`;
 
 type EcJwk = JWK & { kty: 'EC' };
 

@@ -1,5 +1,6 @@
 /** The resource definition of DirectClusterEndpointToken: created and returned, never stored. */
 
+import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../api-group.ts';
 import { randomUUID } from 'node:crypto';
 import type { FieldError } from '../../apiserver/field-error.ts';
 import { generatedName } from '../../apiserver/objects/object-metadata.ts';
@@ -25,7 +26,6 @@ import type { KeyIndex, KeyRecord, Scope } from '../types.ts';
 import { isUsable, TOKEN_BYTES_MAX, type TokenContent } from './token.ts';
 import { checkTtl, grantTtl, type TokenTtls } from './token-ttl.ts';
 
-const GROUP = 'management.platform.sh';
 const KIND = 'DirectClusterEndpointToken';
 const PLURAL = 'directclusterendpointtokens';
 
@@ -42,8 +42,8 @@ export interface TokenKindOptions {
 
 export function directClusterEndpointTokens(options: TokenKindOptions): ResourceDefinition {
   return defineResource({
-    group: GROUP,
-    version: 'v1',
+    group: MANAGEMENT_GROUP,
+    version: MANAGEMENT_VERSION,
     kind: KIND,
     plural: PLURAL,
     singular: 'directclusterendpointtoken',
@@ -69,14 +69,14 @@ async function respond(options: TokenKindOptions, object: JsonObject, caller: Ca
     ...checkTtl(spec, options.ttls),
     ...checkScope(spec, caller),
   ];
-  if (problems.length > 0) throw invalid({ group: GROUP, resource: KIND }, name, problems);
+  if (problems.length > 0) throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, problems);
   const scope = grantScope(spec, caller.user);
   const granted = grantTtl(spec, options.ttls, { nowMs, keyExpiresAtMs: options.index.expiresAtMs(record) });
   if (granted.warning !== '') caller.warn(granted.warning);
   const content = { id, record, scope, ...granted };
   const token = await signed(options, content);
   if (token.length > TOKEN_BYTES_MAX) {
-    throw invalid({ group: GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
+    throw invalid({ group: MANAGEMENT_GROUP, resource: KIND }, name, [tooLarge(token.length, spec, content)]);
   }
   if (!caller.isDryRun) options.issued();
   const ttl = granted.expiresAt - granted.issuedAt;
@@ -98,7 +98,7 @@ function callingKey({ index, clock }: TokenKindOptions, { extra }: UserInfo): Ke
   const uid = extra[EXTRA.keyUid]?.[0];
   if (uid === undefined) {
     const why = 'a token belongs to the access key that creates it: send the request with an access key';
-    throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
+    throw forbidden({ group: MANAGEMENT_GROUP, resource: PLURAL }, '', why);
   }
   const record = index.byUid(uid);
   const isSame = record !== undefined && String(record.tokenGeneration) === extra[EXTRA.generation]?.[0];
@@ -139,7 +139,7 @@ function grantScope(spec: JsonObject, user: UserInfo): Scope | undefined {
   if (wider === undefined) return asked;
   const where = wider.path === '' ? 'spec.scope' : `spec.scope.${wider.path}`;
   const why = `${where} ${wider.text}: a token has no wider scope than the access key that creates it`;
-  throw forbidden({ group: GROUP, resource: PLURAL }, '', why);
+  throw forbidden({ group: MANAGEMENT_GROUP, resource: PLURAL }, '', why);
 }
 
 async function signed(options: TokenKindOptions, content: TokenContent): Promise<string> {

@@ -1,5 +1,6 @@
 /** HTTP client of the `keys` commands: JSON requests to the key and token API. */
 
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
@@ -32,7 +33,7 @@ export interface ApiCall {
 }
 
 const TIMEOUT_MS = 30_000;
-const ROOT = '/apis/management.platform.sh/v1/';
+const ROOT = `/apis/${MANAGEMENT_API_VERSION}/`;
 
 /** The connection to the server was refused. */
 export class NoServerError extends TerminalError {}

@@ -1,5 +1,6 @@
 /** `keys create` and `keys rotate`: the commands that print a new secret. */
 
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { userInfo } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../../base/json.ts';
@@ -63,7 +64,7 @@ function keyObject(options: CreateOptions): JsonObject {
   const { name, generateName, description, group, ttl } = options;
   const scope = scopeIn(options);
   return {
-    apiVersion: 'management.platform.sh/v1',
+    apiVersion: MANAGEMENT_API_VERSION,
     kind: 'OwnedAccessKey',
     metadata: name === undefined ? { generateName } : { name },
     spec: {

@@ -3,6 +3,7 @@
  * command as an exec plugin, so that kubectl gets a new token when one expires.
  */
 
+import { MANAGEMENT_API_VERSION } from '../../access-keys/api-group.ts';
 import { stringify } from 'yaml';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -71,7 +72,7 @@ function specOf(options: TokenOptions): JsonObject {
 
 async function issueToken(client: ApiClient, spec: JsonObject): Promise<IssuedToken> {
   const nowMs = Date.now();
-  const body = { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken', spec };
+  const body = { apiVersion: MANAGEMENT_API_VERSION, kind: 'DirectClusterEndpointToken', spec };
   const created = await client.send({ method: 'POST', path: 'directclusterendpointtokens', body });
   const token = textIn(created, 'status', 'token');
   if (token === '') throw new TerminalError('the response of the server does not contain the token');

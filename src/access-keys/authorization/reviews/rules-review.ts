@@ -1,5 +1,6 @@
 /** SelfSubjectRulesReview: authorizes every verb of every resource, so that the list agrees with the decisions about requests. */
 
+import { MANAGEMENT_GROUP } from '../../api-group.ts';
 import type { AccessRequest } from '../../../apiserver/request/authorizer.ts';
 import { ALL_VERBS } from '../../../apiserver/objects/resource-definition.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
@@ -12,7 +13,6 @@ import {
   EVENTS,
   EVENTS_GROUP,
   KEYS,
-  MANAGEMENT_GROUP,
   ROTATE,
   SELF_REVIEWS,
   TOKENS,

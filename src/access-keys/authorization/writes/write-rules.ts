@@ -3,6 +3,7 @@
  * correct for any decoded object.
  */
 
+import { MANAGEMENT_GROUP } from '../../api-group.ts';
 import type { ReviewedWrite } from '../../../apiserver/objects/admission.ts';
 import { failure, forbidden } from '../../../apiserver/status.ts';
 import { groupName } from '../../../apiserver/request/target.ts';
@@ -14,7 +15,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { EXTRA, scopeOf, subjectOf } from '../../identity.ts';
 import type { KeyIndex, Scope } from '../../types.ts';
 import { longerLife } from './key-lifetime-rules.ts';
-import { KEYS, MANAGEMENT_GROUP, ROTATE } from '../roles.ts';
+import { KEYS, ROTATE } from '../roles.ts';
 import { widerThan } from '../scope/scope-contains.ts';
 import type { Writer, Writers } from './writers.ts';
 

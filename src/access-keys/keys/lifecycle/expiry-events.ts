@@ -3,6 +3,7 @@
  * an Event of the same name, so that there is one per key.
  */
 
+import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../../api-group.ts';
 import { randomUUID } from 'node:crypto';
 import type { ObjectRegistry } from '../../../apiserver/objects/object-registry.ts';
 import type { ResourceDefinition } from '../../../apiserver/objects/resource-definition.ts';
@@ -28,7 +29,7 @@ export const EVENTS_PER_SUBJECT_MAX = 100;
 const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
 const COMPONENT = 'endpoint-syncer';
-const KEY_PATH = '/apis/management.platform.sh/v1/ownedaccesskeys';
+const KEY_PATH = `/apis/${MANAGEMENT_API_VERSION}/ownedaccesskeys`;
 const CONTEXT = { user: SERVER_USER, manager: COMPONENT, isDryRun: false };
 
 export interface ExpiryEventsOptions {
@@ -138,7 +139,7 @@ function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {
       annotations: { [SUBJECT_ANNOTATION]: key.user.name },
     },
     regarding: {
-      apiVersion: 'management.platform.sh/v1',
+      apiVersion: MANAGEMENT_API_VERSION,
       kind: 'OwnedAccessKey',
       name: key.name,
       uid: key.uid,
@@ -169,7 +170,7 @@ function auditEntry(key: IndexedKey, endMs: number, nowMs: number): AuditEvent {
     objectRef: {
       resource: 'ownedaccesskeys',
       name: key.name,
-      apiGroup: 'management.platform.sh',
+      apiGroup: MANAGEMENT_GROUP,
       apiVersion: 'v1',
     },
     responseStatus: { metadata: {}, code: 200 },

@@ -3,8 +3,8 @@
  * Owners are keys: an owner of another kind cannot be looked up here and counts as existing.
  */
 
+import { MANAGEMENT_API_VERSION } from '../../api-group.ts';
 import { FOREGROUND, ORPHAN } from '../../../apiserver/objects/collector-finalizers.ts';
-import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../resource/key-kind.ts';
 import type { IndexedKey, OwnerReference } from '../index/key-record.ts';
 
 /** The other keys that a decision depends on. */
@@ -102,7 +102,7 @@ function stateOf(owner: OwnerReference, neighbours: KeyNeighbours): 'exists' | '
 }
 
 export function isKeyReference({ apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>): boolean {
-  return apiVersion === `${MANAGEMENT_GROUP}/${MANAGEMENT_VERSION}` && kind === 'OwnedAccessKey';
+  return apiVersion === MANAGEMENT_API_VERSION && kind === 'OwnedAccessKey';
 }
 
 function isEmpty(items: Iterable<unknown>): boolean {

@@ -1,5 +1,6 @@
 /** The resource definition of OwnedAccessKey. */
 
+import { MANAGEMENT_GROUP, MANAGEMENT_VERSION } from '../../api-group.ts';
 import {
   defineResource,
   type ObjectView,
@@ -17,8 +18,6 @@ import { scopeWarnings } from '../../authorization/scope/scope-warnings.ts';
 import { APPLIED_MANIFEST } from '../stored/last-applied.ts';
 import type { StoredKeys } from '../stored/stored-key.ts';
 
-export const MANAGEMENT_GROUP = 'management.platform.sh';
-export const MANAGEMENT_VERSION = 'v1';
 /** Resource of the keys in the store. */
 export const KEY_STORAGE = `ownedaccesskeys.${MANAGEMENT_GROUP}`;
 

@@ -4,6 +4,7 @@
  * have been leaked.
  */
 
+import { MANAGEMENT_GROUP } from '../../api-group.ts';
 import type { ActionResult, Subresource } from '../../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
 import type { Descriptions } from '../../../apiserver/schema/notation.ts';
@@ -15,7 +16,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { generateAccessKey } from '../../credentials/access-key.ts';
 import type { RandomBytes } from '../../credentials/base62.ts';
 import type { KeyDigests } from '../../credentials/key-digests.ts';
-import { KEYS, MANAGEMENT_GROUP, ROTATE } from '../../authorization/roles.ts';
+import { KEYS, ROTATE } from '../../authorization/roles.ts';
 import {
   credentialsOf,
   tokenGenerationOf,
