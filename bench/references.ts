@@ -22,7 +22,7 @@ import type { WriteResult } from './results.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const NOTE = 'example.com/secret';
-const LANES = 10;
+const IN_FLIGHT = 10;
 
 interface Plan {
   readonly endpoints: number;
@@ -116,7 +116,7 @@ async function measure(subject: Subject, { plan, clusters, guardian, directory }
   const { rssBytes, cpuMs } = costOf(pid);
 
   const updatedMs = performance.now();
-  await inLanes(plan.secrets, (index) => update(virtual, secrets, index, 'v1'));
+  await inParallel(plan.secrets, (index) => update(virtual, secrets, index, 'v1'));
   const updateClientMs = performance.now() - updatedMs;
   const updateMs = isReferring ? (await imports.whenAll(expected, 'v1')) - updatedMs : updateClientMs;
   await whenIdle(port);
@@ -176,12 +176,12 @@ function configuration(
 
 async function createObjects(virtual: TestCluster, plan: Plan, namespace: string): Promise<KubeObject[]> {
   const secrets: KubeObject[] = [];
-  await inLanes(plan.secrets, async (index) => {
+  await inParallel(plan.secrets, async (index) => {
     const metadata = { name: `s-${index}`, namespace, labels: { version: 'v0' } };
     const data = { k: Buffer.from(`${'x'.repeat(1000)} v0`).toString('base64') };
     secrets[index] = await virtual.create('Secret', { metadata, type: 'Opaque', data });
   });
-  await inLanes(plan.endpoints, async (index) => {
+  await inParallel(plan.endpoints, async (index) => {
     const annotations = { [NOTE]: `s-${index % plan.secrets}` };
     await virtual.create('Endpoints', {
       metadata: { name: `ep-${index}`, namespace, annotations },
@@ -293,10 +293,10 @@ function at(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   await Promise.all(
-    Array.from({ length: LANES }, async () => {
+    Array.from({ length: IN_FLIGHT }, async () => {
       while (next < count) await work(next++);
     }),
   );

@@ -157,7 +157,7 @@ function configuration(
 
 async function createObjects(virtual: TestCluster, plan: Plan, namespace: string): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
-  await inLanes(plan.objects, async (index) => {
+  await inParallel(plan.objects, async (index) => {
     objects[index] = await virtual.create('Endpoints', {
       metadata: { name: `ep-${index}`, namespace, labels: { app: `app-${index % 20}` } },
       subsets: [
@@ -224,7 +224,7 @@ async function updatePhase({
   const before: ProcessCost = costOf(process.pid);
   const writes = copies.events;
   const startedMs = performance.now();
-  await inLanes(objects.length, async (index) => {
+  await inParallel(objects.length, async (index) => {
     const object = objects[index];
     if (object !== undefined) objects[index] = await virtual.update('Endpoints', moved(object, 'node-1'));
   });
@@ -290,7 +290,7 @@ async function restartPhase(
   return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - startedMs };
 }
 
-async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   await Promise.all(
     Array.from({ length: UPDATE_IN_FLIGHT }, async () => {

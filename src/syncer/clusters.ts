@@ -39,7 +39,7 @@ export interface ClustersOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
-  /** Ends whatever waits for a cluster, requests under way included. */
+  /** Ends every wait for a cluster, requests in flight included. */
   readonly signal: AbortSignal;
 }
 

@@ -225,7 +225,7 @@ class Connection {
     return this.#closing.signal;
   }
 
-  /** The start is over: what is under way when the daemon stops may be finished. */
+  /** The start is over: requests in flight may be finished when the daemon stops. */
   keep(): void {
     this.#start.removeEventListener('abort', this.#follow);
   }

@@ -43,7 +43,7 @@ export interface Engine {
   readonly isWorking: boolean;
   /** Takes no more events, finishes what is queued, closes the watches. */
   stop(): Promise<void>;
-  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  /** Drops what is queued. Returns how many objects were queued or in progress. */
   abandon(): number;
 }
 

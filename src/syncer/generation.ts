@@ -23,7 +23,7 @@ import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
 import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
 
-/** A cache that has heard nothing for so long is not current: watches get a bookmark every minute. */
+/** A cache without any event for longer than this is not current: watches get a bookmark every minute. */
 const STALENESS_MAX_MS = 5 * 60_000;
 
 export interface GenerationOptions {
@@ -52,7 +52,7 @@ export interface Generation {
   start(): void;
   /** Finishes what is queued. */
   stop(): Promise<void>;
-  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  /** Drops what is queued. Returns how many objects were queued or in progress. */
   abandon(): number;
 }
 

@@ -115,12 +115,12 @@ export class KindEngine {
     this.#queue.shutDown();
   }
 
-  /** Nothing is queued or under way. */
+  /** Nothing is queued or in progress. */
   get isIdle(): boolean {
     return this.#queue.isIdle;
   }
 
-  /** Drops what is queued. Returns how many objects were queued or are under way. */
+  /** Drops what is queued. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }

@@ -65,7 +65,7 @@ async function open(name: ClusterName, directory: string): Promise<Opened> {
   return opened;
 }
 
-/** As RBAC decides: reviews of one's own rights and discovery are everybody's. */
+/** As RBAC decides: every user may review their own rights and read discovery. */
 function allows(rule: Rule, { verb, group, resource, namespace, path }: AccessRequest): boolean {
   if (path !== '' || group === 'authorization.k8s.io') return true;
   return (

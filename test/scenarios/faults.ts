@@ -251,13 +251,13 @@ function once(matches: (request: ProxiedRequest) => boolean, verdict: Verdict): 
   };
 }
 
-/** Each watched resource is told once that its resourceVersion is too old. */
+/** Answers the first watch of each resource with 410: its resourceVersion is too old. */
 function expireWatches(): (request: ProxiedRequest) => Verdict {
-  const told = new Set<string>();
+  const expired = new Set<string>();
   return ({ isWatch, path }) => {
     const resource = path.split('?')[0] ?? '';
-    if (!isWatch || told.has(resource)) return { kind: 'pass' };
-    told.add(resource);
+    if (!isWatch || expired.has(resource)) return { kind: 'pass' };
+    expired.add(resource);
     return { kind: 'refuse', status: 410, reason: 'Expired' };
   };
 }

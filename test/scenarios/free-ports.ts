@@ -1,4 +1,4 @@
-/** Ports on 127.0.0.1 that nobody listens on, for programs that must be told theirs. */
+/** Free ports on 127.0.0.1, for programs that need theirs in advance. */
 
 import { createServer } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** Objects that somebody made to do harm: each is copied or refused as a whole, and the others go on. */
+/** Hostile objects: each is copied or refused as a whole, and the others are synced. */
 
 import { describe, expect, test } from 'vitest';
 import { RefusedError } from './cluster-client.ts';

@@ -69,7 +69,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(keys.length);
     });
 
-    test('owns what it makes by the object it was told to', async ({ expect }) => {
+    test('sets the configured owner on what it creates', async ({ expect }) => {
       await using world = await newWorld();
       const owner = await world.host.create('ConfigMap', {
         metadata: { namespace: world.hostNamespace, name: 'vc' },
@@ -402,12 +402,12 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/forbidden/i);
     });
 
-    test('because nobody listens there is tried again, says so, and works once somebody does', async ({
+    test('because no server listens is retried and logged, and works once a server listens', async ({
       expect,
     }) => {
       await using world = await newWorld();
       const [port = 0] = await freePorts(1);
-      const host = world.file('nobody.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
+      const host = world.file('no-server.kubeconfig', kubeconfig(`http://127.0.0.1:${port}`, 'x'));
       const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
       await eventually(
         () => daemon.stderr,

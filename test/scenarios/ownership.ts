@@ -232,7 +232,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       await world.virtual.create('Endpoints', endpoints(born, { annotations: { [CONTROLLED_BY]: 'else' } }));
       const copy = await world.whenCopied(labelled);
       await world.virtual.merge('Endpoints', pair(labelled), {
-        metadata: { labels: { [CONTROLLED_BY]: 'somebody' } },
+        metadata: { labels: { [CONTROLLED_BY]: 'other' } },
         subsets: [subset('10.1.0.44')],
       });
       await world.settle(daemon);
@@ -256,7 +256,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
         await world.virtual.create('Endpoints', endpoints(key));
         await world.whenCopied(key);
         await world.host.merge('Endpoints', world.hostKey(key), {
-          metadata: { annotations: { [CONTROLLED_BY]: 'somebody' } },
+          metadata: { annotations: { [CONTROLLED_BY]: 'other' } },
         });
       }
       await world.settle(daemon);

@@ -405,8 +405,8 @@ function failingPatchScenarios(newWorld: NewWorld): void {
 async function createMany(count: number, create: (i: number) => Promise<void>): Promise<void> {
   const width = 8;
   await Promise.all(
-    Array.from({ length: width }, async (_, lane) => {
-      for (let i = lane; i < count; i += width) await create(i);
+    Array.from({ length: width }, async (_, start) => {
+      for (let i = start; i < count; i += width) await create(i);
     }),
   );
 }

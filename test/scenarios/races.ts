@@ -1,5 +1,5 @@
 /**
- * What happens between the daemon's look at the world and its write. A proxy holds the write, or the news, and somebody else is
+ * What happens between the daemon's decision and its write. A proxy holds the write, or the event, and another client is
  * faster: nothing of theirs is lost, nothing foreign is touched.
  */
 
@@ -20,7 +20,7 @@ export function raceScenarios(newWorld: NewWorld): void {
   startRaces(newWorld);
 }
 
-/** A virtual namespace with (unless told otherwise) one object in step. */
+/** A virtual namespace with one synced object, unless the options say otherwise. */
 type Open = (options?: { create?: boolean }) => Promise<Opened>;
 
 interface Opened {
@@ -54,7 +54,7 @@ function lookAndWriteRaces(open: Open): void {
       const isKnown = Promise.withResolvers<void>();
       let isRemoved = false;
       virtual.behaviour = {
-        // The daemon hears of the removal before it hears that its own write was done.
+        // The event of the removal arrives before the response to the daemon's own write.
         watchLine: (line) => {
           if (isRemoved && line.includes(nameOf(key)) && !line.includes('from-host'))
             setImmediate(isKnown.resolve);
@@ -81,7 +81,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.annotations?.['from-host']).toBeUndefined();
     });
 
-    test('somebody labels the host copy while it is updated: the label stays and comes back', async () => {
+    test('another client labels the host copy while it is updated: the label stays and flows back', async () => {
       const { world, daemon, host, key } = await open();
       host.behaviour = beforeFirst(key, 'PUT', () =>
         world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { theirs: '1' } } }),
@@ -93,7 +93,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.labels).toMatchObject({ theirs: '1' });
     });
 
-    test('somebody replaces the host copy by an object of theirs while it is deleted: theirs stays', async () => {
+    test('another client replaces the host copy by its own object while it is deleted: that object stays', async () => {
       const { world, daemon, host, key } = await open();
       await keepControllersAway(world, key);
       let uid = '';
@@ -106,7 +106,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.uid).toBe(uid);
     });
 
-    test('somebody replaces the host copy by an object of theirs while it is updated: theirs stays as it is', async () => {
+    test('another client replaces the host copy by its own object while it is updated: that object is not touched', async () => {
       const { world, daemon, host, key } = await open();
       await keepControllersAway(world, key);
       let version = '';
@@ -120,7 +120,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
-    test('somebody takes the name while the copy is made: theirs stays as it is', async () => {
+    test('another client takes the name while the copy is created: its object is not touched', async () => {
       const { world, daemon, host, key } = await open({ create: false });
       await keepControllersAway(world, key);
       let version = '';
@@ -185,7 +185,7 @@ function lookAndWriteRaces(open: Open): void {
       ).toHaveLength(5);
     });
 
-    test('the host copy was deleted and nobody heard: it is made again', async () => {
+    test('the host copy was deleted without an event: it is created again', async () => {
       const { world, daemon, host, key } = await open();
       const gate = Promise.withResolvers<void>();
       host.behaviour = {
@@ -246,7 +246,7 @@ function startRaces(newWorld: NewWorld): void {
       async ({ expect }) => {
         await using world = await newWorld();
         const keys = Array.from({ length: 620 }, (_, i) => `default/page-${i}`);
-        await inLanes(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));
+        await inParallel(keys, (key) => world.virtual.create('Endpoints', endpoints(key)));
         const first = await world.startDaemon();
         await world.settle(first);
         await first.terminate();
@@ -291,7 +291,7 @@ function storms(open: Open): void {
       const { world, daemon, key: first } = await open({ create: false });
       const [namespace] = pair(first);
       const keys = Array.from({ length: 10 }, (_, i) => `${namespace}/storm-${i}`);
-      await inLanes(keys, async (key) => {
+      await inParallel(keys, async (key) => {
         const rounds = 6 + (Number(key.at(-1)) % 2);
         for (let round = 0; round < rounds; round++) {
           if (round % 2 === 0)
@@ -319,7 +319,7 @@ function behindProxies(newWorld: NewWorld): Open {
   afterEach(({ task }) => {
     for (const proxy of proxies) {
       proxy.behaviour = {};
-      // What a failed test holds back is asked for anew.
+      // Requests that a failed test holds back are sent again.
       if (task.result?.state === 'fail') proxy.cutAll();
     }
   });
@@ -393,7 +393,7 @@ async function keepControllersAway(world: World, key: string): Promise<void> {
   await world.host.create('Service', service(world.hostKey(key).join('/')));
 }
 
-async function inLanes<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = [...items];
   await Promise.all(
     Array.from({ length: 8 }, async () => {

@@ -98,7 +98,9 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
-    test('a copy that somebody keeps overwriting is left alone, and an Event says so', async ({ expect }) => {
+    test('a copy that another writer keeps overwriting is left alone, and an Event reports it', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({ config: PATCHES });
       await world.virtual.create('Secret', secret('default/s'));

@@ -112,7 +112,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(after['data']).toEqual({ n: 'Mg==' });
     });
 
-    test('may be of any type, and immutable: what cannot be changed is made anew', async () => {
+    test('may be of any type, and immutable: a copy that cannot be changed is created again', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const tls = { type: 'kubernetes.io/tls', data: { 'tls.crt': 'YQ==', 'tls.key': 'Yg==' } };
@@ -129,7 +129,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(next['immutable']).toBe(true);
     });
 
-    test('that is immutable and made anew while the daemon is away is made anew on the host', async ({
+    test('that is immutable and re-created while the daemon is down is re-created on the host', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -237,7 +237,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     test('that opts out is left alone, and so is its copy', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
-      const label = { 'vcluster.loft.sh/controlled-by': 'somebody' };
+      const label = { 'vcluster.loft.sh/controlled-by': 'other' };
       await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1' }));
       await world.virtual.create('Endpoints', named(`${ns}/web`, { config: 'cfg' }));
       await importedTo(world, 'ConfigMap', `${ns}/cfg`);
@@ -342,7 +342,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
     });
 
-    test('is imported again as a whole when it is immutable and was made anew', async () => {
+    test('is imported again as a whole when it is immutable and was re-created', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const name = `fixed-${ns}`;
@@ -360,7 +360,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
 
     test.for(['virtual', 'host'] as const)(
-      'or nobody yet is imported the moment it appears in the %s cluster',
+      'or is nowhere yet is imported as soon as it appears in the %s cluster',
       async (side) => {
         const { world, namespace } = shared();
         const ns = await namespace();

@@ -39,7 +39,7 @@ export function informerSeries(
   );
   const staleness = registry.gauge({
     name: 'endpoint_syncer_cache_staleness_seconds',
-    help: 'How long ago the API server was last heard of.',
+    help: 'Time since the last event or response of the API server.',
     labels,
   });
   const synced = registry.gauge({

@@ -7,9 +7,9 @@ export interface QueueSeries {
   depth(length: number): void;
   added(): void;
   retried(): void;
-  /** A worker took a key that had waited so long, seconds. */
+  /** A worker took a key after this wait, seconds. */
   queued(seconds: number): void;
-  /** A worker is done with a key after so long, seconds. */
+  /** A worker finished a key after this time, seconds. */
   worked(seconds: number): void;
 }
 

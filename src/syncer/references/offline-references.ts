@@ -86,7 +86,7 @@ function importOf(seen: ReferenceObservation, { rules, forge }: OfflineOptions):
 
 function kindOf({ apiVersion, kind }: ObjectReference, policy: KindPolicy): ReferencedKind {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  // Without discovery nobody knows the plural.
+  // The plural is known from discovery only.
   const resource = { group, version, kind, plural: '', isNamespaced: true };
   return asReferencedKind(resource, resource, policy);
 }

@@ -20,22 +20,23 @@ export interface NoticesOptions {
 
 export class ReferenceNotices {
   readonly #options: NoticesOptions;
-  /** Who has been told of the present problem: each Endpoints hears of it once. */
-  readonly #told = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ReferrerId> }>();
+  /** Referrers to which the current problem was reported: once each. */
+  readonly #reported = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ReferrerId> }>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
   }
 
-  /** Undefined: all is well (again). */
+  /** Undefined: there is no problem any more. */
   problem(id: ReferenceId, problem: ReferenceProblem | undefined): void {
     if (problem === undefined) {
-      this.#told.delete(id);
+      this.#reported.delete(id);
       return;
     }
-    const told = this.#told.get(id);
-    const current = told?.note === problem.note ? told : { note: problem.note, keys: new Set<ReferrerId>() };
-    this.#told.set(id, current);
+    const reported = this.#reported.get(id);
+    const current =
+      reported?.note === problem.note ? reported : { note: problem.note, keys: new Set<ReferrerId>() };
+    this.#reported.set(id, current);
     for (const key of this.#options.index.referrersOf(id)) {
       if (current.keys.has(key)) continue;
       current.keys.add(key);
@@ -48,7 +49,7 @@ export class ReferenceNotices {
       this.#event(key, 'Normal', 'ReferenceImported', note);
   }
 
-  /** Something that every Endpoints must hear of, each time: Warnings are never dropped. */
+  /** Reports to every referrer, each time: Warnings are never dropped. */
   alert(id: ReferenceId, reason: string, note: string): void {
     for (const key of this.#options.index.referrersOf(id)) this.warn(key, reason, note);
   }

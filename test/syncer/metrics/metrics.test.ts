@@ -1,4 +1,4 @@
-/** Every series exists from the start, and says what it is told. */
+/** Every series exists from the start, and shows what is reported to it. */
 
 import { describe, expect, test } from 'vitest';
 import { createMetrics, type Metrics } from '../../../src/syncer/metrics/metrics.ts';
@@ -103,7 +103,7 @@ describe('metrics', () => {
     expect(values.get('process_start_time_seconds')).toBeGreaterThan(1.7e9);
   });
 
-  test('say what they are told', async () => {
+  test('show what is reported to them', async () => {
     const metrics = prepare();
     metrics.controller('endpoints', 1).reconciled('error', 0.02);
     metrics.requests('h:1').requested('PUT', '422', 0.5);

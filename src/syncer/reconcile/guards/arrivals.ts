@@ -7,7 +7,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { ObjectKey } from '../../../kube/object.ts';
 import type { Arrival } from '../../translate/merge/incoming.ts';
 
-/** How long another daemon, whose write may be under way, is waited for. */
+/** How long to wait for another daemon whose write may be in progress. */
 const UNCERTAIN_MS = 2000;
 
 /** The record of the copy, and those whose writes failed or had no answer: the copy may show one of them later. */

@@ -24,7 +24,7 @@ export interface ContentionGuard {
 }
 
 export interface DriftVerdict {
-  /** The correction has to wait so long, milliseconds; 0: it may be written now. */
+  /** Delay before the correction may be written, milliseconds; 0: now. */
   readonly waitMs: number;
   /** The delay begins or grows with this overwrite, which the user should know. */
   readonly isReportable: boolean;

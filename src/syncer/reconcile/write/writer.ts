@@ -1,6 +1,6 @@
 /**
- * The one place where objects are written. It bounds requests in flight, hands every answer to the cache before anybody decides
- * again, and in a dry run has the API server check it without storing it.
+ * The one place where objects are written. It bounds requests in flight, gives every response to the cache before the next
+ * decision, and in a dry run has the API server check the write without storing it.
  */
 
 import { MalformedResponseError, type ClusterClient, type Informer } from '../../../kube/types.ts';

@@ -34,7 +34,7 @@ export type ImportAction =
   | 'none'
   | 'to-host'
   | 'to-virtual'
-  /** Somebody else takes care of the pair: whatever is there stays as it is. */
+  /** Another controller owns the pair: nothing is changed. */
   | 'paused';
 
 export type ReferenceProblemReason = 'ReferenceNotFound' | 'ReferenceNotAllowed' | 'NotManaged';
@@ -75,7 +75,7 @@ function decideSource(
   rules: RefusalRules,
 ): ReferenceDecision {
   const refusal = refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal;
-  // The name is rewritten all the same: left as it is, somebody on the host would follow it to the object.
+  // The name is rewritten all the same: left as it is, a consumer on the host would find the refused object.
   if (refusal !== undefined) return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
   const { namespace = '', name } = source.metadata;
   return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
@@ -116,6 +116,6 @@ function taken({ kind, virtual }: ReferenceObservation, target: NamespacedName):
     reason: 'NotManaged',
     note:
       `${describeReference(kind, virtual)} belongs to "${keyOf(target)}" on the host, where there is already an object that this syncer ` +
-      'did not make, so it is left untouched. Delete or rename it on the host; the import goes on by itself then.',
+      'did not make, so it is left untouched. Delete or rename it on the host; the import resumes automatically.',
   };
 }

@@ -18,7 +18,7 @@ export interface KindView {
   host(key: ObjectKey): KubeObject | undefined;
   /** What a look into this object has shown; see `refusals.ts`. */
   refusal(object: KubeObject): string | undefined;
-  /** This process made this virtual object as an import, whatever somebody has made of its marks since. */
+  /** This process created this virtual object as an import, even if its marks were edited since. */
   isKnownImport(object: KubeObject): boolean;
 }
 

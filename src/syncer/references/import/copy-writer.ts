@@ -1,4 +1,4 @@
-/** Writes the copies of one kind in one cluster: what may be changed in place is, what is immutable is made anew. */
+/** Writes the copies of one kind in one cluster: updates it in place, or deletes and creates it where it is immutable. */
 
 import type { ClusterClient, Informer } from '../../../kube/types.ts';
 import { invariant } from '../../../base/errors.ts';
@@ -78,7 +78,7 @@ async function recreate(
   reason: string,
 ): Promise<KubeObject | undefined> {
   const { namespace = '', name, uid } = old.metadata;
-  invariant(uid, 'what is made anew has been seen');
+  invariant(uid, 'an object that is re-created has been read');
   await writer.delete({ namespace, name }, uid, `${reason}, and it is immutable`);
   return writer.create(fresh, reason);
 }

@@ -73,7 +73,7 @@ export function forgeVirtualImport(
   };
 }
 
-/** A virtual object that {@link forgeVirtualImport} made. Both marks count: one alone may be anybody's. */
+/** A virtual object that {@link forgeVirtualImport} made. Both marks are required: another client may set one of them. */
 export function isImport(object: KubeObject, vcluster: string): boolean {
   const { labels, annotations } = object.metadata;
   return annotations?.[OBJECT_IMPORTED] === 'true' && labels?.[MANAGED_BY_LABEL] === vcluster;

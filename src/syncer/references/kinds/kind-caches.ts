@@ -121,7 +121,7 @@ export class KindCaches implements KindView {
     else this.#refusals.set(uid, refusal);
   }
 
-  /** Without any mark it has become somebody's own object. */
+  /** An object without any mark belongs to another client now. */
   isKnownImport({ metadata }: KubeObject): boolean {
     const { labels, annotations, uid = '' } = metadata;
     const hasMark =

@@ -23,7 +23,7 @@ export interface KindParts {
 }
 
 export interface Sweeper {
-  /** Removes every import of the kind, in both clusters. Without the right to, it says so in the log and leaves them. */
+  /** Removes every import of the kind, in both clusters. Without the rights it logs that and leaves them. */
   removeAll(kind: KindParts): Promise<void>;
   /** Those of the built-in kinds, given as `group/Kind`, of which there are imports on the host. */
   kindsWithImports(reachable: readonly string[]): Promise<readonly KindParts[]>;

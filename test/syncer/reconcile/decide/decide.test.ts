@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
     does: 'refuse: NotManaged',
   },
   {
-    rule: 'a copy that this process wrote stays ours when somebody strips its bookkeeping',
+    rule: 'a copy that this process wrote stays ours when another client strips its bookkeeping',
     sees: { host: hostObject(), ownership: unmarked, isKnownCopy: true },
     does: 'update',
   },

@@ -18,7 +18,7 @@ describe('needsWrite', () => {
     ['a label', { ...base, metadata: { ...base.metadata, labels: {} } }, true],
     ['an annotation', { ...base, metadata: { ...base.metadata, annotations: { a: 'b' } } }, true],
     ['subsets', { ...base, subsets: [{ addresses: [{ ip: '10.0.0.1' }] }] }, true],
-    ['a field nobody here knows', { ...base, extra: 1 }, true],
+    ['a field that this program does not know', { ...base, extra: 1 }, true],
   ])('%s', (_what, actual, expected) => {
     expect(needsWrite(base, actual)).toBe(expected);
   });

@@ -231,7 +231,7 @@ describe('copies that have no purpose', () => {
     expect(names({ object: virtual(), ours: [copyAt('vshort'), copyAt('old')] })).toEqual(['old']);
   });
 
-  test('are none where somebody opted out', () => {
+  test('are none where an object is opted out', () => {
     expect(names({ ours: [copyAt('vshort', { labels: CONTROLLED })] })).toEqual([]);
     const object = virtual({ metadata: { name: 'tls', annotations: CONTROLLED } });
     expect(names({ object, ours: [copyAt('vshort')] })).toEqual([]);
