@@ -141,6 +141,23 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
   });
 
   describe('cleanup with every kind', () => {
+    test('names the kinds that it may not list, unless they are synced: then it ends', async () => {
+      await using world = await newWorld();
+      const rule = { apiGroups: [''], verbs: ['get', 'list'], namespace: world.hostNamespace };
+      const kubeconfig = await world.ground.userKubeconfig('host', [
+        { ...rule, resources: ['endpoints', 'services'] },
+      ]);
+      const path = world.file('limited.kubeconfig', kubeconfig);
+      const host = { kubeconfig: path, namespace: world.hostNamespace };
+      const listed = await run(world, ['cleanup', '--dry-run'], { endpointSyncer: { host } });
+      expect(listed.code).toBe(0);
+      expect(listed.err).toMatch(
+        /^warning: copies may be left, they cannot be listed: EndpointSlice: the host cluster: /mu,
+      );
+      const config = { ...CONFIG, endpointSyncer: { services: 'sync', host } };
+      expect(await run(world, ['cleanup', '--dry-run'], config)).toMatchObject({ code: 1, out: '' });
+    });
+
     test('deletes the copies of each kind, whatever is still synced, and nothing else', async () => {
       await using world = await newWorld();
       await createDatabase(world, 'default');
