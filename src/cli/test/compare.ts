@@ -32,9 +32,16 @@ export function compareSubset(
       compareSubset(subject, element, actual[index], [...at, index]),
     );
   }
-  if (expected === null && (actual === undefined || actual === null)) return [];
+  if ((actual === undefined || actual === null) && expectsNothing(expected)) return [];
   if (!isJsonObject(expected) && !Array.isArray(expected) && jsonEquals(expected, actual)) return [];
   return [{ subject, path: printPath(at), expected: expected === null ? undefined : expected, actual }];
+}
+
+/** Null, or a map of nothing else: `{annotations: {key: null}}` also holds where there are no annotations. */
+function expectsNothing(expected: JsonValue): boolean {
+  if (!isJsonObject(expected)) return expected === null;
+  const members = Object.values(expected);
+  return members.length > 0 && members.every((member) => member !== undefined && expectsNothing(member));
 }
 
 /** Every difference, in both directions: neither side has anything that the other one lacks. */

@@ -67,6 +67,8 @@ const HOLDS: Record<string, string> = {
 expect: {host: [{kind: Endpoints, metadata: {name: web-x-shop-x-vc, annotations: {owner: team-shop}}}]}`,
   'an annotation that is not there': `${VIRTUAL_WEB}
 expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {missing: null}}}]}`,
+  'a map that is not there, where a key of it is expected to be missing': `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a}}]
+expect: {host: [{metadata: {name: a-x-default-x-vc, labels: {missing: null}}}]}`,
   'nothing is created': `virtual:
   - ${WEB.trim().replaceAll('\n', '\n    ')}
   - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}}}
