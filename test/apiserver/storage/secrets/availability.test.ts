@@ -65,7 +65,8 @@ describe('opening', () => {
 });
 
 describe('an unavailable host', () => {
-  test('is "unavailable" after the deadline', async () => {
+  // On a busy machine the last attempt of a write may time out before its response, and the outcome is unknown then.
+  test('is "unavailable" after the deadline', { retry: 2 }, async () => {
     await using replica = await openReplica(plainAccess(cluster.url), hasty);
     const { store } = replica;
     const { revision } = await store.create(keyNamed('a'), {});
