@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { invalidValue, requiredValue, tooLong, type FieldError } from '../field-error.ts';
 import { defineResource, type ResourceDefinition } from '../objects/resource-definition.ts';
 import type { TypeTable } from '../schema/notation.ts';
-import { ageText, textColumn } from '../objects/table.ts';
+import { ageText, textColumn } from '../objects/presentation/table.ts';
 import { metadataOf, objectField, text } from '../validation/metadata.ts';
 import { subdomainProblem } from '../validation/names.ts';
 

@@ -13,7 +13,7 @@ import type { ApiServerSeries } from '../metrics.ts';
 import { MetaHandler, type ServerVersion } from '../request/meta-handler.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
-import { ObjectViews } from '../objects/object-view.ts';
+import { ObjectViews } from '../objects/presentation/object-view.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
 import { ResourceHandler } from '../request/resource-handler.ts';
 import type { ServerPath } from '../request/request-info.ts';

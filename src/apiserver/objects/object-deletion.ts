@@ -9,7 +9,7 @@ import { type ObjectRegistry } from './object-registry.ts';
 import { isRevisionConflict } from './write-conflicts.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
 import { isDeletionComplete } from './write-rules.ts';
-import { storedForm } from './object-view.ts';
+import { storedForm } from './presentation/object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';
 import { listField, metadataOf, text } from '../validation/metadata.ts';

@@ -10,7 +10,7 @@ import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
 import { invalidValue } from '../field-error.ts';
 import { createdMetadata, generatedName, keptMetadata, nextGeneration } from './object-metadata.ts';
-import { presented, storedForm } from './object-view.ts';
+import { presented, storedForm } from './presentation/object-view.ts';
 import { asConflict, checkUid, isRevisionConflict } from './write-conflicts.ts';
 import type { ResourceDefinition, Subresource } from './resource-definition.ts';
 import { emptyObject } from '../schema/decode.ts';

@@ -8,7 +8,12 @@ import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '..
 import { listObjects } from '../objects/list-objects.ts';
 import { parseListQuery, parseVersion } from './query/list-query.ts';
 import { negotiate, negotiateWatch, type ResponseForm } from '../http/negotiate.ts';
-import { LIST_FORMS, OBJECT_FORMS, ObjectResponses, type Presentation } from '../objects/object-responses.ts';
+import {
+  LIST_FORMS,
+  OBJECT_FORMS,
+  ObjectResponses,
+  type Presentation,
+} from '../objects/presentation/object-responses.ts';
 import type { ObjectDeleter } from '../objects/object-deletion.ts';
 import { patchKindOf, patchObject } from '../objects/object-patch.ts';
 import { performAction } from '../objects/object-action.ts';
@@ -16,7 +21,7 @@ import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry, WriteContext, Written } from '../objects/object-registry.ts';
 import { checkName, rejectOtherNamespace, type Target } from './target.ts';
 import { rejectResourceVersion } from '../objects/write-rules.ts';
-import type { ObjectViews } from '../objects/object-view.ts';
+import type { ObjectViews } from '../objects/presentation/object-view.ts';
 import {
   checkType,
   decodeBody,

@@ -10,7 +10,7 @@ import { WATCHES_MAX, WATCHES_PER_USER_MAX } from '../limits.ts';
 import { parseListQuery } from '../request/query/list-query.ts';
 import { plainHeaders } from '../http/http-server.ts';
 import { metaVersion } from '../http/negotiate.ts';
-import type { ObjectViews } from '../objects/object-view.ts';
+import type { ObjectViews } from '../objects/presentation/object-view.ts';
 import { integerIn } from '../request/query/query-integer.ts';
 import { isTrue } from '../request/request-info.ts';
 import type { WatchResponse } from '../request/resource-handler.ts';
@@ -18,7 +18,12 @@ import { withWarnings } from '../http/api-response.ts';
 import { tooManyRequests } from '../status.ts';
 import type { UserInfo } from '../request/user.ts';
 import type { Status } from '../../kube/status-error.ts';
-import { includeObject, partialMetadata, tableOf, type IncludeObject } from '../objects/table.ts';
+import {
+  includeObject,
+  partialMetadata,
+  tableOf,
+  type IncludeObject,
+} from '../objects/presentation/table.ts';
 import { WatchConnection } from './watch-connection.ts';
 import { eventLine, frameOf, WatchFrames, type WatchEventType } from './watch-frames.ts';
 import { ObjectWatch, type WatchOptions, type WatchSink } from './watch-objects.ts';

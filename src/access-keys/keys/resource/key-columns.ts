@@ -1,7 +1,12 @@
 /** Columns of `kubectl get ownedaccesskeys`. */
 
 import type { Column } from '../../../apiserver/objects/resource-definition.ts';
-import { AGE_COLUMN, ageText, NAME_COLUMN, textColumn } from '../../../apiserver/objects/table.ts';
+import {
+  AGE_COLUMN,
+  ageText,
+  NAME_COLUMN,
+  textColumn,
+} from '../../../apiserver/objects/presentation/table.ts';
 import { listField, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json.ts';
 import { endOfKey } from '../lifecycle/key-expiry.ts';
