@@ -1,6 +1,10 @@
 /** Ends that an API server holds up, on embedded clusters. */
 
+import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-ground.ts';
 import { shutdownScenarios } from './shutdown.ts';
 
-shutdownScenarios(newEmbeddedWorld);
+// Each test waits for the drain of its own daemon.
+describe.concurrent('on embedded clusters', () => {
+  shutdownScenarios(newEmbeddedWorld);
+});

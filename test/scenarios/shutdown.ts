@@ -37,8 +37,7 @@ async function terminated(world: World, hung: Hung): Promise<{ ms: number; code:
 }
 
 export function shutdownScenarios(newWorld: NewWorld): void {
-  // Each test waits for the drain of its own daemon, so they run side by side.
-  describe.concurrent('SIGTERM while the API server of the host hangs', () => {
+  describe('SIGTERM while the API server of the host hangs', () => {
     test('in writes: ends in time with 0, and counts what is left', async ({ expect }) => {
       await using world = await newWorld();
       const { ms, code, left } = await terminated(world, ({ isWrite }) => isWrite);
