@@ -151,6 +151,10 @@ export interface Informer extends Lister {
   observeWrite(object: KubeObject): void;
   /** The same for a confirmed deletion. */
   observeDelete(key: ObjectKey, uid: string): void;
+  /** Stores an object that was read before its watch event arrived, and publishes it as that event. */
+  observeRead(object: KubeObject): void;
+  /** The same for an object that a read did not find. */
+  observeAbsence(key: ObjectKey, uid: string): void;
   /** Runs until `signal` aborts; errors become states and metrics, it never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }

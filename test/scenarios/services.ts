@@ -50,6 +50,30 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
     });
 
+    test('whose watch event is late, because their Endpoints came first, are copied', async ({ expect }) => {
+      await using world = await newWorld();
+      const virtual = await world.proxy('virtual');
+      const key = 'default/late';
+      const wasRead = Promise.withResolvers<void>();
+      virtual.behaviour = {
+        decide({ method, path, isWatch }) {
+          if (method === 'GET' && !isWatch && path.endsWith('/services/late')) wasRead.resolve();
+          return { kind: 'pass' };
+        },
+        watchLine: async (line) => {
+          if (line.includes('"kind":"Service"') && line.includes('"late"')) {
+            await wasRead.promise;
+            await world.whenCopied(key);
+          }
+          return [line];
+        },
+      };
+      await world.startDaemon({ config: SERVICES, kubeconfigs: { virtual: virtual.path } });
+      await world.virtual.create('Service', plain(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      expect((await whenService(world, key)).metadata.name).toBe(world.hostName(key));
+    });
+
     test('of the other kinds stay where they are, those with a selector with an Event that says why', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();

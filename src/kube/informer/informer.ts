@@ -131,13 +131,22 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   observeWrite(object: KubeObject): void {
-    if (this.#isElsewhere(object)) return;
-    // The caller may use its object later: the transformed one must be a copy.
-    this.#cache.apply(this.#keep({ ...object, metadata: { ...object.metadata } }));
+    this.#store(object);
   }
 
   observeDelete(key: ObjectKey, uid: string): void {
     this.#cache.forget(key, uid);
+  }
+
+  observeRead(object: KubeObject): void {
+    const event = this.#store(object);
+    if (event !== undefined) this.#publish(event);
+  }
+
+  observeAbsence(key: ObjectKey, uid: string): void {
+    const held = this.get(key);
+    this.#cache.forget(key, uid);
+    if (held?.metadata.uid === uid) this.#publish({ type: 'deleted', key, object: held });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -173,6 +182,12 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void {
     const kept = this.#keep(object);
     this.#publish(type === 'DELETED' ? this.#cache.remove(kept) : this.#cache.apply(kept));
+  }
+
+  #store(object: KubeObject): CacheEvent | undefined {
+    if (this.#isElsewhere(object)) return undefined;
+    // The caller may use its object later: the transformed one must be a copy.
+    return this.#cache.apply(this.#keep({ ...object, metadata: { ...object.metadata } }));
   }
 
   #keep(object: KubeObject): KubeObject {

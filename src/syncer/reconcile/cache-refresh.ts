@@ -43,8 +43,8 @@ export class CacheRefresh {
   }: KubeObject): Promise<KubeObject | undefined> {
     const { client, cache } = this.#options.virtual;
     const current = await found(() => client.get(this.#options.kind.resource, { name, namespace }));
-    if (current === undefined) cache.observeDelete(keyOf({ name, namespace }), uid);
-    else cache.observeWrite(current);
+    if (current === undefined) cache.observeAbsence(keyOf({ name, namespace }), uid);
+    else cache.observeRead(current);
     return current;
   }
 
@@ -64,7 +64,8 @@ export class CacheRefresh {
     if (serviceKey === undefined || seen.service !== undefined) return false;
     if (hasReached(services.resourceVersion, virtual.metadata.resourceVersion)) return false;
     const service = await found(() => client.get(SERVICES, parseKey(serviceKey)));
-    if (service !== undefined) services.observeWrite(service);
+    // Published: the Service may be an object to sync itself.
+    if (service !== undefined) services.observeRead(service);
     return service !== undefined;
   }
 

@@ -74,6 +74,34 @@ describe('an informer', () => {
     expect(ground.metrics.ignoredCount).toBe(3);
   });
 
+  test('publishes an object that was read, and one that a read did not find, but not their watch events', async () => {
+    await using ground = await prepare();
+    ground.server.on('list', list(10, [{ name: 'a', version: 5 }]));
+    ground.start();
+    await until(() => ground.informer.isSynced);
+    ground.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
+    ground.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
+    ground.informer.observeAbsence('default/a', 'uid-a');
+    ground.informer.observeAbsence('default/b', 'uid-of-another');
+    ground.server.on(
+      'watch',
+      watch(
+        eventLine('DELETED', { name: 'a', version: 11 }),
+        eventLine('ADDED', { name: 'b', version: 12 }),
+        bookmarkLine(15),
+      ),
+    );
+    await until(() => ground.metrics.types.includes('BOOKMARK'));
+    expect(
+      ground.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
+    ).toEqual([
+      ['added', 'default/a', '5'],
+      ['added', 'default/b', '12'],
+      ['deleted', 'default/a', '5'],
+    ]);
+    expect(contents(ground.informer)).toEqual({ b: '12' });
+  });
+
   test('a write is not undone by a list that is older than it', async () => {
     await using ground = await prepare();
     ground.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
