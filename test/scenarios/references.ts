@@ -473,7 +473,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
 
     test.for(['live', 'while the daemon is away'])(
       'of a patch that was removed %s are gone',
-      async (when) => {
+      async (when, { expect }) => {
         await using world = await newWorld();
         const daemon = await world.startDaemon({ config: referencePatches() });
         await world.virtual.create('Secret', secret('default/s'));
@@ -502,20 +502,23 @@ export function referenceScenarios(newWorld: NewWorld): void {
     test.for([
       ['Widget', 'no kind Widget'],
       ['Namespace', 'cluster-scoped'],
-    ])('with a patch that names %s fails and says which patch', async ([kind = '', message = '']) => {
-      await using world = await newWorld();
-      const reference = { apiVersion: 'v1', kind };
-      const patches = [
-        { path: 'metadata.annotations["a"]', labels: {} },
-        { path: 'metadata.annotations["b"]', reference },
-      ];
-      const daemon = await world.spawnDaemon({
-        config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
-      });
-      expect((await daemon.exited).code).toBe(1);
-      expect(daemon.stderr).toContain('patches[1]');
-      expect(daemon.stderr).toContain(message);
-    });
+    ])(
+      'with a patch that names %s fails and says which patch',
+      async ([kind = '', message = ''], { expect }) => {
+        await using world = await newWorld();
+        const reference = { apiVersion: 'v1', kind };
+        const patches = [
+          { path: 'metadata.annotations["a"]', labels: {} },
+          { path: 'metadata.annotations["b"]', reference },
+        ];
+        const daemon = await world.spawnDaemon({
+          config: { sync: { toHost: { endpoints: { enabled: true, patches } } } },
+        });
+        expect((await daemon.exited).code).toBe(1);
+        expect(daemon.stderr).toContain('patches[1]');
+        expect(daemon.stderr).toContain(message);
+      },
+    );
 
     test('watches no kind that no patch names', async ({ expect }) => {
       await using world = await newWorld();
