@@ -75,12 +75,14 @@ export class SimWatch {
   /** In order: an event is never before one that was committed earlier. */
   #deliver(type: WatchEventType, object: KubeObject): void {
     const { clock, faults, scope } = this.#options;
-    this.#deliverAtMs = Math.max(this.#deliverAtMs, clock.nowMs + faults.latencyMs());
+    // Whole milliseconds, as timers have: rounded down, a later event could be due first.
+    const delayMs = Math.ceil(Math.max(this.#deliverAtMs - clock.nowMs, faults.latencyMs(), 1));
+    this.#deliverAtMs = clock.nowMs + delayMs;
     const shown = scope.isMetadataOnly === true ? metadataOnly(object) : object;
     const isTwice = faults.isEventTwice();
     const replayed = faults.isEventReplayed() ? this.#previous : undefined;
     if (type !== 'BOOKMARK') this.#previous = { type, object: shown };
-    this.#later(this.#deliverAtMs - clock.nowMs, () => {
+    this.#later(delayMs, () => {
       this.#hand(type, shown);
       if (isTwice) this.#hand(type, shown);
       if (replayed !== undefined && replayed.type !== 'DELETED') this.#hand(replayed.type, replayed.object);
