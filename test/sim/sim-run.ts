@@ -77,6 +77,7 @@ class SimRun {
     this.#daemons = this.#createDaemons(violation);
     for (const cluster of Object.values(this.#clusters))
       cluster.subscribe((change) => this.#onChange(cluster.name, change));
+    this.#clusters.host.subscribe((change) => this.#onHostChange(change));
   }
 
   async run(): Promise<string[]> {
@@ -261,6 +262,12 @@ class SimRun {
     if (plural === 'events') return previous === undefined ? this.#trace(`event ${told(object)}`) : undefined;
     const verb = isDeletion ? 'deleted' : 'wrote';
     this.#trace(`${manager} ${verb} ${cluster} ${plural} ${objectKey(object)} @${revision} ${shown(object)}`);
+  }
+
+  #onHostChange({ object, plural, manager, isDeletion }: Change): void {
+    if (!isDeletion || manager === DAEMON_MANAGER || !SYNCED.includes(plural)) return;
+    const world = editWorld(this.#world, this.#isInterrupted);
+    this.#edits.copyDeleted({ plural, key: objectKey(object) }, world);
   }
 
   /** Where nothing goes wrong, an edit costs no more than it must. */

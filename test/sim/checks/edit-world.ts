@@ -3,7 +3,7 @@
 import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { SyncedPlural } from '../history/operations.ts';
 import { hostKeyOf, VIRTUAL_NAMES } from '../world/names.ts';
-import { idOf, type EditWorld } from './edits.ts';
+import { idOf, type EditWorld, type HostPlace } from './edits.ts';
 import { differences, isOptedOut, wantsCopy, type World } from './naive-model.ts';
 
 export function editWorld(world: World, isInterrupted: boolean): EditWorld {
@@ -21,18 +21,18 @@ export function editWorld(world: World, isInterrupted: boolean): EditWorld {
     const { plural, name } = placeOf(id);
     return world.host.get(plural, hostKeyOf(name, world.settings));
   };
+  const objectsAt = ({ plural, key }: HostPlace): readonly string[] =>
+    [...VIRTUAL_NAMES.entries()].flatMap(([object, name]) =>
+      hostKeyOf(name, world.settings) === key ? [idOf({ plural, object })] : [],
+    );
   return {
     isPatched: world.settings.isPatched,
     isInterrupted,
     rivals(id) {
       const { plural, name } = placeOf(id);
-      const key = hostKeyOf(name, world.settings);
-      const isRival = (other: (typeof VIRTUAL_NAMES)[number]): boolean =>
-        hostKeyOf(other, world.settings) === key;
-      return [...VIRTUAL_NAMES.entries()].flatMap(([object, other]) =>
-        isRival(other) ? [idOf({ plural, object })] : [],
-      );
+      return objectsAt({ plural, key: hostKeyOf(name, world.settings) });
     },
+    objectsAt,
     virtual,
     host,
     isInStep(id) {

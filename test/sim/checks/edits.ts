@@ -1,6 +1,6 @@
 /** Edits of single annotations, and what has to have become of each when everything has settled: none is lost on either side. */
 
-import type { KubeObject } from '../../../src/kube/object.ts';
+import type { KubeObject, ObjectKey } from '../../../src/kube/object.ts';
 import type { Operation } from '../history/operations.ts';
 import { VIRTUAL_NAMES } from '../world/names.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
@@ -14,12 +14,19 @@ interface Intent {
 /** A synced object: `plural` and the index of its name. */
 type ObjectId = string;
 
+export interface HostPlace {
+  readonly plural: string;
+  readonly key: ObjectKey;
+}
+
 export interface EditWorld {
   readonly isPatched: boolean;
   /** A daemon has crashed or was paused, or there are two. */
   readonly isInterrupted: boolean;
   /** Every object with the host name of this one, itself included. */
   rivals(object: ObjectId): readonly ObjectId[];
+  /** Every object whose copy belongs there. */
+  objectsAt(hostPlace: HostPlace): readonly ObjectId[];
   virtual(object: ObjectId): KubeObject | undefined;
   host(object: ObjectId): KubeObject | undefined;
   /** The copy holds everything that the virtual object says. */
@@ -70,6 +77,13 @@ export class Edits {
     const id = idOf(operation);
     if (operation.side === 'virtual') return this.#onVirtual(id, operation, world);
     for (const rival of world.rivals(id)) this.#onHost(rival, operation, world);
+  }
+
+  /** Another client has deleted the copy: an edit of it that the daemon had not seen is lost with it. */
+  copyDeleted(hostPlace: HostPlace, world: EditWorld): void {
+    const objects = world.objectsAt(hostPlace);
+    for (const [id, { side }] of this.#intents)
+      if (side === 'host' && objects.includes(id.split('|')[0] ?? '')) this.#intents.delete(id);
   }
 
   /** What was lost, in words. */
