@@ -1,4 +1,4 @@
-/** What the daemon remembers of objects that are gone: nothing. Every Map and Set that its modules make is counted. */
+/** What stays in memory. The daemon remembers nothing of objects that are gone: every Map and Set that its modules make is counted. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -6,6 +6,8 @@ import { afterEach, expect, test } from 'vitest';
 import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';
+import { seededHistory } from './history/seeded-history.ts';
+import { runHistory } from './sim-run.ts';
 import { Faults } from './world/faults.ts';
 import { HOST_NAMESPACE, hostPlaceOf } from './world/names.ts';
 import { SimClock } from './world/sim-clock.ts';
@@ -81,9 +83,7 @@ test('guards, pairs, references and queues forget objects that are gone', async 
   }
   expect(clusters.host.list('endpoints')).toEqual([]);
   expect(daemon.isIdle).toBe(true);
-  setFlagsFromString('--expose-gc');
-  await new Promise((resolve) => setImmediate(resolve));
-  (runInNewContext('gc') as () => void)(); // V8's
+  await collectGarbage();
   const left = [...tracked].flatMap(([place, collections]) => {
     const entries = collections.reduce((sum, ref) => sum + (ref.deref()?.size ?? 0), 0);
     return entries >= OBJECTS / 2 ? [`${place}: ${entries}`] : [];
@@ -91,6 +91,26 @@ test('guards, pairs, references and queues forget objects that are gone', async 
   // What holds entries for the objects would hold some for most of them.
   expect(left).toEqual([]);
 });
+
+test('a history that has ended leaves nothing behind', async () => {
+  const run = async (seed: number): Promise<WeakRef<object>> => {
+    // Every part of a run holds the function that it traces with.
+    const trace = (): void => undefined;
+    expect(await runHistory({ ...seededHistory(seed, 20), trace })).toEqual([]);
+    return new WeakRef(trace);
+  };
+  const seeds = [1, 3, 4, 9];
+  const traces = new PlainMap<number, WeakRef<object>>();
+  for (const seed of seeds) traces.set(seed, await run(seed));
+  await collectGarbage();
+  expect(seeds.filter((seed) => traces.get(seed)?.deref() !== undefined)).toEqual([]);
+});
+
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  await new Promise((resolve) => setImmediate(resolve));
+  (runInNewContext('gc') as () => void)(); // V8's
+}
 
 /** An object's life: created, overwritten and deleted on the host by another client, named a Secret, deleted. */
 function schedule(

@@ -17,6 +17,7 @@ import { startControllers } from './world/host-controllers.ts';
 import { HOST_NAMESPACE, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from './world/names.ts';
 import { SimClock } from './world/sim-clock.ts';
 import { SimCluster, type Change } from './world/sim-cluster.ts';
+import { BOOKMARK_MS } from './world/sim-watch.ts';
 import { User } from './world/user.ts';
 
 export interface RunOptions extends SeededHistory {
@@ -89,6 +90,7 @@ class SimRun {
       this.#perform(operation);
     }
     await this.#settle();
+    await this.#close();
     return this.#violations;
   }
 
@@ -119,6 +121,13 @@ class SimRun {
       ...this.#edits.lost(editWorld(world, this.#isInterrupted)),
       ...this.#tooManyWrites(),
     );
+  }
+
+  /** An open watch would keep the whole run in memory. */
+  async #close(): Promise<void> {
+    for (const daemon of this.#daemons) daemon.crash();
+    // A watch of a dead process closes with its next event or bookmark.
+    await this.#advance(this.#clock.nowMs + BOOKMARK_MS);
   }
 
   /** They hold back objects that are being deleted. */

@@ -21,7 +21,8 @@ export interface SimWatchOptions {
   readonly reject: (error: Error) => void;
 }
 
-const BOOKMARK_MS = 60_000;
+/** An idle watch hears from the server this often. */
+export const BOOKMARK_MS = 60_000;
 
 export class SimWatch {
   readonly #options: SimWatchOptions;
@@ -43,9 +44,7 @@ export class SimWatch {
     const missed = cluster.changesAfter(Number(scope.resourceVersion));
     if (missed === undefined) return this.#end(refusal(410, 'Expired', 'too old resource version'));
     if (signal?.aborted === true) return this.#end(lostAnswer());
-    signal?.addEventListener('abort', () => this.#options.process.run(() => this.#end(lostAnswer())), {
-      once: true,
-    });
+    signal?.addEventListener('abort', this.#aborted, { once: true });
     handler.started();
     for (const change of missed) this.#enqueue(change);
     const lifeMs = Math.min((scope.timeoutSeconds ?? 300) * 1000, faults.watchLifeMs());
@@ -117,9 +116,13 @@ export class SimWatch {
     else this.#options.reject(error);
   }
 
+  readonly #aborted = (): void => this.#options.process.run(() => this.#end(lostAnswer()));
+
   #close(): void {
     this.#hasEnded = true;
     this.#unsubscribe();
+    // Node keeps a composite signal, and all that its listeners hold, for as long as it has a listener.
+    this.#options.scope.signal?.removeEventListener('abort', this.#aborted);
     for (const timer of this.#timers) timer.cancel();
   }
 }
