@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { newEmbeddedWorld } from '../../test/scenarios/embedded-ground.ts';
+import { newEmbeddedWorld } from '../../test/scenarios/embedded-world.ts';
 import { eventually } from '../../test/scenarios/eventually.ts';
 import { freePorts } from '../../test/scenarios/free-ports.ts';
 import { endpoints, ipsOf } from '../../test/scenarios/objects.ts';

@@ -13,7 +13,7 @@ import { SecretNames } from '../../src/apiserver/storage/secrets/codec/secret-na
 import { MASTER_KEY_PROOF } from '../../src/access-keys/credentials/master-key.ts';
 import { SIGNING_KEYS, signingKeyName } from '../../src/access-keys/tokens/signing-key.ts';
 import type { StoreKey } from '../../src/apiserver/storage/store.ts';
-import { clientOf } from '../apiserver/storage/secrets/ground.ts';
+import { clientOf } from '../apiserver/storage/secrets/replicas.ts';
 import { keyOf } from './keys/key-server.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed-api.ts';
 

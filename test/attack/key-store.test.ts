@@ -1,6 +1,6 @@
 /** Attacks on the Secrets of the key store, on embedded clusters. */
 
-import { newEmbeddedWorld } from '../scenarios/embedded-ground.ts';
+import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
 import { keyStoreAttacks } from './key-store.ts';
 
 keyStoreAttacks(newEmbeddedWorld);

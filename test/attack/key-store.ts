@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/base/json.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
 import type { KubeObject } from '../../src/kube/object.ts';
-import { openReplica, type Replica } from '../apiserver/storage/secrets/ground.ts';
+import { openReplica, type Replica } from '../apiserver/storage/secrets/replicas.ts';
 import { eventually } from '../scenarios/eventually.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
 import { named, referencePatches, secret, short } from '../scenarios/reference-objects.ts';

@@ -1,6 +1,6 @@
 /** Attacks through references, on embedded clusters. */
 
-import { newEmbeddedWorld } from '../scenarios/embedded-ground.ts';
+import { newEmbeddedWorld } from '../scenarios/embedded-world.ts';
 import { referenceAttacks } from './references.ts';
 
 referenceAttacks(newEmbeddedWorld);

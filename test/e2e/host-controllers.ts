@@ -218,8 +218,8 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       for (const key of keys) await world.virtual.create('Endpoints', endpoints(key));
       for (const key of keys) await world.whenCopied(key);
       const log = await world.log('host');
-      await world.ground.stop('controllers');
-      await world.ground.start('controllers');
+      await world.clusters.stop('controllers');
+      await world.clusters.start('controllers');
       await log.until(({ type }) => type === 'DELETED');
       await whenStable(world, keys);
       await world.settle(daemon);
@@ -237,11 +237,11 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
         await world.virtual.create('Endpoints', endpoints(`default/${name}`));
       await world.settle(daemon);
       const { uid, resourceVersion } = (await world.getCopy('default/same')).metadata;
-      await world.ground.stop(side);
+      await world.clusters.stop(side);
       const other = side === 'host' ? world.virtual : world.host;
       const place = side === 'host' ? pair('default/changed') : world.hostKey('default/changed');
       await other.merge('Endpoints', place, { metadata: { labels: { meanwhile: '1' } } });
-      await world.ground.start(side);
+      await world.clusters.start(side);
       await world.whenCopy('default/changed', ({ metadata }) => metadata.labels?.['meanwhile'] === '1', {
         timeoutMs: 40_000,
       });

@@ -26,9 +26,9 @@ import {
   write,
   type Fact,
 } from '../apiserver/storage/secrets/crowd.ts';
-import { clientOf, openReplica, type Replica } from '../apiserver/storage/secrets/ground.ts';
+import { clientOf, openReplica, type Replica } from '../apiserver/storage/secrets/replicas.ts';
 import { storeContract } from '../apiserver/storage/store-contract.ts';
-import { realGround } from './real-ground.ts';
+import { realClusters } from './real-world.ts';
 
 const namespace = `store-${randomBytes(4).toString('hex')}`;
 let admin: WatchClient;
@@ -146,15 +146,15 @@ describe('three replicas in one namespace', () => {
   test('a crash of the API server in the middle loses nothing', async () => {
     await using stack = new AsyncDisposableStack();
     const replicas = await threeReplicas(stack);
-    const ground = realGround();
+    const clusters = realClusters();
     const seed = Math.floor(Math.random() * 1_000_000);
     const followed = await Promise.all(replicas.map(({ store }) => follow(store)));
     const writers = replicas.flatMap(({ store }, r) =>
       [0, 1].map((w) => write(store, `${r}${w}`, 60, seededRandom(seed + r * 3 + w))),
     );
     await vi.waitFor(() => expect(followed[0]?.length).toBeGreaterThan(40), { timeout: 20_000 });
-    await ground.stop('host');
-    await ground.start('host');
+    await clusters.stop('host');
+    await clusters.start('host');
     const attempts = (await Promise.all(writers)).flat();
     const { entries = [] } = (await replicas[0]?.store.list({ resource: 'things' })) ?? {};
     const end = new Map(entries.map(({ key, value }) => [key.name, value['id']]));
@@ -174,7 +174,7 @@ describe('the rights of the store', () => {
   const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 
   async function openAs(granted: readonly string[]): Promise<void> {
-    const kubeconfig = await realGround().userKubeconfig('host', [{ namespace, ...rule, verbs: granted }]);
+    const kubeconfig = await realClusters().userKubeconfig('host', [{ namespace, ...rule, verbs: granted }]);
     const folder = mkdtempSync(join(tmpdir(), 'store-rights-'));
     try {
       const file = join(folder, 'kubeconfig');

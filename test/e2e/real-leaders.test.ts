@@ -2,7 +2,7 @@
 
 import { leaderScenarios } from '../scenarios/leaders.ts';
 import { shutdownScenarios } from '../scenarios/shutdown.ts';
-import { newRealWorld } from './real-ground.ts';
+import { newRealWorld } from './real-world.ts';
 
 leaderScenarios(newRealWorld, {
   leaseDurationMs: 15_000,

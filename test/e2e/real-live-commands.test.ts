@@ -2,7 +2,7 @@
 
 import { liveCommandScenarios } from '../scenarios/live-commands.ts';
 import { liveCommandKindScenarios } from '../scenarios/live-commands-kinds.ts';
-import { newRealWorld } from './real-ground.ts';
+import { newRealWorld } from './real-world.ts';
 
 liveCommandScenarios(newRealWorld);
 liveCommandKindScenarios(newRealWorld);

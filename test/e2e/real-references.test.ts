@@ -4,7 +4,7 @@ import { keyStoreAttacks } from '../attack/key-store.ts';
 import { referenceAttacks } from '../attack/references.ts';
 import { referenceFaultScenarios } from '../scenarios/reference-faults.ts';
 import { referenceScenarios } from '../scenarios/references.ts';
-import { newRealWorld } from './real-ground.ts';
+import { newRealWorld } from './real-world.ts';
 
 referenceScenarios(newRealWorld);
 referenceFaultScenarios(newRealWorld);

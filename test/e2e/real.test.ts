@@ -16,7 +16,7 @@ import { requireServiceScenarios } from '../scenarios/service-gate.ts';
 import { serviceScenarios } from '../scenarios/services.ts';
 import { sliceLifecycleScenarios } from '../scenarios/slice-lifecycles.ts';
 import { hostControllerScenarios } from './host-controllers.ts';
-import { newRealWorld } from './real-ground.ts';
+import { newRealWorld } from './real-world.ts';
 import { upgradeScenarios } from '../scenarios/upgrade.ts';
 
 plainDaemonScenarios(newRealWorld);

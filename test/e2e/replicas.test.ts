@@ -10,7 +10,7 @@ import type { RawWatch } from '../contract/raw-client.ts';
 import { KEYS_PATH, TOKENS_PATH } from '../access-keys/composed-api.ts';
 import { TestCluster } from '../scenarios/cluster-client.ts';
 import { ApiProcess } from './api-process.ts';
-import { realGround } from './real-ground.ts';
+import { realClusters } from './real-world.ts';
 
 const namespace = `replicas-${randomBytes(4).toString('hex')}`;
 const REVIEWS_PATH = '/apis/authentication.k8s.io/v1/tokenreviews';
@@ -199,9 +199,9 @@ test('after a crash of the API server of the host, created and revoked keys are 
   const [a, , c] = three();
   const old = await a.makeKey('old');
   const watch = await watchFrom(c, await presentVersion(c));
-  const ground = realGround();
-  await ground.stop('host');
-  await ground.start('host');
+  const clusters = realClusters();
+  await clusters.stop('host');
+  await clusters.start('host');
   // Each replica reconnects with its own backoff.
   await expect.poll(readiness, { timeout: 60_000 }).toEqual([200, 200, 200]);
   const key = await a.makeKey('short-lived');

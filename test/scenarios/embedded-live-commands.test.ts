@@ -1,6 +1,6 @@
 /** The commands that talk to both clusters, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
-import { newEmbeddedWorld } from './embedded-ground.ts';
+import { newEmbeddedWorld } from './embedded-world.ts';
 import { liveCommandScenarios } from './live-commands.ts';
 import { liveCommandKindScenarios } from './live-commands-kinds.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe } from 'vitest';
 import { dryRunScenarios } from './dry-run.ts';
-import { newEmbeddedWorld } from './embedded-ground.ts';
+import { newEmbeddedWorld } from './embedded-world.ts';
 import { operationScenarios } from './operation.ts';
 
 // Most of the time is waiting. Tests with the same daemon run one after another.

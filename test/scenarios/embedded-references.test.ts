@@ -1,7 +1,7 @@
 /** References and what they bring along, on embedded clusters. Their faults are the simulation's, and run on real kube-apiservers. */
 
 import { describe } from 'vitest';
-import { newEmbeddedWorld } from './embedded-ground.ts';
+import { newEmbeddedWorld } from './embedded-world.ts';
 import { referenceScenarios } from './references.ts';
 
 // Most of the time is waiting. Tests that share a world have a namespace each.

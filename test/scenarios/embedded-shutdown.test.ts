@@ -1,7 +1,7 @@
 /** Ends that an API server holds up, on embedded clusters. */
 
 import { describe } from 'vitest';
-import { newEmbeddedWorld } from './embedded-ground.ts';
+import { newEmbeddedWorld } from './embedded-world.ts';
 import { shutdownScenarios } from './shutdown.ts';
 
 // Each test waits for the drain of its own daemon.

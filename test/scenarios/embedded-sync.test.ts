@@ -1,7 +1,7 @@
 /** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
 import { describe } from 'vitest';
-import { newEmbeddedWorld } from './embedded-ground.ts';
+import { newEmbeddedWorld } from './embedded-world.ts';
 import { endpointSliceScenarios } from './endpoint-slices.ts';
 import { handOverScenarios } from './hand-over.ts';
 import { namespaceScenarios } from './namespaces.ts';

@@ -189,7 +189,7 @@ export async function dieAfterWrites(
   virtual: ApiProxy,
   config: JsonObject = {},
 ): Promise<number> {
-  const writesMax = world.ground.kind === 'real' ? 1 : 2;
+  const writesMax = world.clusters.kind === 'real' ? 1 : 2;
   let total = 0;
   for (let life = 0; life < LIVES_MAX; life++) {
     const writes = await liveUntilWrite(world, { host, virtual, config, writesMax });

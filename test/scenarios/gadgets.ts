@@ -62,8 +62,8 @@ const DEFINITION = {
 };
 
 /** Makes sure that both clusters serve it. */
-export async function serveGadgets({ ground, virtual, host }: World): Promise<void> {
-  if (ground.kind === 'embedded') return;
+export async function serveGadgets({ clusters, virtual, host }: World): Promise<void> {
+  if (clusters.kind === 'embedded') return;
   await Promise.all([define(virtual), define(host)]);
 }
 

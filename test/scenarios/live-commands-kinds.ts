@@ -144,7 +144,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
     test('names the kinds that it may not list, unless they are synced: then it ends', async () => {
       await using world = await newWorld();
       const rule = { apiGroups: [''], verbs: ['get', 'list'], namespace: world.hostNamespace };
-      const kubeconfig = await world.ground.userKubeconfig('host', [
+      const kubeconfig = await world.clusters.userKubeconfig('host', [
         { ...rule, resources: ['endpoints', 'services'] },
       ]);
       const path = world.file('limited.kubeconfig', kubeconfig);

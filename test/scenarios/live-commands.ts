@@ -289,7 +289,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       await world.virtual.create('Endpoints', endpoints('default/web'));
       const read = ['get', 'list', 'watch'];
-      const kubeconfig = await world.ground.userKubeconfig('host', [
+      const kubeconfig = await world.clusters.userKubeconfig('host', [
         {
           apiGroups: [''],
           resources: ['endpoints', 'services'],
@@ -303,7 +303,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(code).toBe(0);
       expect(out).toContain('is not synced: a right is missing: create endpoints in namespace');
       const other = { apiGroups: [''], resources: ['pods'], verbs: read, namespace: world.hostNamespace };
-      const blind = world.file('blind.kubeconfig', await world.ground.userKubeconfig('host', [other]));
+      const blind = world.file('blind.kubeconfig', await world.clusters.userKubeconfig('host', [other]));
       const nothing = await run(world, ['explain', 'default/web'], {
         endpointSyncer: { host: { kubeconfig: blind } },
       });

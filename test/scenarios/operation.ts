@@ -369,7 +369,10 @@ function badStartScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const without = (verb: string): Rule[] =>
         leastRights(world).host.map((rule) => ({ ...rule, verbs: rule.verbs.filter((one) => one !== verb) }));
-      const host = world.file('few.kubeconfig', await world.ground.userKubeconfig('host', without('delete')));
+      const host = world.file(
+        'few.kubeconfig',
+        await world.clusters.userKubeconfig('host', without('delete')),
+      );
       const daemon = await world.spawnDaemon({ kubeconfigs: { host } });
       expect(await daemon.exited).toEqual({ code: 1, signal: null });
       const named = daemon.stderr.split('\n').filter((line) => line.includes('delete'));
@@ -383,10 +386,10 @@ function badStartScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const rights = leastRights(world);
       const kubeconfigs = {
-        host: world.file('least-host.kubeconfig', await world.ground.userKubeconfig('host', rights.host)),
+        host: world.file('least-host.kubeconfig', await world.clusters.userKubeconfig('host', rights.host)),
         virtual: world.file(
           'least-virtual.kubeconfig',
-          await world.ground.userKubeconfig('virtual', rights.virtual),
+          await world.clusters.userKubeconfig('virtual', rights.virtual),
         ),
       };
       const daemon = await world.startDaemon({ kubeconfigs });

@@ -334,8 +334,8 @@ async function refuseOften(world: World, daemon: Daemon, key: string): Promise<v
   }
 }
 
-function isReal({ ground }: World): boolean {
-  return ground.kind === 'real';
+function isReal({ clusters }: World): boolean {
+  return clusters.kind === 'real';
 }
 
 /** An object at the place of `key`'s copy that this syncer did not make. */

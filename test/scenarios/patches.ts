@@ -362,7 +362,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       async () => {
         const { world, namespace } = shared();
         const ns = await namespace();
-        const count = world.ground.kind === 'real' ? 1000 : 200;
+        const count = world.clusters.kind === 'real' ? 1000 : 200;
         // Objects of the same namespace that have not succeeded yet are served by the slow process for a while.
         const hostile = await namespace();
         const [loop, builtinLoop] = [`${hostile}/loop`, `${hostile}/builtin`];

@@ -81,10 +81,10 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       await world.startDaemon({
         config: KINDS_BY_DATA,
         kubeconfigs: {
-          host: world.file('lazy-host.kubeconfig', await world.ground.userKubeconfig('host', host)),
+          host: world.file('lazy-host.kubeconfig', await world.clusters.userKubeconfig('host', host)),
           virtual: world.file(
             'lazy-virtual.kubeconfig',
-            await world.ground.userKubeconfig('virtual', virtual),
+            await world.clusters.userKubeconfig('virtual', virtual),
           ),
         },
       });
@@ -163,10 +163,10 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       const daemon = await world.startDaemon({
         config: PATCHES,
         kubeconfigs: {
-          host: world.file('refs-host.kubeconfig', await world.ground.userKubeconfig('host', host)),
+          host: world.file('refs-host.kubeconfig', await world.clusters.userKubeconfig('host', host)),
           virtual: world.file(
             'refs-virtual.kubeconfig',
-            await world.ground.userKubeconfig('virtual', virtual),
+            await world.clusters.userKubeconfig('virtual', virtual),
           ),
         },
       });
@@ -180,7 +180,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/forbidden/i);
       await daemon.terminate();
       const few = least.virtual;
-      const kubeconfig = world.file('few.kubeconfig', await world.ground.userKubeconfig('virtual', few));
+      const kubeconfig = world.file('few.kubeconfig', await world.clusters.userKubeconfig('virtual', few));
       const refused = await world.spawnDaemon({ config: PATCHES, kubeconfigs: { virtual: kubeconfig } });
       expect((await refused.exited).code).toBe(1);
       expect(refused.stderr).toMatch(/list secrets in every namespace of the virtual cluster/);

@@ -111,7 +111,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints(key));
       const created = await whenService(world, key);
       expect(specOf(created)['type']).toBe('NodePort');
-      if (world.ground.kind === 'embedded') {
+      if (world.clusters.kind === 'embedded') {
         // Nothing is allocated there.
         await world.host.merge('Service', world.hostKey(key), {
           spec: { clusterIP: '10.0.0.77', ports: [{ ...ports[0], nodePort: 30_777 }] },

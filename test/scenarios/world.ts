@@ -41,7 +41,7 @@ export interface Rule {
 }
 
 /** The clusters below a world; who opens them decides whether they are shared. */
-export interface Ground extends AsyncDisposable {
+export interface WorldClusters extends AsyncDisposable {
   readonly kind: 'embedded' | 'real';
   readonly virtual: { readonly kubeconfigPath: string };
   readonly host: { readonly kubeconfigPath: string };
@@ -71,7 +71,7 @@ export interface StartOptions {
 const FENCE = 'fence-';
 
 export class World implements AsyncDisposable, Placement {
-  readonly ground: Ground;
+  readonly clusters: WorldClusters;
   readonly vcluster: string;
   readonly hostNamespace: string;
   readonly virtual: TestCluster;
@@ -82,20 +82,20 @@ export class World implements AsyncDisposable, Placement {
   readonly #hostNamespaces = new Set<string>();
   #files = 0;
 
-  private constructor(ground: Ground, vcluster: string, hostNamespace: string) {
-    this.ground = ground;
+  private constructor(clusters: WorldClusters, vcluster: string, hostNamespace: string) {
+    this.clusters = clusters;
     this.vcluster = vcluster;
     this.hostNamespace = hostNamespace;
     this.directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-world-'));
-    this.virtual = new TestCluster(ground.virtual.kubeconfigPath);
-    this.host = new TestCluster(ground.host.kubeconfigPath);
+    this.virtual = new TestCluster(clusters.virtual.kubeconfigPath);
+    this.host = new TestCluster(clusters.host.kubeconfigPath);
     this.#guardian = new Guardian([this.directory]);
   }
 
-  static async open(ground: Ground, options: WorldOptions = {}): Promise<World> {
+  static async open(clusters: WorldClusters, options: WorldOptions = {}): Promise<World> {
     const id = randomBytes(3).toString('hex');
-    const world = new World(ground, options.vcluster ?? `vc${id}`, `host-${id}`);
-    if (ground.kind === 'real') await world.#emptyVirtual();
+    const world = new World(clusters, options.vcluster ?? `vc${id}`, `host-${id}`);
+    if (clusters.kind === 'real') await world.#emptyVirtual();
     await world.virtualNamespace('default');
     await world.hostNamespaceNamed(world.hostNamespace);
     return world;
@@ -330,13 +330,13 @@ export class World implements AsyncDisposable, Placement {
     await this.#empty();
     await Promise.all([this.virtual[Symbol.asyncDispose](), this.host[Symbol.asyncDispose]()]);
     await this.#guardian[Symbol.asyncDispose]();
-    await this.ground[Symbol.asyncDispose]();
+    await this.clusters[Symbol.asyncDispose]();
     rmSync(this.directory, { recursive: true, force: true });
   }
 
   /** Leaves nothing behind in clusters that others use after us. */
   async #empty(): Promise<void> {
-    if (this.ground.kind === 'embedded') return;
+    if (this.clusters.kind === 'embedded') return;
     await this.#emptyVirtual();
     for (const namespace of this.#hostNamespaces) await this.host.delete('Namespace', '', namespace);
   }

@@ -79,10 +79,10 @@ describe('rotation', () => {
   test('replicas that start at once share one key', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
-    const grounds = await Promise.all([1, 2, 3, 4].map(() => startTokens({ store, clock })));
-    const sets = await Promise.all(grounds.map(kids));
+    const instances = await Promise.all([1, 2, 3, 4].map(() => startTokens({ store, clock })));
+    const sets = await Promise.all(instances.map(kids));
     expect(new Set(sets.flat()).size).toBe(1);
-    for (const harness of grounds) await harness.tokens.stop();
+    for (const harness of instances) await harness.tokens.stop();
   });
 });
 

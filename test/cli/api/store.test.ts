@@ -12,7 +12,7 @@ import { SecretNames } from '../../../src/apiserver/storage/secrets/codec/secret
 import type { JsonObject } from '../../../src/base/json.ts';
 import { databaseFile } from '../../../src/apiserver/storage/sqlite/file/database-file.ts';
 import { SqliteStore } from '../../../src/apiserver/storage/sqlite/sqlite-store.ts';
-import { clientOf, openReplica } from '../../apiserver/storage/secrets/ground.ts';
+import { clientOf, openReplica } from '../../apiserver/storage/secrets/replicas.ts';
 import { capturedRun, type CapturedRun } from '../captured-run.ts';
 
 let folder = '';

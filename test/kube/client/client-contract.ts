@@ -17,7 +17,7 @@ import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../
 import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { RecordedMetrics } from '../ground.ts';
+import { RecordedMetrics } from '../informer-harness.ts';
 import { TcpProxy } from '../tcp-proxy.ts';
 
 const EVENTS: Resource = {

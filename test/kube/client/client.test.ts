@@ -11,7 +11,7 @@ import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { quiet, until } from '../ground.ts';
+import { quiet, until } from '../informer-harness.ts';
 
 interface Seen {
   readonly method: string;

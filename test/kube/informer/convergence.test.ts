@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CacheEvent } from '../../../src/kube/types.ts';
-import { contents, prepare, quiet, until, type Ground } from '../ground.ts';
+import { contents, prepare, quiet, until, type InformerHarness } from '../informer-harness.ts';
 import {
   bookmarkLine,
   cutWatch,
@@ -107,25 +107,25 @@ function replayed(events: readonly CacheEvent[]): Record<string, string> {
 
 /** Adversarial responses, then a working server. */
 async function live(
-  ground: Ground,
+  harness: InformerHarness,
   history: History,
   rounds: readonly { fault: Fault; changes: readonly { name: string; isDelete: boolean }[] }[],
 ): Promise<void> {
   const lists = (): Step => (response, request) => history.listed()(response, request);
-  ground.server.on('list', ...Array.from({ length: rounds.length + 2 }, lists));
-  ground.start();
+  harness.server.on('list', ...Array.from({ length: rounds.length + 2 }, lists));
+  harness.start();
   for (const { fault, changes } of rounds) {
     for (const { name, isDelete } of changes) history.apply(name, isDelete);
     if (fault === 'none' || fault === 'replay') continue; // the next watch shows it
-    ground.server.on('watch', watchStep(history, fault));
-    await until(() => ground.informer.condition.phase === 'waiting');
-    ground.clock.advance(ground.clock.nextDelayMs ?? 0);
+    harness.server.on('watch', watchStep(history, fault));
+    await until(() => harness.informer.condition.phase === 'waiting');
+    harness.clock.advance(harness.clock.nextDelayMs ?? 0);
     await quiet(1); // the next attempt has begun
   }
   const last = rounds.at(-1)?.fault === 'replay' ? 'replay' : 'none';
-  ground.server.on('watch', watchStep(history, last));
-  const bookmarks = ground.metrics.types.filter((type) => type === 'BOOKMARK').length;
-  await until(() => ground.metrics.types.filter((type) => type === 'BOOKMARK').length > bookmarks);
+  harness.server.on('watch', watchStep(history, last));
+  const bookmarks = harness.metrics.types.filter((type) => type === 'BOOKMARK').length;
+  await until(() => harness.metrics.types.filter((type) => type === 'BOOKMARK').length > bookmarks);
 }
 
 describe('an informer converges', () => {
@@ -134,10 +134,10 @@ describe('an informer converges', () => {
       fc.asyncProperty(fc.array(round, { maxLength: 6 }), async (rounds) => {
         const history = new History();
         history.apply('a', false);
-        await using ground = await prepare();
-        await live(ground, history, rounds);
-        expect(contents(ground.informer)).toEqual(history.state);
-        expect(replayed(ground.events)).toEqual(history.state);
+        await using harness = await prepare();
+        await live(harness, history, rounds);
+        expect(contents(harness.informer)).toEqual(history.state);
+        expect(replayed(harness.events)).toEqual(history.state);
       }),
       { numRuns: 60 },
     );

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { contents, prepare, quiet, until } from '../ground.ts';
+import { contents, prepare, quiet, until } from '../informer-harness.ts';
 import { bookmarkLine, eventLine, list, objectOf, watch, type Item } from '../scripted-server.ts';
 
 function kubeObject(item: Item): KubeObject {
@@ -11,50 +11,50 @@ function kubeObject(item: Item): KubeObject {
 
 describe('an informer', () => {
   test('is synced when the first list is complete in the cache and its events are published', async () => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const never = new AbortController().signal;
     let seenAtSync = -1;
-    const synced = ground.informer.whenSynced(never).then(() => (seenAtSync = ground.events.length));
-    ground.server.on('list', list(10, [{ name: 'a', version: 1 }], 'more'));
-    ground.start();
-    await until(() => ground.informer.size === 1);
+    const synced = harness.informer.whenSynced(never).then(() => (seenAtSync = harness.events.length));
+    harness.server.on('list', list(10, [{ name: 'a', version: 1 }], 'more'));
+    harness.start();
+    await until(() => harness.informer.size === 1);
     await quiet();
-    expect(ground.informer.isSynced).toBe(false);
-    ground.server.on('list', list(10, [{ name: 'b', version: 2 }]));
+    expect(harness.informer.isSynced).toBe(false);
+    harness.server.on('list', list(10, [{ name: 'b', version: 2 }]));
     await synced;
     expect(seenAtSync).toBe(2);
-    await ground.informer.whenSynced(never);
-    ground.server.on('watch', watch(eventLine('ADDED', { name: 'c', version: 11 })));
-    await until(() => ground.events.length === 3);
-    expect(ground.events.map(({ isInitial }) => isInitial)).toEqual([true, true, undefined]);
+    await harness.informer.whenSynced(never);
+    harness.server.on('watch', watch(eventLine('ADDED', { name: 'c', version: 11 })));
+    await until(() => harness.events.length === 3);
+    expect(harness.events.map(({ isInitial }) => isInitial)).toEqual([true, true, undefined]);
   });
 
   test('waiting for it ends with the signal', async () => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const stop = new AbortController();
-    const waiting = ground.informer.whenSynced(stop.signal);
+    const waiting = harness.informer.whenSynced(stop.signal);
     stop.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
-    await expect(ground.informer.whenSynced(stop.signal)).rejects.toThrow('enough');
+    await expect(harness.informer.whenSynced(stop.signal)).rejects.toThrow('enough');
   });
 
   test('gives objects of a list the type that objects of a watch have', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, [{ name: 'a', version: 1 }]));
-    ground.start();
-    await until(() => ground.informer.isSynced);
-    expect(ground.informer.get('default/a')).toMatchObject({ apiVersion: 'v1', kind: 'Endpoints' });
+    await using harness = await prepare();
+    harness.server.on('list', list(10, [{ name: 'a', version: 1 }]));
+    harness.start();
+    await until(() => harness.informer.isSynced);
+    expect(harness.informer.get('default/a')).toMatchObject({ apiVersion: 'v1', kind: 'Endpoints' });
   });
 
   test('stores the response to a write immediately, and publishes neither it nor its watch event', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, [{ name: 'a', version: 5 }]));
-    ground.start();
-    await until(() => ground.informer.isSynced);
-    ground.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
-    ground.informer.observeWrite(kubeObject({ name: 'b', version: 13 }));
-    expect(contents(ground.informer)).toEqual({ a: '12', b: '13' });
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on('list', list(10, [{ name: 'a', version: 5 }]));
+    harness.start();
+    await until(() => harness.informer.isSynced);
+    harness.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
+    harness.informer.observeWrite(kubeObject({ name: 'b', version: 13 }));
+    expect(contents(harness.informer)).toEqual({ a: '12', b: '13' });
+    harness.server.on(
       'watch',
       watch(
         eventLine('MODIFIED', { name: 'a', version: 11 }),
@@ -64,26 +64,26 @@ describe('an informer', () => {
         bookmarkLine(15),
       ),
     );
-    await until(() => ground.metrics.types.includes('BOOKMARK'));
+    await until(() => harness.metrics.types.includes('BOOKMARK'));
     expect(
-      ground.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
+      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
     ).toEqual([
       ['added', 'default/a', '5'],
       ['updated', 'default/b', '14'],
     ]);
-    expect(ground.metrics.ignoredCount).toBe(3);
+    expect(harness.metrics.ignoredCount).toBe(3);
   });
 
   test('publishes an object that was read, and one that a read did not find, but not their watch events', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, [{ name: 'a', version: 5 }]));
-    ground.start();
-    await until(() => ground.informer.isSynced);
-    ground.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
-    ground.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
-    ground.informer.observeAbsence('default/a', 'uid-a');
-    ground.informer.observeAbsence('default/b', 'uid-of-another');
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on('list', list(10, [{ name: 'a', version: 5 }]));
+    harness.start();
+    await until(() => harness.informer.isSynced);
+    harness.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
+    harness.informer.observeRead(kubeObject({ name: 'b', version: 12 }));
+    harness.informer.observeAbsence('default/a', 'uid-a');
+    harness.informer.observeAbsence('default/b', 'uid-of-another');
+    harness.server.on(
       'watch',
       watch(
         eventLine('DELETED', { name: 'a', version: 11 }),
@@ -91,37 +91,37 @@ describe('an informer', () => {
         bookmarkLine(15),
       ),
     );
-    await until(() => ground.metrics.types.includes('BOOKMARK'));
+    await until(() => harness.metrics.types.includes('BOOKMARK'));
     expect(
-      ground.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
+      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
     ).toEqual([
       ['added', 'default/a', '5'],
       ['added', 'default/b', '12'],
       ['deleted', 'default/a', '5'],
     ]);
-    expect(contents(ground.informer)).toEqual({ b: '12' });
+    expect(contents(harness.informer)).toEqual({ b: '12' });
   });
 
   test('a write is not undone by a list that is older than it', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
-    ground.start();
-    await until(() => ground.informer.size === 1);
-    ground.informer.observeWrite(kubeObject({ name: 'new', version: 12 }));
-    ground.informer.observeDelete('default/a', 'uid-a');
-    ground.server.on('list', list(10, [{ name: 'b', version: 6 }]));
-    await until(() => ground.informer.isSynced);
-    expect(contents(ground.informer)).toEqual({ new: '12', b: '6' });
+    await using harness = await prepare();
+    harness.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
+    harness.start();
+    await until(() => harness.informer.size === 1);
+    harness.informer.observeWrite(kubeObject({ name: 'new', version: 12 }));
+    harness.informer.observeDelete('default/a', 'uid-a');
+    harness.server.on('list', list(10, [{ name: 'b', version: 6 }]));
+    await until(() => harness.informer.isSynced);
+    expect(contents(harness.informer)).toEqual({ new: '12', b: '6' });
   });
 
   test('a write in another namespace is ignored', async () => {
-    await using ground = await prepare({ namespace: 'other' });
-    ground.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
-    expect(ground.informer.size).toBe(0);
+    await using harness = await prepare({ namespace: 'other' });
+    harness.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
+    expect(harness.informer.size).toBe(0);
   });
 
   test('caches what transform returns, without changing the object of the caller', async () => {
-    await using ground = await prepare({
+    await using harness = await prepare({
       transform(object) {
         delete object.metadata.managedFields;
         return object;
@@ -129,23 +129,23 @@ describe('an informer', () => {
     });
     const written = kubeObject({ name: 'a', version: 12 });
     written.metadata.managedFields = [{ manager: 'm', operation: 'Update' }];
-    ground.informer.observeWrite(written);
-    expect(ground.informer.get('default/a')?.metadata).not.toHaveProperty('managedFields');
+    harness.informer.observeWrite(written);
+    expect(harness.informer.get('default/a')?.metadata).not.toHaveProperty('managedFields');
     expect(written.metadata.managedFields).toHaveLength(1);
   });
 
   test('a handler that throws does not affect other handlers', async () => {
-    await using ground = await prepare();
-    ground.informer.subscribe(() => {
+    await using harness = await prepare();
+    harness.informer.subscribe(() => {
       throw new Error('mine');
     });
     const later: string[] = [];
-    ground.informer.subscribe(({ key }) => later.push(key));
-    ground.server
+    harness.informer.subscribe(({ key }) => later.push(key));
+    harness.server
       .on('list', list(10, [{ name: 'a', version: 5 }]))
       .on('watch', watch(eventLine('ADDED', { name: 'b', version: 11 })));
-    ground.start();
+    harness.start();
     await until(() => later.length === 2);
-    expect(ground.metrics.ends).toEqual([{ phase: 'listing', outcome: 'complete' }]);
+    expect(harness.metrics.ends).toEqual([{ phase: 'listing', outcome: 'complete' }]);
   });
 });

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { contents, prepare, quiet, until, type Ground } from '../ground.ts';
+import { contents, prepare, quiet, until, type InformerHarness } from '../informer-harness.ts';
 import {
   bookmarkLine,
   cutWatch,
@@ -24,58 +24,58 @@ function parameters(request: SeenRequest | undefined): Record<string, string> {
 }
 
 /** Waits for a failure, then for the end of its backoff; returns the delay. */
-async function overcome(ground: Ground): Promise<number> {
-  await until(() => ground.informer.condition.phase === 'waiting');
-  const delayMs = ground.clock.nextDelayMs ?? 0;
-  ground.clock.advance(delayMs);
+async function overcome(harness: InformerHarness): Promise<number> {
+  await until(() => harness.informer.condition.phase === 'waiting');
+  const delayMs = harness.clock.nextDelayMs ?? 0;
+  harness.clock.advance(delayMs);
   await quiet(1); // the next attempt has begun
   return delayMs;
 }
 
 describe('back-off', () => {
   test('doubles from 0.8 s to 30 s, with full jitter', async () => {
-    await using ground = await prepare({ random: () => 0.25 });
-    ground.server.on('list', ...Array.from({ length: 8 }, () => refuse(500, 'InternalError')));
-    ground.start();
+    await using harness = await prepare({ random: () => 0.25 });
+    harness.server.on('list', ...Array.from({ length: 8 }, () => refuse(500, 'InternalError')));
+    harness.start();
     const delays: number[] = [];
-    for (let i = 0; i < 8; i++) delays.push(await overcome(ground));
+    for (let i = 0; i < 8; i++) delays.push(await overcome(harness));
     expect(delays).toEqual([800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000].map((cap) => cap / 4));
-    expect(ground.informer.condition.failures).toBe(8);
-    expect(ground.informer.isSynced).toBe(false);
+    expect(harness.informer.condition.failures).toBe(8);
+    expect(harness.informer.isSynced).toBe(false);
   });
 
   test('is reset by a watch of two minutes, not by a shorter one', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, []));
+    await using harness = await prepare();
+    harness.server.on('list', list(10, []));
     for (const [lifeMs, failures] of [
       [119_000, 1],
       [119_000, 2],
       [120_000, 1],
     ] as const) {
       const open: ServerResponse[] = [];
-      ground.server.on('watch', (response, request) => {
+      harness.server.on('watch', (response, request) => {
         watch(bookmarkLine(10))(response, request);
         open.push(response);
       });
-      const bookmarks = ground.metrics.types.length;
-      if (ground.informer.condition.phase === 'stopped') ground.start();
-      await until(() => ground.metrics.types.length > bookmarks);
-      ground.clock.advance(lifeMs);
+      const bookmarks = harness.metrics.types.length;
+      if (harness.informer.condition.phase === 'stopped') harness.start();
+      await until(() => harness.metrics.types.length > bookmarks);
+      harness.clock.advance(lifeMs);
       open.forEach((response) => response.socket?.resetAndDestroy());
-      await until(() => ground.informer.condition.phase === 'waiting');
-      expect(ground.informer.condition.failures).toBe(failures);
-      ground.clock.advance(ground.clock.nextDelayMs ?? 0);
+      await until(() => harness.informer.condition.phase === 'waiting');
+      expect(harness.informer.condition.failures).toBe(failures);
+      harness.clock.advance(harness.clock.nextDelayMs ?? 0);
     }
   });
 
   test('the first expired version after an outage has a short delay, the second one does not', async () => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const away = Array.from({ length: 4 }, () => refuse(500, 'InternalError'));
-    ground.server.on('list', list(10, []), list(20, []), list(30, []));
-    ground.server.on('watch', ...away, refuse(410, 'Gone'), refuse(410, 'Gone'), watch());
-    ground.start();
+    harness.server.on('list', list(10, []), list(20, []), list(30, []));
+    harness.server.on('watch', ...away, refuse(410, 'Gone'), refuse(410, 'Gone'), watch());
+    harness.start();
     const delays: number[] = [];
-    for (let i = 0; i < 6; i++) delays.push(await overcome(ground));
+    for (let i = 0; i < 6; i++) delays.push(await overcome(harness));
     expect(delays).toEqual([400, 800, 1600, 3200, 400, 12_800]);
   });
 
@@ -88,20 +88,20 @@ describe('back-off', () => {
     ['', { retryAfterSeconds: '7' }],
     ['', { retryAfterSeconds: 0 }],
   ])('a Retry-After of "%s" (%j) does not shorten the back-off', async (header, details) => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const step = refuse(429, 'TooManyRequests', header === '' ? {} : { 'retry-after': header }, details);
-    ground.server.on('list', step, step, list(10, [])).on('watch', step, watch());
-    ground.start();
-    expect([await overcome(ground), await overcome(ground), await overcome(ground)]).toEqual([
+    harness.server.on('list', step, step, list(10, [])).on('watch', step, watch());
+    harness.start();
+    expect([await overcome(harness), await overcome(harness), await overcome(harness)]).toEqual([
       400, 800, 1600,
     ]);
   });
 
   test('a Retry-After of years is limited to one minute', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', refuse(503, 'ServiceUnavailable', { 'retry-after': '99999999' }));
-    ground.start();
-    expect(await overcome(ground)).toBe(60_000);
+    await using harness = await prepare();
+    harness.server.on('list', refuse(503, 'ServiceUnavailable', { 'retry-after': '99999999' }));
+    harness.start();
+    expect(await overcome(harness)).toBe(60_000);
   });
 });
 
@@ -109,15 +109,15 @@ describe('requests', () => {
   test('a list requests pages, a watch requests bookmarks and a timeout between five and ten minutes', async () => {
     const seconds: number[] = [];
     for (const random of [0, 0.5, 0.999_999]) {
-      await using ground = await prepare({
+      await using harness = await prepare({
         random: () => random,
         namespace: 'default',
         labelSelector: 'a=b,c',
       });
-      ground.server.on('list', list(10, [])).on('watch', watch());
-      ground.start();
-      await until(() => ground.server.count('watch') === 1);
-      const [listed, watched] = ground.server.seen;
+      harness.server.on('list', list(10, [])).on('watch', watch());
+      harness.start();
+      await until(() => harness.server.count('watch') === 1);
+      const [listed, watched] = harness.server.seen;
       expect(listed?.url.pathname).toBe('/api/v1/namespaces/default/endpoints');
       expect(parameters(listed)).toEqual({ limit: '500', labelSelector: 'a=b,c' });
       const { timeoutSeconds, ...rest } = parameters(watched);
@@ -133,20 +133,20 @@ describe('requests', () => {
   });
 
   test('metadata only requests PartialObjectMetadata', async () => {
-    await using ground = await prepare({ isMetadataOnly: true });
-    ground.server.on('list', list(10, [])).on('watch', watch());
-    ground.start();
-    await until(() => ground.server.count('watch') === 1);
-    expect(ground.server.seen.map(({ headers }) => headers.accept)).toEqual([
+    await using harness = await prepare({ isMetadataOnly: true });
+    harness.server.on('list', list(10, [])).on('watch', watch());
+    harness.start();
+    await until(() => harness.server.count('watch') === 1);
+    expect(harness.server.seen.map(({ headers }) => headers.accept)).toEqual([
       'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
       'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
     ]);
   });
 
   test('the next watch starts after the last stored event or bookmark', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(10, []));
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on('list', list(10, []));
+    harness.server.on(
       'watch',
       cutWatch(
         eventLine('ADDED', { name: 'a', version: 12 }),
@@ -156,88 +156,88 @@ describe('requests', () => {
       cutWatch(eventLine('ADDED', { name: 'b', version: 41 }), '{"type":"ADDED"'),
       watch(),
     );
-    ground.start();
-    await overcome(ground);
-    await overcome(ground);
-    await until(() => ground.server.count('watch') === 3);
-    const versions = ground.server.seen
+    harness.start();
+    await overcome(harness);
+    await overcome(harness);
+    await until(() => harness.server.count('watch') === 3);
+    const versions = harness.server.seen
       .filter(({ kind }) => kind === 'watch')
       .map((request) => parameters(request)['resourceVersion']);
     expect(versions).toEqual(['10', '30', '41']);
-    expect(ground.informer.resourceVersion).toBe('41');
+    expect(harness.informer.resourceVersion).toBe('41');
   });
 
   test('an event that the cache failed to store is not skipped', async () => {
     let isBroken = true;
-    await using ground = await prepare({
+    await using harness = await prepare({
       transform(object) {
         if (isBroken && object.metadata.name === 'a') throw new Error('broken');
         return object;
       },
     });
-    ground.server.on('list', list(10, []), list(13, [{ name: 'a', version: 12 }]));
-    ground.server.on('watch', watch(eventLine('ADDED', { name: 'a', version: 12 })), watch());
-    ground.start();
-    await until(() => ground.informer.condition.phase === 'waiting');
-    expect(ground.informer.resourceVersion).toBe('10');
+    harness.server.on('list', list(10, []), list(13, [{ name: 'a', version: 12 }]));
+    harness.server.on('watch', watch(eventLine('ADDED', { name: 'a', version: 12 })), watch());
+    harness.start();
+    await until(() => harness.informer.condition.phase === 'waiting');
+    expect(harness.informer.resourceVersion).toBe('10');
     isBroken = false;
-    ground.clock.advance(ground.clock.nextDelayMs ?? 0);
-    await until(() => ground.informer.get('default/a') !== undefined);
+    harness.clock.advance(harness.clock.nextDelayMs ?? 0);
+    await until(() => harness.informer.get('default/a') !== undefined);
   });
 });
 
 describe('lists', () => {
   test('are stored page by page, and the watch starts at the version of the first page', async () => {
-    await using ground = await prepare();
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on(
       'list',
       list(100, items(0, 500), 'p2'),
       list(107, items(500, 1000), 'p3'),
       list(109, items(1000, 1001)),
     );
-    ground.server.on('watch', watch());
-    ground.start();
-    await until(() => ground.server.count('watch') === 1);
-    expect(ground.informer.size).toBe(1001);
-    expect(ground.events).toHaveLength(1001);
-    expect(ground.server.seen.map((request) => parameters(request)['continue'])).toEqual([
+    harness.server.on('watch', watch());
+    harness.start();
+    await until(() => harness.server.count('watch') === 1);
+    expect(harness.informer.size).toBe(1001);
+    expect(harness.events).toHaveLength(1001);
+    expect(harness.server.seen.map((request) => parameters(request)['continue'])).toEqual([
       undefined,
       'p2',
       'p3',
       undefined,
     ]);
-    expect(parameters(ground.server.seen[3])['resourceVersion']).toBe('100');
+    expect(parameters(harness.server.seen[3])['resourceVersion']).toBe('100');
   });
 
   test('a token that expires between pages starts the list over, with larger pages', async () => {
-    await using ground = await prepare();
-    ground.server.on('list', list(100, items(0, 2), 'p2'), refuse(410, 'Expired'), list(110, items(0, 3)));
-    ground.server.on('watch', watch());
-    ground.start();
-    await overcome(ground);
-    await until(() => ground.informer.isSynced);
-    const limits = ground.server.seen
+    await using harness = await prepare();
+    harness.server.on('list', list(100, items(0, 2), 'p2'), refuse(410, 'Expired'), list(110, items(0, 3)));
+    harness.server.on('watch', watch());
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.informer.isSynced);
+    const limits = harness.server.seen
       .filter(({ kind }) => kind === 'list')
       .map((request) => parameters(request));
     expect(limits).toEqual([{ limit: '500' }, { limit: '500', continue: 'p2' }, { limit: '1000' }]);
-    expect(ground.informer.size).toBe(3);
-    expect(ground.events.map(({ type }) => type)).toEqual(['added', 'added', 'added']);
+    expect(harness.informer.size).toBe(3);
+    expect(harness.events.map(({ type }) => type)).toEqual(['added', 'added', 'added']);
   });
 
   test('a page that is too large is requested with half the limit', async () => {
-    await using ground = await prepare({ responseBytesMax: 4000, pageSize: 4 });
+    await using harness = await prepare({ responseBytesMax: 4000, pageSize: 4 });
     const huge = (n: number): Item[] =>
       Array.from({ length: n }, (_, i) => ({
         name: `h${i}`,
         version: 1,
         annotations: { fill: 'x'.repeat(1500) },
       }));
-    ground.server.on('list', list(5, huge(4)), list(5, huge(2), 'more'), list(5, huge(2)));
-    ground.server.on('watch', watch());
-    ground.start();
-    await overcome(ground);
-    await until(() => ground.informer.isSynced);
-    expect(ground.server.seen.slice(0, 3).map((request) => parameters(request)['limit'])).toEqual([
+    harness.server.on('list', list(5, huge(4)), list(5, huge(2), 'more'), list(5, huge(2)));
+    harness.server.on('watch', watch());
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.informer.isSynced);
+    expect(harness.server.seen.slice(0, 3).map((request) => parameters(request)['limit'])).toEqual([
       '4',
       '2',
       '2',
@@ -245,21 +245,21 @@ describe('lists', () => {
   });
 
   test('a slow page is given up after a minute', async () => {
-    await using ground = await prepare();
-    ground.start();
-    await until(() => ground.server.count('list') === 1);
-    ground.clock.advance(59_999);
+    await using harness = await prepare();
+    harness.start();
+    await until(() => harness.server.count('list') === 1);
+    harness.clock.advance(59_999);
     await quiet();
-    expect(ground.metrics.ends).toEqual([]);
-    ground.clock.advance(1);
-    await until(() => ground.metrics.ends.length === 1);
-    expect(ground.metrics.ends).toEqual([{ phase: 'listing', outcome: 'unreachable' }]);
-    expect(ground.informer.condition.lastError).toMatch(/took more than 60000 ms/);
+    expect(harness.metrics.ends).toEqual([]);
+    harness.clock.advance(1);
+    await until(() => harness.metrics.ends.length === 1);
+    expect(harness.metrics.ends).toEqual([{ phase: 'listing', outcome: 'unreachable' }]);
+    expect(harness.informer.condition.lastError).toMatch(/took more than 60000 ms/);
   });
 
   test('an object that is no longer in a list is removed, with a tombstone of the last known state', async () => {
-    await using ground = await prepare();
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on(
       'list',
       list(10, [
         { name: 'a', version: 3 },
@@ -267,24 +267,24 @@ describe('lists', () => {
       ]),
       list(20, [{ name: 'b', version: 15 }]),
     );
-    ground.server.on('watch', refuse(410, 'Gone'), watch());
-    ground.start();
-    await overcome(ground);
-    await until(() => ground.events.length === 4);
+    harness.server.on('watch', refuse(410, 'Gone'), watch());
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.events.length === 4);
     expect(
-      ground.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
+      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
     ).toEqual([
       ['added', 'default/a', '3'],
       ['added', 'default/b', '4'],
       ['updated', 'default/b', '15'],
       ['deleted', 'default/a', '3'],
     ]);
-    expect(contents(ground.informer)).toEqual({ b: '15' });
+    expect(contents(harness.informer)).toEqual({ b: '15' });
   });
 
   test('after a restore from a backup the list wins over everything', async () => {
-    await using ground = await prepare();
-    ground.server.on(
+    await using harness = await prepare();
+    harness.server.on(
       'list',
       list(1000, [
         { name: 'a', version: 900 },
@@ -292,98 +292,98 @@ describe('lists', () => {
       ]),
       list(500, [{ name: 'a', version: 400 }]),
     );
-    ground.server.on(
+    harness.server.on(
       'watch',
       watch(bookmarkLine(501)),
       watch(eventLine('MODIFIED', { name: 'a', version: 502 })),
     );
-    ground.start();
-    await overcome(ground);
-    await until(() => ground.informer.get('default/a')?.metadata.resourceVersion === '502');
-    expect(contents(ground.informer)).toEqual({ a: '502' });
-    expect(ground.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'complete']);
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.informer.get('default/a')?.metadata.resourceVersion === '502');
+    expect(contents(harness.informer)).toEqual({ a: '502' });
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'complete']);
   });
 });
 
 describe('the visible condition', () => {
   test('staleness grows while nothing is received and is reset by the first data', async () => {
-    await using ground = await prepare();
-    ground.clock.advance(5000);
-    expect(ground.informer.stalenessMs).toBe(5000);
+    await using harness = await prepare();
+    harness.clock.advance(5000);
+    expect(harness.informer.stalenessMs).toBe(5000);
     const open: ServerResponse[] = [];
-    ground.server.on('list', list(10, []));
-    ground.server.on('watch', (response, request) => {
+    harness.server.on('list', list(10, []));
+    harness.server.on('watch', (response, request) => {
       watch(bookmarkLine(10))(response, request);
       open.push(response);
     });
-    ground.start();
-    await until(() => ground.metrics.types.length === 1);
-    expect(ground.informer.stalenessMs).toBe(0);
-    ground.clock.advance(60_000);
-    expect(ground.informer.stalenessMs).toBe(60_000);
+    harness.start();
+    await until(() => harness.metrics.types.length === 1);
+    expect(harness.informer.stalenessMs).toBe(0);
+    harness.clock.advance(60_000);
+    expect(harness.informer.stalenessMs).toBe(60_000);
     open.forEach((response) => response.write(bookmarkLine(11)));
-    await until(() => ground.informer.stalenessMs === 0);
+    await until(() => harness.informer.stalenessMs === 0);
   });
 
   test('a credential that fails while watching is a state with a reason, and passes', async () => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const denied: Step = refuse(401, 'Unauthorized');
-    ground.server.on('list', list(10, [{ name: 'a', version: 3 }]));
-    ground.server.on(
+    harness.server.on('list', list(10, [{ name: 'a', version: 3 }]));
+    harness.server.on(
       'watch',
       cutWatch(bookmarkLine(10)),
       denied,
       denied,
       watch(eventLine('DELETED', { name: 'a', version: 20 })),
     );
-    ground.start();
-    await overcome(ground);
-    await overcome(ground);
-    await until(() => ground.metrics.ends.filter(({ outcome }) => outcome === 'unauthorized').length === 2);
-    await until(() => ground.informer.condition.phase === 'waiting');
-    expect(ground.informer.condition).toMatchObject({
+    harness.start();
+    await overcome(harness);
+    await overcome(harness);
+    await until(() => harness.metrics.ends.filter(({ outcome }) => outcome === 'unauthorized').length === 2);
+    await until(() => harness.informer.condition.phase === 'waiting');
+    expect(harness.informer.condition).toMatchObject({
       phase: 'waiting',
       lastError: 'Unauthorized',
       failures: 3,
     });
-    expect(contents(ground.informer)).toEqual({ a: '3' });
-    ground.clock.advance(ground.clock.nextDelayMs ?? 0);
-    await until(() => ground.informer.size === 0);
-    expect(ground.informer.condition.lastError).toBeUndefined();
+    expect(contents(harness.informer)).toEqual({ a: '3' });
+    harness.clock.advance(harness.clock.nextDelayMs ?? 0);
+    await until(() => harness.informer.size === 0);
+    expect(harness.informer.condition.lastError).toBeUndefined();
   });
 
   test('every way to end is announced, so that its counter can start at zero', async () => {
-    await using ground = await prepare();
-    expect(ground.metrics.expected).toContain('watching silent');
-    expect(ground.metrics.expected).toHaveLength(25);
+    await using harness = await prepare();
+    expect(harness.metrics.expected).toContain('watching silent');
+    expect(harness.metrics.expected).toHaveLength(25);
   });
 });
 
 describe('stopping', () => {
   test.each([
-    ['while listing', (ground: Ground) => until(() => ground.server.count('list') === 1)],
+    ['while listing', (harness: InformerHarness) => until(() => harness.server.count('list') === 1)],
     [
       'while watching',
-      async (ground: Ground) => {
-        ground.server.on('list', list(10, [])).on('watch', watch(bookmarkLine(10)));
-        await until(() => ground.metrics.types.length === 1);
+      async (harness: InformerHarness) => {
+        harness.server.on('list', list(10, [])).on('watch', watch(bookmarkLine(10)));
+        await until(() => harness.metrics.types.length === 1);
       },
     ],
     [
       'while waiting',
-      async (ground: Ground) => {
-        ground.server.on('list', refuse(500, 'InternalError'));
-        await until(() => ground.informer.condition.phase === 'waiting');
+      async (harness: InformerHarness) => {
+        harness.server.on('list', refuse(500, 'InternalError'));
+        await until(() => harness.informer.condition.phase === 'waiting');
       },
     ],
   ])('%s ends at once', async (_, reach) => {
-    await using ground = await prepare();
+    await using harness = await prepare();
     const stop = new AbortController();
-    const running = ground.informer.run(stop.signal);
-    await reach(ground);
+    const running = harness.informer.run(stop.signal);
+    await reach(harness);
     stop.abort();
     await running;
-    expect(ground.informer.condition.phase).toBe('stopped');
-    expect(ground.clock.nextDelayMs, 'no timer is left').toBeUndefined();
+    expect(harness.informer.condition.phase).toBe('stopped');
+    expect(harness.clock.nextDelayMs, 'no timer is left').toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { allTransitions, type Outcome, type Phase } from '../../../src/kube/informer/transitions.ts';
-import { contents, prepare, quiet, until, type Ground } from '../ground.ts';
+import { contents, prepare, quiet, until, type InformerHarness } from '../informer-harness.ts';
 import {
   bookmarkLine,
   cutWatch,
@@ -46,16 +46,16 @@ const STATE = [{ name: 'a', version: 10 }];
 interface Scene {
   readonly steps: readonly Step[];
   /** Moves the clock to where the outcome happens. */
-  act?(ground: Ground): Promise<void>;
+  act?(harness: InformerHarness): Promise<void>;
   /** Our own code fails on the first object it sees in the phase. */
   readonly isDefect?: boolean;
   readonly responseBytesMax?: number;
 }
 
 /** The watch has started on both sides: the client has received a bookmark. */
-async function afterFirstBookmark(ground: Ground, advanceMs: number): Promise<void> {
-  await until(() => ground.metrics.types.includes('BOOKMARK'));
-  ground.clock.advance(advanceMs);
+async function afterFirstBookmark(harness: InformerHarness, advanceMs: number): Promise<void> {
+  await until(() => harness.metrics.types.includes('BOOKMARK'));
+  harness.clock.advance(advanceMs);
 }
 
 /** A watch that the test can end in an orderly way. */
@@ -86,8 +86,8 @@ const SCENES: Record<string, Scene> = {
   'listing defect': { steps: [list(10, [{ name: 'poison', version: 9 }])], isDefect: true },
   'watching ended': {
     steps: [endable.step],
-    async act(ground) {
-      await afterFirstBookmark(ground, 1000);
+    async act(harness) {
+      await afterFirstBookmark(harness, 1000);
       endable.end();
     },
   },
@@ -97,7 +97,7 @@ const SCENES: Record<string, Scene> = {
   },
   'watching silent': {
     steps: [watch(bookmarkLine(10))],
-    act: (ground) => afterFirstBookmark(ground, 150_000),
+    act: (harness) => afterFirstBookmark(harness, 150_000),
   },
   'watching malformed': { steps: [watch('{"type":"ADDED","object":{}}\n')] },
   'watching expired': { steps: [watch(errorLine(410, 'Expired'))] },
@@ -111,9 +111,9 @@ const SCENES: Record<string, Scene> = {
   'watching defect': { steps: [watch(eventLine('ADDED', { name: 'poison', version: 11 }))], isDefect: true },
 };
 
-async function reach(scene: Scene, phase: Phase): Promise<Ground> {
+async function reach(scene: Scene, phase: Phase): Promise<InformerHarness> {
   let isArmed = scene.isDefect === true;
-  const ground = await prepare({
+  const harness = await prepare({
     transform(object) {
       if (isArmed && object.metadata.name === 'poison') {
         isArmed = false;
@@ -123,11 +123,11 @@ async function reach(scene: Scene, phase: Phase): Promise<Ground> {
     },
     ...(scene.responseBytesMax === undefined ? {} : { responseBytesMax: scene.responseBytesMax }),
   });
-  if (phase === 'watching') ground.server.on('list', list(10, STATE));
-  ground.server.on(phase === 'listing' ? 'list' : 'watch', ...scene.steps);
-  ground.start();
-  await scene.act?.(ground);
-  return ground;
+  if (phase === 'watching') harness.server.on('list', list(10, STATE));
+  harness.server.on(phase === 'listing' ? 'list' : 'watch', ...scene.steps);
+  harness.start();
+  await scene.act?.(harness);
+  return harness;
 }
 
 describe('the table of the list-watch', () => {
@@ -144,12 +144,12 @@ describe('the table of the list-watch', () => {
   test.each(ROWS)('$phase, $outcome → $next, wait: $wait', async ({ phase, outcome, next, wait }) => {
     const scene = SCENES[`${phase} ${outcome}`];
     if (scene === undefined) throw new Error('no scene');
-    await using ground = await reach(scene, phase);
-    const { server, metrics, informer } = ground;
+    await using harness = await reach(scene, phase);
+    const { server, metrics, informer } = harness;
     const hasEnded = (): boolean => metrics.ends.some((end) => isEnd(end, phase, outcome));
     await until(hasEnded, `${phase} ${outcome}, saw ${JSON.stringify(metrics.ends)}`);
     const kind = next === 'listing' ? 'list' : 'watch';
-    if (wait === 'back-off') await expectBackOff(ground, kind, outcome === 'throttled' ? 7000 : 0);
+    if (wait === 'back-off') await expectBackOff(harness, kind, outcome === 'throttled' ? 7000 : 0);
     else await until(() => server.count(kind) >= (phase === 'watching' ? 2 : 1), `another ${kind}`);
     // After any failure: once the server works, the cache equals its state.
     server.on('list', list(20, [{ name: 'b', version: 15 }]));
@@ -166,7 +166,7 @@ describe('the table of the list-watch', () => {
 
 /** The delay is the server's plus half of 0.8 s: no request before it, then exactly one. */
 async function expectBackOff(
-  { server, clock, informer }: Ground,
+  { server, clock, informer }: InformerHarness,
   kind: 'list' | 'watch',
   retryAfterMs: number,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { ENDPOINTS } from '../../../src/kube/object.ts';
 import { createWorkQueue } from '../../../src/kube/work-queue.ts';
 import { createController } from '../../../src/syncer/reconcile/controller.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { until } from '../../kube/ground.ts';
+import { until } from '../../kube/informer-harness.ts';
 
 const nothing = (): undefined => undefined;
 

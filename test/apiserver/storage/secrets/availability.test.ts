@@ -10,9 +10,9 @@ import { plainAccess } from '../../../../src/kube/access.ts';
 import { TerminalError } from '../../../../src/base/errors.ts';
 import { silentLogger, type LogFields, type Logger } from '../../../../src/base/logger.ts';
 import type { StoreEvent } from '../../../../src/apiserver/storage/store.ts';
-import { until } from '../../../kube/ground.ts';
+import { until } from '../../../kube/informer-harness.ts';
 import { keyNamed } from './crowd.ts';
-import { hurried, openReplica } from './ground.ts';
+import { hurried, openReplica } from './replicas.ts';
 
 let cluster: EmbeddedCluster;
 /** A backoff of seconds takes milliseconds; the deadline never expires, however busy the machine is. */

@@ -23,8 +23,8 @@ import {
   write,
   type Fact,
 } from './crowd.ts';
-import { until } from '../../../kube/ground.ts';
-import { hurried, openReplica } from './ground.ts';
+import { until } from '../../../kube/informer-harness.ts';
+import { hurried, openReplica } from './replicas.ts';
 
 const STORE = 'test';
 const FAULTS: readonly Fault[] = [

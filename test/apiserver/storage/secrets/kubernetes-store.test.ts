@@ -12,7 +12,7 @@ import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { storeContract } from '../store-contract.ts';
-import { clientOf } from './ground.ts';
+import { clientOf } from './replicas.ts';
 
 let cluster: EmbeddedCluster;
 let client: WatchClient;

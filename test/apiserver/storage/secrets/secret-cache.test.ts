@@ -27,7 +27,7 @@ async function secret(
   return { ...made, metadata: { ...made.metadata, resourceVersion: String(revision) } };
 }
 
-interface Ground {
+interface Harness {
   readonly cache: SecretCache;
   readonly feed: EventFeed;
   readonly ledger: WriteLedger;
@@ -38,7 +38,7 @@ interface Ground {
   readonly bookmark: (revision: number) => void;
 }
 
-function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logger } = {}): Ground {
+function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logger } = {}): Harness {
   const { eventsMax = 100, bytesMax = 1_000_000, logger = silentLogger } = limits;
   const clock = new FakeClock();
   const feed = new EventFeed({ eventsMax, bytesMax }, logger);
@@ -55,7 +55,7 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
     restarted: () => undefined,
   });
   const bookmark = (revision: number): void => void (bookmarked = revision);
-  const follow: Ground['follow'] = (after, range = { resource: 'things' }) => {
+  const follow: Harness['follow'] = (after, range = { resource: 'things' }) => {
     const seen: string[] = [];
     feed.subscribe(range, after, {
       event: (event) => void seen.push(lineOf(event)),
@@ -63,7 +63,7 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
     });
     return seen;
   };
-  const list: Ground['list'] = (revision, ...secrets) => {
+  const list: Harness['list'] = (revision, ...secrets) => {
     cache.listStarted(false);
     cache.listPage(secrets);
     cache.listComplete(String(revision));

@@ -17,8 +17,8 @@ import type { StoreEvent, StoreKey } from '../../../../src/apiserver/storage/sto
 import { verifySecrets } from '../../../../src/apiserver/storage/secrets/verify-secrets.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { systemRandom } from '../../../../src/base/random.ts';
-import { until } from '../../../kube/ground.ts';
-import { openReplica, type Replica } from './ground.ts';
+import { until } from '../../../kube/informer-harness.ts';
+import { openReplica, type Replica } from './replicas.ts';
 
 const names = new SecretNames('main');
 const text = fc.oneof(

@@ -36,7 +36,7 @@ export class RecordedMetrics implements InformerMetrics {
   watchState(): void {}
 }
 
-export interface Ground extends AsyncDisposable {
+export interface InformerHarness extends AsyncDisposable {
   readonly server: ScriptedServer;
   readonly clock: FakeClock;
   readonly client: WatchClient;
@@ -49,7 +49,7 @@ export interface Ground extends AsyncDisposable {
 
 export async function prepare(
   options: Partial<InformerOptions> & { responseBytesMax?: number } = {},
-): Promise<Ground> {
+): Promise<InformerHarness> {
   const server = await ScriptedServer.start();
   const clock = new FakeClock();
   const metrics = new RecordedMetrics();

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import type { AccessRequest, Authorizer } from '../../src/apiserver/request/authorizer.ts';
 import { startEmbeddedCluster, type EmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { gadgets } from './gadgets.ts';
-import { World, type ClusterName, type Ground, type NewWorld, type Rule } from './world.ts';
+import { World, type ClusterName, type WorldClusters, type NewWorld, type Rule } from './world.ts';
 
-export const newEmbeddedWorld: NewWorld = async (options) => World.open(await embeddedGround(), options);
+export const newEmbeddedWorld: NewWorld = async (options) => World.open(await embeddedClusters(), options);
 
 const ADMIN_TOKEN = 'admin-token';
 const USER_TOKEN = 'user-token';
 const USER = 'syncer';
 
-async function embeddedGround(): Promise<Ground> {
+async function embeddedClusters(): Promise<WorldClusters> {
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-embedded-'));
   const [virtual, host] = await Promise.all([open('virtual', directory), open('host', directory)]);
   const side = (cluster: ClusterName): Opened => (cluster === 'virtual' ? virtual : host);

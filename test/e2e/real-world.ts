@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
 import { TestCluster } from '../scenarios/cluster-client.ts';
-import { World, type Ground, type NewWorld, type Rule } from '../scenarios/world.ts';
+import { World, type WorldClusters, type NewWorld, type Rule } from '../scenarios/world.ts';
 import { kubeconfigFor, type RealCluster } from './clusters.ts';
 
-export const newRealWorld: NewWorld = (options) => World.open(realGround(), options);
+export const newRealWorld: NewWorld = (options) => World.open(realClusters(), options);
 
-export function realGround(): Ground {
+export function realClusters(): WorldClusters {
   const { virtual, host, controlUrl } = inject('clusters');
   const control = async (path: string): Promise<void> => {
     const answer = await fetch(`${controlUrl}/${path}`, { method: 'POST' });
