@@ -32,7 +32,6 @@ import {
   planLabels,
   type MergeInput,
 } from './merge-plan.ts';
-import type { FlowRules } from '../types.ts';
 
 export interface DetectedChanges {
   readonly input: MergeInput;
@@ -57,13 +56,6 @@ export interface MergedPair {
   readonly virtual: KubeObject;
   readonly isVirtualChanged: boolean;
 }
-
-/** No patches: metadata flow both ways, content does not. */
-export const plainFlows: FlowRules = {
-  flowOf: () => 'both',
-  twoWayPaths: () => [],
-  hostOwnedPaths: () => [],
-};
 
 export function detectChanges(input: MergeInput): DetectedChanges {
   const host = input.host && stringMapOf(input.host.metadata.annotations);

@@ -6,7 +6,6 @@ import { NO_CONTENT } from '../../../../src/syncer/translate/content.ts';
 import { backTranslate, forgeHostObject } from '../../../../src/syncer/translate/forge.ts';
 import {
   detectChanges,
-  plainFlows,
   resolveChanges,
   settleChanges,
   type MergedPair,
@@ -20,6 +19,13 @@ export interface TestPatches extends FlowRules {
   forward(object: KubeObject): KubeObject;
   reverse(object: KubeObject): KubeObject;
 }
+
+/** No patches: metadata flow both ways, content does not. */
+export const plainFlows: FlowRules = {
+  flowOf: () => 'both',
+  twoWayPaths: () => [],
+  hostOwnedPaths: () => [],
+};
 
 export const noPatches: TestPatches = {
   ...plainFlows,

@@ -5,9 +5,9 @@ import { endpointsContent } from '../../../../src/syncer/kinds/endpoints.ts';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../../src/kube/object.ts';
 import { LAST_SYNCED, MANAGED_ANNOTATIONS } from '../../../../src/syncer/translate/metadata/bookkeeping.ts';
 import { forgeHostObject } from '../../../../src/syncer/translate/forge.ts';
-import { detectChanges, plainFlows, resolveChanges } from '../../../../src/syncer/translate/merge/merge.ts';
+import { detectChanges, resolveChanges } from '../../../../src/syncer/translate/merge/merge.ts';
 import type { Flow } from '../../../../src/syncer/translate/types.ts';
-import { mergePair, noPatches, type TestPatches } from './merge-setup.ts';
+import { mergePair, noPatches, plainFlows, type TestPatches } from './merge-setup.ts';
 import { endpoints, mappings, translators } from '../setup.ts';
 
 type Changes = Record<string, string | undefined>;
