@@ -63,7 +63,7 @@ export class LeaseLock {
     return this.#options.identity;
   }
 
-  /** Checked before each write: it turns false by itself, however long the process was stopped. */
+  /** Checked before each write: it turns false when the lease expires, however long the process was stopped. */
   get isHeld(): boolean {
     return this.#options.clock.monotonicMs() < this.#heldUntilMs;
   }

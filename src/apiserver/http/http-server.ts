@@ -48,7 +48,7 @@ export interface HttpServer {
   readonly address: string;
   /** Number of open connections. */
   readonly connections: number;
-  /** New connections use this certificate; open connections keep theirs. */
+  /** New connections use this certificate; open connections keep the previous one. */
   renewTls(pair: TlsPair): void;
   /** Resets every open connection, as a crash or a network failure would; the server keeps running. */
   disconnect(): void;

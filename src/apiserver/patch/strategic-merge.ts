@@ -179,7 +179,7 @@ function rankIn(list: JsonArray, identityOf: Identity): (item: JsonValue) => num
 }
 
 /**
- * Items that the patch names are in its order, the others in theirs, each before the first named item that it preceded until now.
+ * Items that the patch names are in the order of the patch, the others in their own, each before the first named item that it preceded.
  */
 function ordered(
   items: JsonArray,

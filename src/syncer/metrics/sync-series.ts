@@ -151,7 +151,7 @@ function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event' | 're
   return { event: (result) => event(result)(), reloaded: (result) => reload(result)() };
 }
 
-/** Handles by name; the given ones exist at once, others when they are first asked for. */
+/** Handles by name; the given ones exist immediately, others when they are first asked for. */
 function byName<T extends Count | Observe>(
   names: readonly string[],
   make: (name: string) => T,

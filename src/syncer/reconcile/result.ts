@@ -23,5 +23,5 @@ export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-/** A cache was behind and has been brought up to date: the key is decided again at once. */
+/** A cache was behind and has been brought up to date: the key is requeued immediately. */
 export const DECIDE_AGAIN: ReconcileResult = { outcome: 'unchanged', waitMs: 0 };

@@ -140,7 +140,7 @@ export class PairUpdate {
     return correctsDrift && memory.isVirtualUnchanged(seen) && !memory.isHostUnchanged(seen);
   }
 
-  /** Only corrections wait: a change of the virtual object, or of what it references, is written at once. */
+  /** Only corrections wait: a change of the virtual object, or of what it references, is written immediately. */
   #contestedWaitMs(seen: Observation): number {
     const { references, contention } = this.#options;
     const isCorrection = this.#parts.memory.isVirtualUnchanged(seen) && !references.isStale(seen.key);

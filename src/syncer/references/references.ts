@@ -104,7 +104,7 @@ export class References {
     return this.#kinds.informers;
   }
 
-  /** Opens the watches. Events are received at once, but nothing is written before {@link run}. */
+  /** Opens the watches. Events are received immediately, but nothing is written before {@link run}. */
   start(signal: AbortSignal): void {
     this.#kinds.start(signal);
   }

@@ -1,6 +1,6 @@
 /**
  * Notices when another writer keeps overwriting what this program writes. Five overwrites within a minute make an object contested:
- * from then on corrections of drift back off. A change of the source object is written at once all the same, and does not lengthen the
+ * from then on corrections of drift back off. A change of the source object is written immediately all the same, and does not lengthen the
  * delay when it is overwritten again. The same guard stops any ping-pong between the two clusters that was not foreseen.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Back-off for host copies that another client deletes. A host's endpoints controller deletes every Endpoints without a Service, and
- * again after each such deletion that it sees: re-creating at once every time would fight it without end.
+ * again after each such deletion that it sees: re-creating immediately every time would fight it without end.
  */
 
 import type { Clock } from '../../../base/clock.ts';

@@ -1,4 +1,4 @@
-/** What of an object has to be written: comparison and patches that know what an API server fills in by itself. */
+/** Which parts of an object must be written: comparison and patches that know the defaults of an API server. */
 
 import type { KubeObject, ObjectMeta, StringMap } from '../../../kube/object.ts';
 import { jsonEquals, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';

@@ -1,4 +1,4 @@
-/** What differs between two states of an object, one line per value. What a server sets by itself is left out; values of Secrets never show. */
+/** The differences between two states of an object, one line per value, without what a server sets and without the values of Secrets. */
 
 import { hash } from 'node:crypto';
 import { type KubeObject, asJson } from '../../../kube/object.ts';

@@ -49,7 +49,7 @@ export function forgeHostImport(
   };
   const changes = detectChanges({ virtual, host, desired, labels: options.labels, flows: ONE_WAY });
   const { host: wanted } = resolveChanges(changes, undefined);
-  // Whatever custom resources keep in a member of this name is theirs.
+  // The merge decides on the metadata only: a custom resource may have content members with the names that it merges.
   return { ...wanted, ...content, metadata: wanted.metadata };
 }
 

@@ -79,7 +79,7 @@ export class ImportTracker {
     return this.#guards.recreation.waitMs(id);
   }
 
-  /** Only corrections wait: a change of the source is written at once. */
+  /** Only corrections wait: a change of the source is written immediately. */
   contentionWaitMs(id: ReferenceId, source: KubeObject): number {
     return this.isSourceUnchanged(id, source) ? this.#guards.contention.waitMs(id) : 0;
   }

@@ -121,7 +121,7 @@ export class KindRegistry {
     }
   }
 
-  /** For a while no decision waits for this kind; then its referrers are decided again. A cache that gets in sync earlier is used at once. */
+  /** For a while no decision waits for this kind; then its referrers are decided again. A cache that syncs earlier is used immediately. */
   #noteUnavailable(id: KindId, why: string): void {
     if (this.caches(id) !== undefined || this.#unavailable.has(id)) return;
     this.#unavailable.set(id, why);
