@@ -149,7 +149,7 @@ async function load(phase: LoadPhase): Promise<LoadResult> {
   let bytes = 0;
   const usage = cpuShare();
   const startMs = performance.now();
-  const lane = async (connection: HttpConnection): Promise<void> => {
+  const worker = async (connection: HttpConnection): Promise<void> => {
     for (let nowMs = startMs; nowMs - startMs < millis && begun < requests;) {
       const request = fixed ?? numbered(peer, phase.request, begun);
       begun += 1;
@@ -163,7 +163,7 @@ async function load(phase: LoadPhase): Promise<LoadResult> {
       bytes += answered.bytes;
     }
   };
-  await Promise.all(opened.map(lane));
+  await Promise.all(opened.map(worker));
   const tookMs = performance.now() - startMs;
   const clientCpu = usage();
   for (const connection of opened) connection.close();

@@ -1,4 +1,4 @@
-/** The API benchmark's numbers as JSON and as a table, each beside what it has to reach. */
+/** The API benchmark's numbers as JSON and as a table, each next to its target. */
 
 import type { JsonValue } from '../src/base/json.ts';
 import type { SubjectName } from './api-servers.ts';

@@ -20,11 +20,11 @@ export interface Subject extends AsyncDisposable {
   readonly pid: number;
   /** Path of a collection of objects. */
   readonly collection: string;
-  /** An object of this kind; `filler` makes it as long as the other server's. */
+  /** An object of this kind; `filler` pads it to the length of the other server's. */
   readonly object: (name: string, filler: string) => JsonObject;
 }
 
-/** One merge patch that makes an event: `{n}` is its number. */
+/** One merge patch that causes an event: `{n}` is its number. */
 export function changeOf({ collection }: Subject, name: string): RequestParts {
   return {
     method: 'PATCH',
@@ -98,12 +98,12 @@ export async function startKubeApiServer(): Promise<Subject> {
     const { url, caFile, token } = clusters.virtual;
     const peer: Peer = { url, ca: readFileSync(caFile, 'utf8'), token };
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } };
-    const made = await ask(peer, {
+    const created = await ask(peer, {
       method: 'POST',
       path: '/api/v1/namespaces',
       body: JSON.stringify(namespace),
     });
-    if (made.code !== 201) throw new Error(`the namespace was answered with ${made.code}`);
+    if (created.code !== 201) throw new Error(`the namespace was answered with ${created.code}`);
     return {
       name: 'kube-apiserver',
       peer,

@@ -102,7 +102,7 @@ interface Bench {
   readonly client: ClientProcess;
 }
 
-/** Makes the objects, each {@link OBJECT_BYTES} long; the filler that makes them so. */
+/** Creates the objects, each {@link OBJECT_BYTES} long, and returns the filler that gives them that length. */
 async function fill({ plan, client }: Bench, { peer, collection, object }: Subject): Promise<string> {
   const probe = async (name: string, filler: string): Promise<number> => {
     const body = JSON.stringify(object(name, filler));
@@ -134,7 +134,7 @@ async function watchPhase({ plan, client }: Bench, subject: Subject): Promise<Pa
     peer,
     path: `${collection}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`,
   } as const;
-  // What the first ones bring into memory, all the others share: code, pools, a heap that has room.
+  // The first watches load what all others share: code, pools, and a heap with free space.
   const firstWatchers = Math.ceil(plan.watchers / 10);
   await client.run({ ...watches, watchers: firstWatchers });
   const before = await settledRss(pid);

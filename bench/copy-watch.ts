@@ -1,4 +1,4 @@
-/** Every event of one kind in one host namespace, and who waits for which copy. */
+/** A watch of one kind in one host namespace, and promises for the copies that a benchmark waits for. */
 
 import type { KubeObject } from '../src/kube/object.ts';
 import type { KindName, TestCluster, WatchEvent } from '../test/scenarios/cluster-client.ts';
@@ -25,7 +25,7 @@ export class CopyWatch implements AsyncDisposable {
     this.#markOf = markOf;
   }
 
-  /** `markOf` is what tells one state of a copy from the next. */
+  /** `markOf` distinguishes one state of a copy from the next. */
   static async open(
     host: TestCluster,
     { kind, namespace }: { readonly kind: KindName; readonly namespace: string },

@@ -1,6 +1,6 @@
 /**
  * A minimal HTTP/1.1 client: one connection, one request at a time; of a response it parses only the status code and the length of the body.
- * A benchmark's client shares the machine with the server; what it costs, every server pays.
+ * A benchmark's client shares the machine with the server; its cost is the same for every server.
  */
 
 import { connect as connectPlain, type Socket } from 'node:net';
@@ -109,7 +109,7 @@ export class HttpConnection {
       case 'trailer':
         return this.#line(data);
       case 'nothing':
-        throw new Error(`bytes that nobody asked for: ${data.toString('latin1', 0, 100)}`);
+        throw new Error(`unexpected bytes: ${data.toString('latin1', 0, 100)}`);
       default:
         return this.#expecting satisfies never;
     }

@@ -1,4 +1,4 @@
-/** What a benchmark ran on. */
+/** The machine that a benchmark ran on: processor, memory, versions and load. */
 
 import { cpus, loadavg, totalmem } from 'node:os';
 

@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [--record] [options]`: tables on standard output, JSON as `results.ts` says. Without a name: what there is. */
+/** `npm run bench -- NAME [--record] [options]`: tables on standard output, JSON as `results.ts` says. Without a name it lists the benchmarks. */
 
 import { resultWriter, type WriteResult } from './results.ts';
 

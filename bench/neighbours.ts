@@ -1,4 +1,4 @@
-/** What one tenant's hostile objects cost the others: latency and throughput of their patches, without and with them. */
+/** The cost of one tenant's hostile objects for the other tenants: latency and throughput of their patches, without and with these objects. */
 
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts';
 import { LIMITS, TestSandbox } from '../test/syncer/sandbox/test-sandbox.ts';

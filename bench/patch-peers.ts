@@ -1,4 +1,4 @@
-/** The peers of the patch benchmark: processes that are asked one measurement at a time and sleep in between. */
+/** The peers of the patch benchmark: processes that run one measurement per request and are idle in between. */
 
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What a process and its descendants have used, from /proc (Linux). */
+/** CPU time and memory of a process and its descendants, from /proc (Linux). */
 
 import { readdirSync, readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** Where the JSON of a benchmark, and what it draws, goes: `bench/results/`, which is tracked, with `--record`; else `bench/results/local/`. */
+/** Writes the JSON and the charts of a benchmark: to `bench/results/`, which is tracked, with `--record`; else to `bench/results/local/`. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

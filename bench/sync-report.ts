@@ -1,4 +1,4 @@
-/** The sync benchmark's numbers as JSON and as a table, each beside what it has to reach. */
+/** The sync benchmark's numbers as JSON and as a table, each next to its target. */
 
 import type { JsonValue } from '../src/base/json.ts';
 import type { Machine } from './machine.ts';

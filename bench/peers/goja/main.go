@@ -1,7 +1,7 @@
 // The same work as bench/patch.ts does, in goja: one expression on every match of a path, object in, object out.
 //
 // Reads one JSON request a line, answers one JSON line: {"peer":"fresh","matches":10,"millis":500} gives {"objects":123,"nanos":500000000}.
-// "fresh" makes a runtime for every object, "reused" calls one compiled function in one runtime for ever.
+// "fresh" creates a runtime for every object, "reused" calls one compiled function in one runtime for the whole run.
 package main
 
 import (
