@@ -6,9 +6,9 @@ import { textAt } from '../cases.ts';
 import type { RawClient } from '../contract/raw-client.ts';
 import { startComposed, type Composed } from './composed-api.ts';
 
-export type Teller = (item: ManagementCase, dataDir: string) => Promise<void>;
+export type CaseTest = (item: ManagementCase, dataDir: string) => Promise<void>;
 
-const ANYBODY: Record<string, (api: Composed) => Promise<RawClient>> = {
+const CALLERS: Record<string, (api: Composed) => Promise<RawClient>> = {
   'no credentials': (api) => Promise.resolve(api.as(undefined)),
   'an unknown token': (api) => Promise.resolve(api.as('t-mallory')),
   'a user without any permission': async (api) => (await api.key('no', { user: 'nobody', scope: {} })).client,
@@ -18,13 +18,13 @@ const ANYBODY: Record<string, (api: Composed) => Promise<RawClient>> = {
   },
 };
 
-/** A scope is what takes every permission from a user here, and the answer says so: its reason follows the words of the case. */
+/** Here a user without permissions has an empty scope, and the response says so: its reason follows the message of the case. */
 const REASON_FOLLOWS = ['authz-list', 'authz-create', 'authz-delete-missing'];
 
-const tell: Teller = async (item, dataDir) => {
+const runCase: CaseTest = async (item, dataDir) => {
   await using api = await startComposed({ dataDir });
-  const client = await ANYBODY[item.request.as ?? '']?.(api);
-  if (client === undefined) throw new Error(`nobody is "${item.request.as}"`);
+  const client = await CALLERS[item.request.as ?? '']?.(api);
+  if (client === undefined) throw new Error(`no caller is called "${item.request.as}"`);
   const run = new Run(client);
   const answer = await run.send(item.request);
   if (!REASON_FOLLOWS.includes(item.id)) {
@@ -42,13 +42,13 @@ function escaped(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/gu, String.raw`\$&`);
 }
 
-export const AUTH_CASES: Record<string, Teller> = {
-  'auth-none': tell,
-  'auth-bad': tell,
-  'auth-query-token': tell,
-  'auth-version-anonymous': tell,
-  'authz-list': tell,
-  'authz-create': tell,
-  'authz-delete-missing': tell,
-  'authz-reason': tell,
+export const AUTH_CASES: Record<string, CaseTest> = {
+  'auth-none': runCase,
+  'auth-bad': runCase,
+  'auth-query-token': runCase,
+  'auth-version-anonymous': runCase,
+  'authz-list': runCase,
+  'authz-create': runCase,
+  'authz-delete-missing': runCase,
+  'authz-reason': runCase,
 };

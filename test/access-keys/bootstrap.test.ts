@@ -20,7 +20,7 @@ import { makeKeys } from './keys/key-server.ts';
 describe('the administrator on the machine of the API', () => {
   const secret = Buffer.alloc(32, 1);
 
-  test('is known by a credential of the last minute, made with the same secret', () => {
+  test('is authenticated by a credential of the last minute, created with the same secret', () => {
     const clock = new FakeClock();
     const local = new LocalAdministrator(secret, clock);
     const credential = local.credential();
@@ -45,7 +45,7 @@ describe('the administrator on the machine of the API', () => {
     expect(new LocalAdministrator(secret, new FakeClock()).authenticate(token)).toBeUndefined();
   });
 
-  test('a credential for later is not good now', () => {
+  test('a credential for a later time is rejected now', () => {
     const [clock, later] = [new FakeClock(), new FakeClock(Date.UTC(2027, 0, 1))];
     const credential = new LocalAdministrator(secret, later).credential();
     expect(new LocalAdministrator(secret, clock).authenticate(credential)).toBeUndefined();
@@ -61,7 +61,7 @@ describe('bootstrapKeyFile', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** Over SQLite: what one start made, the next one finds. */
+  /** Over SQLite: a start finds what the previous one created. */
   const start = (logger = silentLogger): Promise<Composed> =>
     startComposed({
       logger,
@@ -72,7 +72,7 @@ describe('bootstrapKeyFile', () => {
   const statusOf = async (client: RawClient): Promise<number> =>
     (await client.send({ method: 'GET', path: KEYS_PATH })).status;
 
-  test('is written where there is none, for its owner alone, and stays good', async () => {
+  test('is created if it does not exist, readable by its owner only, and stays valid', async () => {
     {
       await using api = await start();
       expect([statSync(file).mode & 0o777, await statusOf(api.as(written()))]).toEqual([0o600, 200]);
@@ -82,10 +82,10 @@ describe('bootstrapKeyFile', () => {
     expect([written(), await statusOf(api.as(before))]).toEqual([before, 200]);
   });
 
-  test('brings a key along, and another one takes its place', async () => {
+  test('may contain a given key, and another given key replaces it', async () => {
     const [one, two] = [
-      'first-key-that-somebody-wrote-0123456789',
-      'second-key-that-somebody-wrote-012345678',
+      'first-key-that-an-admin-wrote-0123456789',
+      'second-key-that-an-admin-wrote-012345678',
     ];
     writeFileSync(file, `${one}\n`);
     {
@@ -136,7 +136,7 @@ describe('bootstrapKeyFile', () => {
   });
 
   describe('of replicas that start at the same time', () => {
-    /** Of `files`, a replica each; all look for the first key before any of them makes it. */
+    /** Of `files`, a replica each; all look for the first key before any of them creates it. */
     async function startAtOnce(store: Store, files: readonly string[]): Promise<Keys[]> {
       const met = new Barrier(files.length);
       return Promise.all(
@@ -168,7 +168,7 @@ describe('bootstrapKeyFile', () => {
     test.each([
       ['each a file of its own', ['a.key', 'b.key', 'c.key']],
       ['one file for all', ['shared.key', 'shared.key', 'shared.key']],
-    ])('one makes the key, the others go on: %s', async (_, names) => {
+    ])('one creates the key, the others continue: %s', async (_, names) => {
       await using store = new MemoryStore();
       const files = names.map((name) => join(folder, name));
       const replicas = await startAtOnce(store, files);
@@ -180,7 +180,7 @@ describe('bootstrapKeyFile', () => {
       for (const replica of replicas) await replica.stop();
     });
 
-    test('the key that all bring along takes the place of the one before', async () => {
+    test('the key that all are given replaces the previous one', async () => {
       await using store = new MemoryStore();
       const files = ['a.key', 'b.key', 'c.key'].map((name) => join(folder, name));
       for (const key of [
@@ -196,7 +196,7 @@ describe('bootstrapKeyFile', () => {
     });
   });
 
-  test('a key that is too weak, or a folder that is not there, is said', async () => {
+  test('a weak key and a missing folder are errors', async () => {
     writeFileSync(file, 'weak');
     await expect(start()).rejects.toThrow(/bootstrapKeyFile .* cannot be used: .*spec\.key/u);
     file = join(folder, 'no', 'first.key');

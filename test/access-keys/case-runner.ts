@@ -15,7 +15,7 @@ export interface CaseRequest {
   bodyRaw?: string;
   bodyGen?: string;
   contentType?: string;
-  /** Told in words: what to set up, who asks. */
+  /** In words: what to set up, and the caller. */
   state?: string;
   as?: string;
 }

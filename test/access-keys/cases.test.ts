@@ -22,14 +22,14 @@ afterAll(() => rmSync(dataDir, { recursive: true }));
 /** Not as they are, each with the reason; what is done instead is asserted here or where it says. */
 const NOT_AS_THEY_ARE: Record<string, string> = {
   'create-generate-name-conflict':
-    'no suffix that is made has a vowel as "fixed" has: api-semantics.test.ts has one',
+    'a generated suffix has no vowel, unlike "fixed": api-semantics.test.ts has one',
   'create-malformed-json': 'the body is not printed: an error names fields, never the whole object',
   'create-json-array': 'the body is not printed: an error names fields, never the whole object',
   'create-ownerref-no-uid': 'kube-apiserver 1.36 says "must not be empty" without the field',
   'create-ownerref-no-name': 'kube-apiserver 1.36 says "must not be empty" without the field',
   'get-accept-protobuf-only': 'the 406 comes as JSON: nothing here writes protobuf',
   'put-deletion-timestamp': 'kube-apiserver 1.36 prints the time as JSON',
-  'json-patch-add-annotation-no-parent': 'the map of annotations is made: the documented example must run',
+  'json-patch-add-annotation-no-parent': 'the map of annotations is created: the documented example must run',
   'json-patch-status-ignored': 'nothing changes here, so nothing is written and the version stays',
 };
 
@@ -38,10 +38,10 @@ const ON_ANOTHER_KIND: Record<string, string> = {
   'create-null-spec': 'a create without what a key needs is 422',
   'create-json-null': 'every missing field is named, not the name alone',
   'json-patch-copy-move': 'the owner of a key cannot change: between fields that can',
-  'foreground-finish': 'no controller stands beside: the server takes its own finalizer away',
+  'foreground-finish': 'there is no controller: the server removes its own finalizer',
 };
 
-/** Cases whose steps are told in words, and the test that does what they tell on any kind. */
+/** Cases whose steps are described in words, and the test that runs them on any kind. */
 const IN_WORDS: Record<string, string> = {
   'list-continue-expired': 'api-semantics.test.ts, lists',
   'list-continue-snapshot': 'api-semantics.test.ts, lists',
@@ -58,7 +58,7 @@ const IN_WORDS: Record<string, string> = {
   'grace-finalizer-removed-before-deadline': 'the same',
 };
 
-/** The server takes away finalizers that are its own: what waited is gone soon. */
+/** The server removes its own finalizers: objects that wait for them are deleted soon. */
 const GONE_AFTER = ['delete-foreground', 'delete-orphan', 'delete-policy-query'];
 /** A write may leave out who owns a key and its type: they stay, and are in the answer. */
 const KEPT: Record<string, readonly string[]> = {
@@ -66,12 +66,12 @@ const KEPT: Record<string, readonly string[]> = {
   'apply-remove-field': ['user', 'type'],
 };
 
-const TOLD = { ...AUTH_CASES, ...PLATFORM_CASES };
+const TESTED_APART = { ...AUTH_CASES, ...PLATFORM_CASES };
 const leftOut = { ...NOT_AS_THEY_ARE, ...IN_WORDS };
-const notOfKeys = { ...leftOut, ...ON_ANOTHER_KIND, ...TOLD };
+const notOfKeys = { ...leftOut, ...ON_ANOTHER_KIND, ...TESTED_APART };
 const running = MANAGEMENT_CASES.filter(({ id }) => !Object.hasOwn(notOfKeys, id));
 
-test('every case is run, told, or left out with a reason', () => {
+test('every case is run, has a test of its own, or is left out with a reason', () => {
   const known = new Set(MANAGEMENT_CASES.map(({ id }) => id));
   expect(Object.keys(notOfKeys).filter((id) => !known.has(id))).toEqual([]);
   expect(running.length + Object.keys(notOfKeys).length).toBe(known.size);
@@ -108,16 +108,16 @@ test('a scope with names lets its key list and watch what it names, as kubectl g
 
 test('public documents are also served below the prefix of the platform', async () => {
   await using api = await startComposed({ dataDir });
-  const nobody = api.as(undefined);
+  const anonymous = api.as(undefined);
   for (const path of ['/version', '/healthz', '/readyz', '/livez', '/openid/v1/jwks']) {
     const answers = [path, `/kubernetes/management${path}`].map((each) =>
-      nobody.send({ method: 'GET', path: each }),
+      anonymous.send({ method: 'GET', path: each }),
     );
     const [here, below] = await Promise.all(answers);
     expect([below?.status, below?.text]).toEqual([200, here?.text]);
   }
   const elsewhere = { method: 'GET', path: '/kubernetes/cluster/a/version' };
-  expect((await nobody.send(elsewhere)).status).toBe(401);
+  expect((await anonymous.send(elsewhere)).status).toBe(401);
 });
 
 describe('cases as they are', () => {
@@ -165,7 +165,7 @@ function caseCalled(id: string): ManagementCase {
   return item;
 }
 
-/** Plays the steps of a case; tokens are made with a key, everything else by who may do everything. */
+/** Plays the steps of a case; tokens are created with a key, everything else by an administrator. */
 async function play(api: Composed, item: ManagementCase): Promise<{ answer: RawAnswer; run: Run }> {
   const isToken = item.request.path.includes('directclusterendpointtokens');
   const admin = { user: 'root', groups: ['platform:admins'] };
@@ -189,10 +189,10 @@ async function expectAfter(api: Composed, name: string, status: number): Promise
     .toBe(status);
 }
 
-describe('cases that are told in words', () => {
-  test.each(Object.entries(TOLD))('%s', async (id, tell) => {
+describe('cases that are described in words', () => {
+  test.each(Object.entries(TESTED_APART))('%s', async (id, runCase) => {
     expect.hasAssertions();
-    await tell(caseCalled(id), dataDir);
+    await runCase(caseCalled(id), dataDir);
   });
 });
 
@@ -229,7 +229,7 @@ describe('where this API differs on purpose', () => {
     ]);
   });
 
-  test('a foreground deletion of what nothing depends on comes to its end by itself', async () => {
+  test('a foreground deletion of an object without dependents completes without a controller', async () => {
     await using api = await startComposed({ dataDir });
     await api.key('k1');
     const headers = { 'content-type': 'application/json' };

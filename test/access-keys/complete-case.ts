@@ -1,5 +1,5 @@
 /**
- * The worked cases of any kind, made to fit this one. They were observed on a server that asks for nothing in `spec`; a key must say what it
+ * The worked cases of any kind, completed for this one. They were observed on a server that needs nothing in `spec`; a key must say what it
  * is called, how long it lives, of what type it is and whose. Where a case is about something else, the runner says it for the case, and
  * takes it out of the answer again. `spec.key`, which only the answer to a create has, is a case of its own.
  */

@@ -25,7 +25,7 @@ export interface Composed extends AsyncDisposable {
   readonly administrator: RawClient;
   /** A client with this bearer token, or with none. */
   as(token: string | undefined): RawClient;
-  /** Makes a key, by default of the user u without end, and answers who it lets in. */
+  /** Creates a key, by default of the user u and without expiry, and returns it with a client. */
   key(name: string, spec?: JsonObject): Promise<MadeKey>;
 }
 
@@ -79,7 +79,7 @@ export async function startComposed(options: ComposedOptions = {}): Promise<Comp
   );
   const ca = await readFile(join(dataDir, 'ca.crt'), 'utf8');
   const local = await openLocalAdministrator(dataDir, clock);
-  if (local === undefined) throw new Error('the API has made no master key');
+  if (local === undefined) throw new Error('the API has created no master key');
   const clients = undo.use(new AsyncDisposableStack());
   const as = (token: string | undefined): RawClient =>
     clients.use(new RawClient({ url: api.url, ca, ...(token === undefined ? {} : { token }) }));
@@ -106,8 +106,8 @@ async function makeKey(administrator: RawClient, name: string, spec: JsonObject)
     path: KEYS_PATH,
     body: { metadata: { name }, spec: { displayName: name, ttl: 0, type: 'User', ...owner, ...spec } },
   });
-  const made = json?.['spec'];
-  const text = isJsonObject(made) ? made['key'] : undefined;
+  const created = json?.['spec'];
+  const text = isJsonObject(created) ? created['key'] : undefined;
   if (typeof text === 'string') return text;
-  throw new Error(`the key ${name} was not made: ${status} ${JSON.stringify(json)}`);
+  throw new Error(`the key ${name} was not created: ${status} ${JSON.stringify(json)}`);
 }

@@ -7,7 +7,7 @@ import { differences, Run, type ManagementCase } from './case-runner.ts';
 import { textAt } from '../cases.ts';
 import type { RawAnswer, RawClient } from '../contract/raw-client.ts';
 import { FakeClock } from '../fake-clock.ts';
-import type { Teller } from './auth-cases.ts';
+import type { CaseTest } from './auth-cases.ts';
 import { completed } from './complete-case.ts';
 import { KEYS_PATH, startComposed, TOKENS_PATH, type Composed } from './composed-api.ts';
 
@@ -107,7 +107,7 @@ async function expectRevoked(api: Composed): Promise<void> {
   expect(await review()).toBe(false);
 }
 
-export const PLATFORM_CASES: Record<string, Teller> = {
+export const PLATFORM_CASES: Record<string, CaseTest> = {
   'platform-key-not-in-get': async (item, dataDir) => {
     await using api = await startComposed({ dataDir });
     await api.key('k1');

@@ -49,7 +49,7 @@ function secretOf(key: StoreKey): { namespace: string; name: string } {
   return { namespace: 'default', name: new SecretNames('management').object(key) };
 }
 
-test('a key made at one is taken by the other at once, and refused when it is revoked there', async () => {
+test('a key that one replica created is valid at the other immediately, and rejected once it is revoked there', async () => {
   const one = await start('one');
   await expect(start('stranger')).rejects.toThrow(/master\.key is missing/u);
   const two = await start('two', 'one');

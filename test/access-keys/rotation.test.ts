@@ -140,10 +140,10 @@ describe('the old secret', () => {
   test('issues tokens until then, which live on like those of the new one', async () => {
     const before = await post(key.client, TOKENS_PATH);
     const secret = await rotated({ overlapSeconds: 3600 });
-    const made = [before, await post(key.client, TOKENS_PATH), await post(api.as(secret), TOKENS_PATH)];
-    expect(made.map((answer) => answer.status)).toEqual([201, 201, 201]);
+    const created = [before, await post(key.client, TOKENS_PATH), await post(api.as(secret), TOKENS_PATH)];
+    expect(created.map((answer) => answer.status)).toEqual([201, 201, 201]);
     clock.advance(3_600_000);
-    for (const answer of made) expect(await isAuthenticated(textOf(answer, 'status.token'))).toBe(true);
+    for (const answer of created) expect(await isAuthenticated(textOf(answer, 'status.token'))).toBe(true);
     expect((await post(key.client, TOKENS_PATH)).status).toBe(401);
   });
 
@@ -287,16 +287,16 @@ test('after a restart over the same store the old secret works until its end', a
   try {
     const config = { store: { driver: 'sqlite' } } as const;
     const first = await startComposed({ dataDir, clock, config });
-    const made = await first.key('lasting');
+    const created = await first.key('lasting');
     const answer = await post(first.administrator, `${KEYS_PATH}/lasting/rotate`, { overlapSeconds: 60 });
     const secret = keyOf(answer.json ?? {});
     await first[Symbol.asyncDispose]();
     await using second = await startComposed({ dataDir, clock, config });
     const get = async (text: string): Promise<number> =>
       (await second.as(text).send({ method: 'GET', path: KEYS_PATH })).status;
-    expect([await get(made.text), await get(secret)]).toEqual([200, 200]);
+    expect([await get(created.text), await get(secret)]).toEqual([200, 200]);
     clock.advance(60_000);
-    expect([await get(made.text), await get(secret)]).toEqual([401, 200]);
+    expect([await get(created.text), await get(secret)]).toEqual([401, 200]);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

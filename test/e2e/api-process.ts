@@ -97,8 +97,8 @@ export class ApiProcess implements AsyncDisposable {
       path: KEYS_PATH,
       body: { metadata: { name }, spec },
     });
-    const made = json?.['spec'];
-    const key = isJsonObject(made) ? made['key'] : undefined;
+    const created = json?.['spec'];
+    const key = isJsonObject(created) ? created['key'] : undefined;
     if (typeof key !== 'string') throw new Error(`no key was made: ${text}`);
     return key;
   }

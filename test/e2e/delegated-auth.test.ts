@@ -40,7 +40,7 @@ beforeAll(async () => {
   );
   url = api.url;
   ca = await readFile(api.caFile, 'utf8');
-  await made('/api/v1/namespaces', { metadata: { name } });
+  await createObject('/api/v1/namespaces', { metadata: { name } });
 });
 afterAll(async () => {
   for (const kind of ['clusterroles', 'clusterrolebindings']) {
@@ -51,7 +51,7 @@ afterAll(async () => {
   await stack.disposeAsync();
 });
 
-async function made(path: string, body: JsonObject): Promise<JsonObject> {
+async function createObject(path: string, body: JsonObject): Promise<JsonObject> {
   const { status, json, text } = await host.send({ method: 'POST', path, body });
   if (status !== 201) throw new Error(`${path}: ${text}`);
   return json ?? {};
@@ -59,17 +59,17 @@ async function made(path: string, body: JsonObject): Promise<JsonObject> {
 
 /** A service account of the host with these rights in all of it, with a token of its own. */
 async function serviceAccount(account: string, rules: JsonObject[]): Promise<RawClient> {
-  await made(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: account } });
+  await createObject(`/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: account } });
   const metadata = { name: `${name}-${account}`, labels: { test: name } };
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
-  await made(`${rbac}/clusterroles`, { metadata, rules });
-  await made(`${rbac}/clusterrolebindings`, {
+  await createObject(`${rbac}/clusterroles`, { metadata, rules });
+  await createObject(`${rbac}/clusterrolebindings`, {
     metadata,
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
     subjects: [{ kind: 'ServiceAccount', namespace: name, name: account }],
   });
   const path = `/api/v1/namespaces/${name}/serviceaccounts/${account}/token`;
-  const { status } = await made(path, {
+  const { status } = await createObject(path, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
     spec: {},
@@ -113,9 +113,9 @@ test('a right for one name is a right for that name', async () => {
 });
 
 test('a user without rights on the host has none here, and an unknown token is not authenticated', async () => {
-  const nobody = await serviceAccount('nobody', []);
-  expect((await nobody.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
-  expect((await nobody.send({ method: 'GET', path: '/apis' })).status).toBe(200);
+  const unprivileged = await serviceAccount('nobody', []);
+  expect((await unprivileged.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
+  expect((await unprivileged.send({ method: 'GET', path: '/apis' })).status).toBe(200);
   const unknown = stack.use(new RawClient({ url, ca, token: 'a-token-that-nobody-has-made' }));
   expect((await unknown.send({ method: 'GET', path: KEYS_PATH })).status).toBe(401);
 });

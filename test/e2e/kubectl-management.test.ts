@@ -91,10 +91,10 @@ const path = (name: string, expression: string): string => `get oak ${name} -o j
 
 describe('create', () => {
   test('from YAML: the key is in the answer, and in no other', async () => {
-    const made = await kubectl("create -f - -o jsonpath='{.spec.key}'", { input: manifest('made') });
-    expect(made).toMatch(/^pak_\w+$/u);
+    const created = await kubectl("create -f - -o jsonpath='{.spec.key}'", { input: manifest('made') });
+    expect(created).toMatch(/^pak_\w+$/u);
     expect(await kubectl(path('made', '.spec'))).not.toContain('key');
-    expect(await kubectl(`--token=${made} get oak -o name`)).toContain('/made\n');
+    expect(await kubectl(`--token=${created} get oak -o name`)).toContain('/made\n');
   });
 
   test('from JSON, with generateName', async () => {

@@ -39,7 +39,7 @@ const CLUSTER = '/kubernetes/cluster/a';
 const alice = caller('alice');
 const admin = caller('root', [ADMINISTRATORS]);
 const delegator = caller('cluster-a', [AUTH_DELEGATORS]);
-const nobody: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
+const unprivileged: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
 const plainKey = record({ uid: 'u2' });
 const unownedKey = record({ uid: 'u3' });
 const adminKey = { ...unownedKey, user: { ...unownedKey.user, groups: admin.groups } };
@@ -70,8 +70,8 @@ describe('rights', () => {
     [alice, request('get', '/metrics'), 'no opinion'],
     [alice, request('get', '|pods'), 'no opinion'],
     [alice, request('get', '|pods', CLUSTER), 'no opinion'],
-    [nobody, request('list', KEYS), 'no opinion'],
-    [nobody, request('get', '/version'), 'no opinion'],
+    [unprivileged, request('list', KEYS), 'no opinion'],
+    [unprivileged, request('get', '/version'), 'no opinion'],
     [admin, request('*', '*|*'), 'allowed'],
     [admin, request('update', STATUS), 'allowed'],
     [admin, request('get', '/metrics'), 'allowed'],
@@ -99,7 +99,7 @@ describe('rights', () => {
     expect(found).toBe(expected);
   });
 
-  test('a request that has come here for a target elsewhere finds nothing, unless the scope denies it', async () => {
+  test('a request for the target of another server is not found, unless the scope denies it', async () => {
     const authorizer = authorizerOf(indexOf());
     const pods = request('get', '|pods', CLUSTER);
     expect((await authorizer.authorize(alice, pods)).isAllowed).toBe(true);
@@ -141,7 +141,7 @@ describe('the key behind the user', () => {
     expect(await reasonFor(index, good.user)).toBe(reason);
   });
 
-  test('a scope that was handed on restricts beside that of the key', async () => {
+  test('a scope in the extra values restricts in addition to that of the key', async () => {
     const key = record({ scope: { allowPlatformCli: true } });
     const narrower = {
       ...key.user,
@@ -153,7 +153,7 @@ describe('the key behind the user', () => {
     expect(await reasonFor(indexOf(key), wider, 'delete')).toBe('access key scope does not allow this verb');
   });
 
-  test('a key that is not known yet is looked for once', async () => {
+  test('a key that is not in the index yet is looked up once', async () => {
     let looked = 0;
     const index: KeyIndex = {
       byUid: () => (looked > 0 ? good : undefined),
@@ -165,7 +165,7 @@ describe('the key behind the user', () => {
     expect(looked).toBe(1);
   });
 
-  test('two uids are none', async () => {
+  test('two key uids in the extra values are invalid', async () => {
     const user = { ...good.user, extra: { ...good.user.extra, [EXTRA.keyUid]: ['u1', 'u1'] } };
     expect(await reasonFor(indexOf(good), user)).toBe('the access key no longer exists');
   });

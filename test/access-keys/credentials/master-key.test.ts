@@ -56,22 +56,22 @@ describe('master key', () => {
   const open = (store: MemoryStore, logger: Logger = silentLogger): Promise<MasterKey> =>
     openMasterKey({ dataDir, store, dependentResources: ['things'], randomBytes, logger });
 
-  test('is made once, for the owner only, and read again', async () => {
+  test('is created once, readable by the owner only, and read again', async () => {
     await using store = new MemoryStore();
-    const made = await open(store);
+    const created = await open(store);
     const file = join(dataDir, 'master.key');
     expect(await readFile(file, 'utf8')).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const again = await open(store);
-    expect(again.pepper.equals(made.pepper)).toBe(true);
-    expect(again.seal.open(made.seal.seal('x', 'p'), 'p')).toBe('x');
+    expect(again.pepper.equals(created.pepper)).toBe(true);
+    expect(again.seal.open(created.seal.seal('x', 'p'), 'p')).toBe('x');
     const { entries } = await store.list({ resource: 'masterkeyproofs.management.platform.sh' });
     const text = (await readFile(file, 'utf8')).trim();
     expect(JSON.stringify(entries)).not.toContain(text);
-    expect(JSON.stringify(entries)).not.toContain(made.pepper.toString('base64'));
+    expect(JSON.stringify(entries)).not.toContain(created.pepper.toString('base64'));
   });
 
-  test('several that begin at once get the same', async () => {
+  test('concurrent starts get the same key', async () => {
     await using store = new MemoryStore();
     const keys = await Promise.all(Array.from({ length: 8 }, () => open(store)));
     expect(new Set(keys.map(({ proof }) => proof)).size).toBe(1);
@@ -84,7 +84,7 @@ describe('master key', () => {
     expect((await open(second)).proof).toBe(key.proof);
   });
 
-  test('another file than the keys were made with is refused', async () => {
+  test('a file other than the one that the keys were created with is rejected', async () => {
     await using store = new MemoryStore();
     await open(store);
     await writeFile(join(dataDir, 'master.key'), randomBytes(32).toString('base64'));
@@ -110,7 +110,7 @@ describe('master key', () => {
     },
   );
 
-  test('a folder that cannot be made is said so', async () => {
+  test('a folder that cannot be created is an error', async () => {
     await using store = new MemoryStore();
     await writeFile(dataDir, 'a file');
     await expect(open(store)).rejects.toThrow(TerminalError);

@@ -1,4 +1,4 @@
-/** kill -9, again and again, of the served API under requests: what was answered is there, and nothing is half there. */
+/** kill -9, again and again, of the served API under requests: every acknowledged write is stored, and none is stored partly. */
 
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -139,8 +139,8 @@ class CrashTest {
       const { json } = await administrator.send({ method: 'POST', path: KEYS_PATH, body });
       const headers = { authorization: `Bearer ${(json as { spec: { key: string } }).spec.key}` };
       const token = { metadata: {}, spec: {} };
-      const made = await anybody.send({ method: 'POST', path: TOKENS_PATH, headers, body: token });
-      this.#token = (made.json as { status: { token: string } }).status.token;
+      const created = await anybody.send({ method: 'POST', path: TOKENS_PATH, headers, body: token });
+      this.#token = (created.json as { status: { token: string } }).status.token;
     }
     const review = { method: 'POST', path: TOKEN_REVIEWS, body: { spec: { token: this.#token } } };
     const { json } = await administrator.send(review);

@@ -171,11 +171,11 @@ describe('files', () => {
 
 describe('a disk that takes nothing', () => {
   test('does not stop requests: lines are dropped and counted, and the problem is logged once', async () => {
-    const said: string[] = [];
+    const messages: string[] = [];
     const logger: Logger = {
       ...silentLogger,
-      error: (_fields, message) => said.push(message),
-      info: (_fields, message) => said.push(message),
+      error: (_fields, message) => messages.push(message),
+      info: (_fields, message) => messages.push(message),
     };
     const path = join(folder, 'missing', 'audit.log');
     await using log = auditLog({ path, logger });
@@ -184,7 +184,7 @@ describe('a disk that takes nothing', () => {
     recordMany(log, 2);
     await log.flushed();
     expect(log.dropped).toBe(5);
-    expect(said).toEqual(['cannot write the audit log; requests are served without it']);
+    expect(messages).toEqual(['cannot write the audit log; requests are served without it']);
   });
 
   test('or takes it slowly, holds no more than a bound', () => {

@@ -1,4 +1,4 @@
-/** Certificates: made, kept, renewed, read again, refused; and a TLS server that serves with them. */
+/** Certificates: generated, stored, renewed, reloaded, rejected; and a TLS server that serves with them. */
 
 import { X509Certificate } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -105,17 +105,17 @@ describe('self-signed', () => {
     expect([named, late, lost].every(({ authority }) => authority === first.authority)).toBe(true);
   });
 
-  test('a long life renews it in time, and tells', async () => {
+  test('a certificate is renewed before it expires, and listeners are notified', async () => {
     const clock = new FakeClock(NOW_MS);
     const dataDir = freshFolder();
     using certificate = await openServingCertificate(options({ clock, dataDir }));
-    const told: TlsPair[] = [];
-    certificate.onRenewal((pair) => told.push(pair));
-    await advanceUntil(clock, () => told.length > 0, DAY_MS);
+    const renewed: TlsPair[] = [];
+    certificate.onRenewal((pair) => renewed.push(pair));
+    await advanceUntil(clock, () => renewed.length > 0, DAY_MS);
     expect(clock.now() - NOW_MS).toBeLessThan(365 * DAY_MS);
-    expect(told).toEqual([certificate.pair]);
-    const renewed = new X509Certificate(certificate.pair.cert);
-    expect(Date.parse(renewed.validTo)).toBeGreaterThan(clock.now() + 300 * DAY_MS);
+    expect(renewed).toEqual([certificate.pair]);
+    const latest = new X509Certificate(certificate.pair.cert);
+    expect(Date.parse(latest.validTo)).toBeGreaterThan(clock.now() + 300 * DAY_MS);
   });
 
   test.each(['ca.crt', 'ca.key'])('half an authority (no %s) is not silently replaced', async (file) => {
@@ -145,12 +145,12 @@ describe('self-signed', () => {
 });
 
 describe('files', () => {
-  test('are read again: a new pair is told, half a pair waits', async () => {
+  test('are reloaded: listeners are notified of a new pair, half a pair is ignored', async () => {
     const clock = new FakeClock(NOW_MS);
     const files = await writeGiven(given);
     using certificate = await openServingCertificate(options({ ...files, clock }));
-    const told: TlsPair[] = [];
-    certificate.onRenewal((pair) => told.push(pair));
+    const renewed: TlsPair[] = [];
+    certificate.onRenewal((pair) => renewed.push(pair));
     expect(certificate.pair).toEqual(given);
     expect(certificate.authority).toBeUndefined();
     await writeFile(files.certFile, other.cert);
@@ -158,8 +158,8 @@ describe('files', () => {
     await advanceUntil(clock, () => clock.nextDelayMs !== undefined);
     expect(certificate.pair).toEqual(given);
     await writeFile(files.keyFile, other.key);
-    await advanceUntil(clock, () => told.length > 0);
-    expect(told).toEqual([other]);
+    await advanceUntil(clock, () => renewed.length > 0);
+    expect(renewed).toEqual([other]);
     expect(certificate.pair).toEqual(other);
   });
 
@@ -253,7 +253,7 @@ function handshake(address: string, more: object): Promise<Handshake> {
   });
 }
 
-test('the authority in the data folder is the one that is told', async () => {
+test('the authority of the certificate is the one in the data folder', async () => {
   const dataDir = freshFolder();
   using certificate = await openServingCertificate(options({ dataDir }));
   expect(await readFile(join(dataDir, 'ca.crt'), 'utf8')).toBe(certificate.authority);

@@ -40,7 +40,7 @@ export class Line {
     this.#peer = peer;
   }
 
-  /** All that comes until the answer is whole, or the connection is closed. `isLast`: nothing follows, which the server is told. */
+  /** Everything received until the response is complete or the connection is closed. `isLast`: nothing follows, so this side is closed. */
   send(bytes: Buffer, isHead: boolean, isLast: boolean): Promise<Buffer> {
     const socket = this.#socket ?? this.#peer.connect();
     this.#socket = socket;
@@ -55,7 +55,7 @@ export class Line {
         this.close();
         reject(new Error(`no end of the answer: ${JSON.stringify(heard.toString('latin1', 0, 300))}`));
       }, TIMEOUT_MS);
-      // The server may close while we still send; what it said before counts.
+      // The server may close while we still send; what it sent before counts.
       if (socket.listenerCount('error') === 0) socket.on('error', () => undefined);
       const onClose = (): void => {
         if (this.#socket === socket) this.#socket = undefined;

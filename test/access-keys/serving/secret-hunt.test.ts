@@ -173,7 +173,7 @@ const key = (name: string, spec: Record<string, JsonValue> = {}): JsonValue => (
   spec: { displayName: name, ttl: 0, type: 'User', user: 'ann', ...spec },
 });
 
-/** A life: keys made, used, changed, refused, ended; tokens likewise; everything sent that could stick somewhere. */
+/** Every operation on keys and tokens: created, used, changed, rejected, deleted; with secrets in every place of a request. */
 async function live(witness: Witness): Promise<void> {
   const { hunt } = witness;
   const first = hunt.add('bootstrap key', readFileSync(witness.keyFile, 'utf8').trim());
@@ -276,8 +276,8 @@ const REVIEWS = '/kubernetes/cluster/a/apis/authentication.k8s.io/v1/tokenreview
 async function tokens(witness: Witness, admin: Caller, maker: string): Promise<void> {
   const { hunt } = witness;
   await using owner = witness.as(maker);
-  const made = await owner.showing('POST', TOKENS_PATH, { spec: { ttl: 600 } });
-  const token = hunt.add('token', textIn(made, 'status', 'token'));
+  const created = await owner.showing('POST', TOKENS_PATH, { spec: { ttl: 600 } });
+  const token = hunt.add('token', textIn(created, 'status', 'token'));
   hunt.add('signature of the token', token.slice(token.lastIndexOf('.') + 1));
   const changed = hunt.add('changed token', `${token.slice(0, -6)}AAAAAA`);
   for (const reviewed of [token, changed, maker, wrongKey(hunt, 'reviewed'), 'eyJhbGciOiJub25lIn0.e30.']) {
@@ -313,12 +313,12 @@ async function strangers(witness: Witness, keys: readonly string[]): Promise<voi
     await caller.ask('GET', KEYS_PATH);
     await caller.ask('POST', KEYS_PATH, key('mine', { user: 'ann' }));
   }
-  await using nobody = witness.as(undefined);
+  await using anonymous = witness.as(undefined);
   for (const authorization of [`Basic ${unknown}`, `Bearer  ${unknown} ${unknown}`, unknown]) {
-    await nobody.ask('GET', KEYS_PATH, undefined, { authorization, 'user-agent': `curl ${unknown}` });
+    await anonymous.ask('GET', KEYS_PATH, undefined, { authorization, 'user-agent': `curl ${unknown}` });
   }
-  await nobody.ask('GET', '/openid/v1/jwks');
-  await nobody.ask('GET', '/.well-known/openid-configuration');
+  await anonymous.ask('GET', '/openid/v1/jwks');
+  await anonymous.ask('GET', '/.well-known/openid-configuration');
 }
 
 /** What the process never sent, and never should have: what only it and its key file know. */

@@ -76,7 +76,7 @@ describe('rotation', () => {
     await expect(verifyWith(await harness.keySet(), token, clock.now())).resolves.toBeDefined();
   });
 
-  test('replicas that start at once share one key', async () => {
+  test('replicas that start concurrently share one key', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
     const instances = await Promise.all([1, 2, 3, 4].map(() => startTokens({ store, clock })));

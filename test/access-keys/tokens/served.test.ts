@@ -145,9 +145,9 @@ describe('everything else', () => {
   });
 
   test('the public documents need no credentials; a token is no credential here', async () => {
-    await using nobody = new RawClient({ url: `http://${server.address}` });
+    await using anonymous = new RawClient({ url: `http://${server.address}` });
     for (const path of harness.tokens.publicDocuments.keys()) {
-      const { status, headers } = await nobody.send({ method: 'GET', path });
+      const { status, headers } = await anonymous.send({ method: 'GET', path });
       expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600']);
     }
     const token = tokenOf((await post({ metadata: {}, spec: {} })).json ?? {});

@@ -74,7 +74,7 @@ describe('a token', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('keeps the metadata of the request, and makes a name from its prefix', async () => {
+  test('keeps the metadata of the request, and generates a name from its prefix', async () => {
     const [harness, key] = await withKey();
     const named = await harness.create(key.user, {}, { metadata: { name: 'ci', labels: { a: 'b' } } });
     expect(named['metadata']).toMatchObject({ name: 'ci', labels: { a: 'b' } });
@@ -190,7 +190,7 @@ describe('spec.scope', () => {
   });
 });
 
-test('a token that the groups of its key make too large: 422 that says so', async () => {
+test('a token that is too large because of the groups of its key is a 422', async () => {
   await using harness = await startTokens();
   const { user, ...record } = keyRecord({ scope: A_AND_B });
   const groups = Array.from({ length: 250 }, (_, index) => `group-with-a-long-name-${index}`);
@@ -200,7 +200,7 @@ test('a token that the groups of its key make too large: 422 that says so', asyn
   expect(error.message).toContain('a key with fewer groups');
 });
 
-describe('who makes a token', () => {
+describe('the creator of a token', () => {
   test('a caller without a key gets 403 with the next step', async () => {
     const [harness] = await withKey();
     const error = await refusal(harness.create(userNamed('host-user'), {}));

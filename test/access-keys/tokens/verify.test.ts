@@ -53,7 +53,7 @@ describe('a good token', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('of a key that another replica made a moment ago', async () => {
+  test('of a key that another replica has just created', async () => {
     const { harness, key, token } = await withToken();
     harness.index.keys.clear();
     harness.index.arriving.push(key);
@@ -61,7 +61,7 @@ describe('a good token', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('made by another replica, with keys that this one has not read yet', async () => {
+  test('created by another replica, with signing keys that this one has not read yet', async () => {
     const { harness, key, token } = await withToken();
     const other = await startTokens({ clock: harness.clock, store: harness.store });
     other.index.set(key);
@@ -161,7 +161,7 @@ describe('a token is invalid', () => {
   test.each<[string, object, object]>([
     ['no signature', { alg: 'none' }, {}],
     ['another type', { typ: 'JWT' }, {}],
-    ['a key id of nobody', { kid: 'nobody' }, {}],
+    ['an unknown key id', { kid: 'nobody' }, {}],
     ['another issuer', {}, { iss: 'https://elsewhere.example.com' }],
     ['another audience', {}, { aud: 'https://kubernetes.default.svc' }],
     ['signed with another key', {}, {}],

@@ -1,4 +1,4 @@
-/** A token is never wider nor longer than the key that made it, whatever is asked for. */
+/** A token never exceeds the scope or the lifetime of the key that created it, whatever the request asks for. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

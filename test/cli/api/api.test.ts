@@ -99,14 +99,14 @@ describe('api', () => {
       foreign: [`dataDir: ${join(folder, 'foreign')}`, 'bindAddress: 127.0.0.1:0', memory],
       file: [`dataDir: ${join(folder, 'file')}`, 'bindAddress: 127.0.0.1:0'],
     };
-    const said: string[] = [];
+    const errors: string[] = [];
     for (const [name, lines] of Object.entries(starts)) {
       const api = new Api('--config', configFile(name, lines), '--log-level', 'silent');
       expect(await api.ended()).toBe(1);
-      said.push(api.err);
+      errors.push(api.err);
     }
     taken.close();
-    expect(said).toEqual([
+    expect(errors).toEqual([
       expect.stringMatching(
         /^error: cannot listen on managementApi\.bindAddress .*EADDRINUSE.*Choose a free address\n$/u,
       ),

@@ -113,8 +113,8 @@ test('verifies the Secrets of the kubernetes driver, whatever was done to them',
     `Secret ${names.object(held)}: it is being deleted but has a finalizer: remove the finalizer`,
     `Secret ${names.object(unlabelled)}: its labels are not those of things /unlabelled`,
   ]);
-  const nobody = await run('verify', '--config', config, ...flags, '--host-context', 'nobody');
-  expect([nobody.code, nobody.out]).toEqual([1, '']);
+  const unknownContext = await run('verify', '--config', config, ...flags, '--host-context', 'nobody');
+  expect([unknownContext.code, unknownContext.out]).toEqual([1, '']);
 });
 
 test('where nothing is stored yet, nothing is made', async () => {

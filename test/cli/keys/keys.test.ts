@@ -226,8 +226,8 @@ describe('keys create, list and revoke', () => {
     vi.stubEnv('ENDPOINT_SYNCER_TOKEN', text);
     expect((await keys('list', ...here(), '-o', 'name')).out).toBe('by-env\n');
     vi.unstubAllEnvs();
-    const nobody = await keys('list', '--server', api.api.url);
-    expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining('give --token')]);
+    const withoutToken = await keys('list', '--server', api.api.url);
+    expect([withoutToken.code, withoutToken.err]).toEqual([1, expect.stringContaining('give --token')]);
     const elsewhere = configFile('elsewhere', 'memory');
     const stranger = await keys('list', '--config', elsewhere.file, '--server', api.api.url);
     expect([stranger.code, stranger.err]).toEqual([1, expect.stringContaining('ca.crt')]);

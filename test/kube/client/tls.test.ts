@@ -25,7 +25,7 @@ const server: Server = createServer(
     rejectUnauthorized: false,
   },
   (request, response) => {
-    const subject = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
+    const subject = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'anonymous';
     response.end(JSON.stringify({ subject, protocol: request.httpVersion }));
   },
 );
@@ -70,7 +70,7 @@ const TRUSTED = `certificate-authority: ${join(CERTIFICATES, 'ca.crt')}`;
 
 describe('TLS', () => {
   test('trusts the authority of the kubeconfig, over HTTP/1.1', async () => {
-    expect(await ask(access(TRUSTED), 3)).toEqual({ subject: 'nobody', protocol: '1.1' });
+    expect(await ask(access(TRUSTED), 3)).toEqual({ subject: 'anonymous', protocol: '1.1' });
   });
 
   test.each([
@@ -86,7 +86,7 @@ describe('TLS', () => {
   });
 
   test('is not verified with insecure-skip-tls-verify', async () => {
-    expect(await ask(access('insecure-skip-tls-verify: true'))).toMatchObject({ subject: 'nobody' });
+    expect(await ask(access('insecure-skip-tls-verify: true'))).toMatchObject({ subject: 'anonymous' });
   });
 
   test('sends a client certificate, and the current one on a new connection', async () => {
@@ -128,7 +128,7 @@ describe('a proxy', () => {
     });
     await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
     const url = `http://me:p%40ss@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'nobody' });
+    expect(await ask(access(`${TRUSTED}, proxy-url: "${url}"`))).toMatchObject({ subject: 'anonymous' });
     expect(asked).toEqual([`127.0.0.1:${port()} Basic ${Buffer.from('me:p@ss').toString('base64')}`]);
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => proxy.close(resolve));

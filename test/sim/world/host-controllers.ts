@@ -67,8 +67,8 @@ class EndpointsController {
     const labels = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
     const subsets = [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 80 }] }];
     if (endpoints === undefined) {
-      const made = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name, namespace, labels }, subsets };
-      this.#cluster.create('endpoints', made, CONTROLLER_MANAGER);
+      const created = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name, namespace, labels }, subsets };
+      this.#cluster.create('endpoints', created, CONTROLLER_MANAGER);
     } else {
       const metadata = { ...endpoints.metadata, labels: { ...labels } };
       this.#cluster.update('endpoints', { ...endpoints, metadata, subsets }, CONTROLLER_MANAGER);

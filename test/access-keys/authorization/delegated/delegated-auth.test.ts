@@ -132,7 +132,7 @@ const OPS = 'ops-token-of-the-host';
 const VIEWER = 'viewer-token-of-the-host';
 
 describe('over HTTP', () => {
-  test('the host says who it is and what it may do', async () => {
+  test('the host authenticates and authorizes its users', async () => {
     expect((await server.send(OPS, 'GET', KEYS_PATH)).status).toBe(200);
     expect((await server.send(VIEWER, 'GET', KEYS_PATH)).status).toBe(200);
     expect((await server.send(VIEWER, 'DELETE', `${KEYS_PATH}/x`)).status).toBe(403);
@@ -140,7 +140,7 @@ describe('over HTTP', () => {
     expect((await server.send('token-that-nobody-knows', 'GET', KEYS_PATH)).status).toBe(401);
   });
 
-  test('what the host is told of a user is what it said itself', async () => {
+  test('the host gets the identity of a user exactly as it returned it', async () => {
     server.clock.advance(60_000);
     asked.length = 0;
     await server.send(VIEWER, 'GET', KEYS_PATH);
@@ -156,7 +156,7 @@ describe('over HTTP', () => {
     expect((await server.send(OPS, 'GET', `${KEYS_PATH}/of-bob`)).status).toBe(200);
   });
 
-  test('groups that mean something here are not the host’s to give', async () => {
+  test('groups with rights in this API are not accepted from the host', async () => {
     const answer = await server.send(OPS, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});
     expect(part(answer, 'status')['userInfo']).toMatchObject({
       username: 'ops',
@@ -164,7 +164,7 @@ describe('over HTTP', () => {
     });
   });
 
-  test('a token of ours that the host trusts is no credential here', async () => {
+  test('a token of this API that the host trusts is not accepted as a token of the host', async () => {
     for (const token of ['token-that-is-really-ours', 'token-of-nobody-on-the-host']) {
       expect((await server.send(token, 'GET', KEYS_PATH)).status).toBe(401);
     }
@@ -179,7 +179,7 @@ describe('over HTTP', () => {
     [{ user: 'bob', groups: ['staff'] }, 201],
     [{ user: 'bob', groups: ['platform:admins'] }, 403],
     [{ user: 'bob', type: 'Login' }, 403],
-  ])('who makes keys for others impersonates them: %j is %i', async (spec, status) => {
+  ])('creating a key for another user needs the right to impersonate it: %j is %i', async (spec, status) => {
     expect(
       (await server.create(OPS, `k-${JSON.stringify(spec).replaceAll(/[^a-z]+/g, '')}`, spec)).status,
     ).toBe(status);
@@ -195,7 +195,7 @@ describe('over HTTP', () => {
     expect((await server.send(VIEWER, 'GET', '/apis')).status).toBe(200);
   });
 
-  test('a host that refuses is said, without its words', async () => {
+  test('a host that denies the review is a 503 without its message', async () => {
     server.clock.advance(60_000);
     refusal = 403;
     const answer = await server.send(OPS, 'GET', KEYS_PATH);
@@ -208,7 +208,7 @@ describe('over HTTP', () => {
   });
 });
 
-test('a host that is not there is a 503', async () => {
+test('an unreachable host is a 503', async () => {
   const gone = createClient({
     cluster: 'host',
     access: plainAccess('http://127.0.0.1:1'),
@@ -295,7 +295,7 @@ describe('answers are kept', () => {
     expect(calls()).toBe(2);
   });
 
-  test('who sends what the host does not know is no longer asked about, but for who was known before', async () => {
+  test('unknown tokens of one address are rate limited; tokens that are known already still work', async () => {
     const { auth, clock, calls } = counted({
       reviewToken: (token) => Promise.resolve(token.startsWith('good') ? userNamed(token) : undefined),
     });
@@ -317,7 +317,7 @@ describe('answers are kept', () => {
     expect((await auth.authenticate('good-new', address))?.name).toBe('good-new');
   });
 
-  test('what cannot be a token is not asked about', async () => {
+  test('text that cannot be a token is not sent to the host', async () => {
     const { auth, calls } = counted({});
     expect(await auth.authenticate('')).toBeUndefined();
     expect(await auth.authenticate('x'.repeat(20_000))).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Reviews, as clusters and kubectl ask them. */
+/** TokenReview, SubjectAccessReview and the reviews of the caller itself, as clusters and kubectl request them. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { failure } from '../../../../src/apiserver/status.ts';
@@ -34,7 +34,7 @@ describe('TokenReview', () => {
     server.review('delegator', prefix + TOKEN_REVIEWS, spec);
   const UNKNOWN = { authenticated: false, user: {} };
 
-  test('says whose key it is', async () => {
+  test('returns the user of the key', async () => {
     const { name, token } = await newKey({ groups: ['x'], scope: { clusters: [{ cluster: 'a' }] } });
     const status = await review({ token });
     const user = status['user'] as { extra: Record<string, string[]> };
@@ -64,14 +64,14 @@ describe('TokenReview', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('tells nothing about what is no key', async () => {
+  test('returns nothing about text that is not a key', async () => {
     const { token } = await newKey();
     for (const wrong of ['x', 'a.b.c', `${token}x`, token.slice(0, -1), token.toUpperCase()]) {
       expect(await review({ token: wrong })).toEqual(UNKNOWN);
     }
   });
 
-  test('of a proven key it says why it is refused', async () => {
+  test('returns why a key is rejected, if its secret is right', async () => {
     const disabled = await newKey({ disabled: true });
     expect(await review({ token: disabled.token })).toEqual({
       authenticated: false,
@@ -80,7 +80,7 @@ describe('TokenReview', () => {
     });
   });
 
-  test('a failure of ours is no answer', async () => {
+  test('a failure of this API is an error, not "unauthenticated"', async () => {
     await using own = await startAuthorizationServer();
     own.tokens.get = () => {
       throw failure(503, 'ServiceUnavailable', 'later');
@@ -157,7 +157,7 @@ describe('TokenReview', () => {
     }
   });
 
-  test('is only made', async () => {
+  test('can only be created', async () => {
     expect((await server.send('delegator', 'GET', TOKEN_REVIEWS)).status).toBe(405);
     expect((await server.send('delegator', 'GET', `/kubernetes/cluster/a${TOKEN_REVIEWS}`)).status).toBe(405);
   });
@@ -264,7 +264,7 @@ describe('about oneself', () => {
     expect(status['nonResourceRules']).toMatchObject([{ verbs: ['get'] }]);
   });
 
-  test('a scope with names is not told wholly', async () => {
+  test('a scope with names has an incomplete rules review', async () => {
     const rules = [
       {
         resources: [
@@ -280,13 +280,13 @@ describe('about oneself', () => {
     expect(status['incomplete']).toBe(true);
   });
 
-  test('what one may do is asked about a namespace, as of a real server', async () => {
+  test('a SelfSubjectRulesReview needs a namespace, as on a real server', async () => {
     const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
     const { json } = await server.send('admin', 'POST', path, { spec: {} });
     expect(json).toMatchObject({ code: 400, reason: 'BadRequest', message: 'no namespace on request' });
   });
 
-  test('is asked here, not below targets', async () => {
+  test('is served here, not below targets', async () => {
     for (const path of [
       'authentication.k8s.io/v1/selfsubjectreviews',
       'authorization.k8s.io/v1/selfsubjectaccessreviews',

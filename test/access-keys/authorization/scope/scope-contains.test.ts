@@ -115,7 +115,7 @@ describe('wider', () => {
   });
 });
 
-test('what a scope lets through, every scope that holds it lets through', () => {
+test('a request that a scope allows is allowed by every scope that contains it', () => {
   let held = 0;
   fc.assert(
     fc.property(
@@ -156,7 +156,7 @@ test('every scope is within itself, and within itself with more entries', () => 
   );
 });
 
-test('the largest scopes are compared in a moment', () => {
+test('the largest scopes are compared within a few milliseconds', () => {
   const project = (name: string, index: number): { project: string } => ({ project: `${name}${index}` });
   const large = (name: string): Scope => ({
     projects: Array.from({ length: 1000 }, (_, index) => project(name, index)),

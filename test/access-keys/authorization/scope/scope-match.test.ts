@@ -136,7 +136,7 @@ describe('the management API', () => {
   test.each<[string, Scope, AccessRequest, string]>([
     ['the CLI reads keys', cli, key('list'), REACHED],
     ['the CLI watches keys', cli, key('watch'), REACHED],
-    ['the CLI makes none', cli, key('create'), 'does not allow this verb'],
+    ['the CLI creates none', cli, key('create'), 'does not allow this verb'],
     ['the CLI deletes none', cli, key('delete'), 'does not allow this verb'],
     ['the CLI fetches no tokens', cli, token, 'does not allow this resource'],
     ['the CLI asks who it is', cli, self('selfsubjectreviews', 'authentication.k8s.io'), REACHED],
@@ -316,7 +316,7 @@ describe('rules', () => {
     expect(verdict(scope, token, MANAGEMENT)).toBe('does not contain the management API');
   });
 
-  test('the nearest miss is what is named', () => {
+  test('the reason names the closest rule', () => {
     const scope: Scope = {
       rules: [list('services'), { verbs: ['list'], ...list('pods') }, { namespaces: ['m'] }],
     };
@@ -324,7 +324,7 @@ describe('rules', () => {
   });
 });
 
-describe('what is no scope allows nothing', () => {
+describe('an invalid scope allows nothing', () => {
   test.each([
     [{ rules: [{ verbs: 'get' }] }],
     [{ rules: [{ verbs: [1] }] }],

@@ -23,7 +23,7 @@ let count = 0;
 const fresh = (): string => `key-${++count}`;
 
 /** The status, and for a refusal what it says after "is forbidden: ". */
-async function made(as: string, spec: JsonObject): Promise<string> {
+async function createKey(as: string, spec: JsonObject): Promise<string> {
   const { status, json } = await server.create(as, fresh(), spec);
   return status === 201
     ? 'made'
@@ -36,7 +36,7 @@ function scoped(name: string, scope: Scope): string {
   return token;
 }
 
-/** A scope that lets keys be made, and reaches project a. */
+/** A scope that allows creating keys, and reaches project a. */
 const MAKER: Scope = {
   projects: [{ project: 'a' }],
   rules: [{ resources: [{ group: 'management.platform.sh', resources: ['ownedaccesskeys'] }] }],
@@ -99,23 +99,23 @@ describe('new keys', () => {
     ],
     ['admin', { user: 'alice', type: 'Login' }, 'made'],
     ['alice', { user: 'alice', scope: {} }, 'made'],
-  ])('%s makes %j', async (as, spec, expected) => {
-    const found = await made(as, spec);
+  ])('%s creates %j', async (as, spec, expected) => {
+    const found = await createKey(as, spec);
     expect(found).toBe(expected);
   });
 
-  test('a user of the system may not make keys of itself: only an administrator may', async () => {
+  test('a user with the prefix system: may not create keys for itself; an administrator may', async () => {
     server.callers.set('node', caller('system:node:a'));
-    expect(await made('node', { user: 'system:node:a' })).toMatch(/^403 spec\.user: /);
+    expect(await createKey('node', { user: 'system:node:a' })).toMatch(/^403 spec\.user: /);
   });
 });
 
 test('a key without a subject is rejected by validation', async () => {
-  expect(await made('alice', {})).toMatch(/^422 /);
+  expect(await createKey('alice', {})).toMatch(/^422 /);
 });
 
 describe('scopes', () => {
-  test('without a scope, the new key gets that of the key that makes it', async () => {
+  test('without a scope, the new key gets that of the key that creates it', async () => {
     const as = scoped('alice', MAKER);
     const name = fresh();
     const answer = await server.create(as, name, { user: 'alice' });
@@ -124,7 +124,7 @@ describe('scopes', () => {
     expect(part(stored, 'spec')['scope']).toEqual(MAKER);
   });
 
-  test('server-side apply makes keys by the same rules', async () => {
+  test('server-side apply creates keys by the same rules', async () => {
     const as = scoped('alice', { rules: [{}] });
     const name = fresh();
     const path = `${KEYS_PATH}/${name}?fieldManager=test`;
@@ -152,16 +152,16 @@ describe('scopes', () => {
       { projects: [{ project: 'a' }], clusters: [{ cluster: 'c' }] },
       '403 spec.scope.clusters[0]: allows more in cluster "c" than the scope of the caller: a key with a scope creates and changes only keys within that scope',
     ],
-  ])('a key of project a makes one with %j', async (scope, expected) => {
-    expect(await made(scoped('alice', MAKER), { user: 'alice', scope })).toBe(expected);
+  ])('a key of project a creates one with %j', async (scope, expected) => {
+    expect(await createKey(scoped('alice', MAKER), { user: 'alice', scope })).toBe(expected);
   });
 
   test('administrators do not leave their scope either', async () => {
     server.callers.set('scoped-admin', caller('root', ['platform:admins'], MAKER));
-    expect(await made('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
+    expect(await createKey('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
       /^403 spec\.scope\.clusters\[0\]/,
     );
-    expect(await made('scoped-admin', { user: 'bob' })).toBe('made');
+    expect(await createKey('scoped-admin', { user: 'bob' })).toBe('made');
   });
 
   test('a key with a scope does not change one that reaches further', async () => {
@@ -180,8 +180,8 @@ describe('scopes', () => {
 
   test('a key with a scope changes itself, but not to more', async () => {
     const name = fresh();
-    const made = await server.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
-    const token = textAt(part(made, 'spec'), 'key');
+    const created = await server.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
+    const token = textAt(part(created, 'spec'), 'key');
     const patch = (spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
       server.send(token, 'PATCH', `${KEYS_PATH}/${name}`, { spec });
     expect((await patch({ description: 'x' })).status).toBe(200);
@@ -218,20 +218,20 @@ describe('a key that expires', () => {
   ])('creates none that outlives it: %j', async (spec, expected) => {
     for (const life of [{}, { ttlAfterLastActivity: true }, { groups: ['platform:admins'] }]) {
       const { token } = await short(life);
-      expect([life, await made(token, { user: 'alice', ...spec })]).toEqual([life, expected]);
+      expect([life, await createKey(token, { user: 'alice', ...spec })]).toEqual([life, expected]);
     }
   });
 
-  test('has less to give as it ages', async () => {
+  test('can give a new key only the rest of its lifetime', async () => {
     const { token } = await short();
     server.clock.advance(20_000);
-    expect(await made(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
-    expect(await made(token, { user: 'alice', ttl: 40 })).toBe('made');
+    expect(await createKey(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
+    expect(await createKey(token, { user: 'alice', ttl: 40 })).toBe('made');
   });
 
-  test('a negative ttl is for validation to refuse', async () => {
+  test('a negative ttl is rejected by validation', async () => {
     const { token } = await short();
-    expect(await made(token, { user: 'alice', ttl: -1 })).toMatch(/^422 /);
+    expect(await createKey(token, { user: 'alice', ttl: -1 })).toMatch(/^422 /);
   });
 
   test.each<[JsonObject, number]>([
@@ -267,17 +267,17 @@ describe('a key that expires', () => {
     expect((await server.send(token, 'PATCH', path, { ...applied, spec: { ttl: 0 } })).status).toBe(403);
   });
 
-  test('of an idle key, the life that counts is that from its last use', async () => {
+  test('the lifetime of an idle key counts from its last use', async () => {
     const { token } = await short({ ttlAfterLastActivity: true });
     server.clock.advance(50_000);
     server.keys.recordUse((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
-    expect(await made(token, { user: 'alice', ttl: 60 })).toBe('made');
-    expect(await made(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
+    expect(await createKey(token, { user: 'alice', ttl: 60 })).toBe('made');
+    expect(await createKey(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
   });
 });
 
 describe('changes', () => {
-  test('what is another user’s does not exist', async () => {
+  test('keys of another user are not found', async () => {
     const name = fresh();
     await server.create('bob', name, { user: 'bob' });
     expect((await server.send('alice', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(404);
@@ -286,7 +286,7 @@ describe('changes', () => {
     expect((await server.send('admin', 'GET', `${KEYS_PATH}/${name}`)).status).toBe(200);
   });
 
-  test('a list shows one’s own keys and those of one’s teams', async () => {
+  test('a list has the keys of the caller and of its teams', async () => {
     await using own = await startAuthorizationServer();
     await own.create('admin', 'b', { user: 'bob' });
     await own.create('admin', 'a', { user: 'alice' });
@@ -333,7 +333,7 @@ describe('changes', () => {
     });
   });
 
-  test('the status is for administrators to write', async () => {
+  test('only administrators may write the status', async () => {
     const name = fresh();
     await server.create('alice', name, { user: 'alice' });
     const body = { status: { lastActivity: '2026-01-01T00:00:00Z' } };
@@ -356,14 +356,14 @@ describe('blockOwnerDeletion', () => {
     return { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
   };
 
-  test('by who may delete the owner', async () => {
+  test('may be set by a caller that may delete the owner', async () => {
     expect(await owned('alice', await ownerOf('alice'))).toBe(201);
     expect(await owned('admin', await ownerOf('alice'))).toBe(201);
     expect(await owned('alice', await ownerOf('bob'))).toBe(422);
     expect(await owned('alice', { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' })).toBe(422);
   });
 
-  test('not where the scope does not allow the deletion', async () => {
+  test('may not be set where the scope does not allow the deletion', async () => {
     const noDelete: Scope = { rules: [{ verbs: ['create', 'get'] }] };
     const as = scoped('alice', noDelete);
     const owner = await ownerOf('alice');

@@ -30,7 +30,7 @@ function use(api: Pick<KeyServer, 'keys'>, name: string): void {
 }
 
 describe('last activity', () => {
-  test('is shown everywhere, at once, and leaves the resourceVersion alone', async () => {
+  test('is in every response immediately, and does not change the resourceVersion', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     const created = await api.create('k1');

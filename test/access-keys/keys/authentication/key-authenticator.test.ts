@@ -75,7 +75,7 @@ describe('authentication', () => {
     expect(twice.text).not.toContain(key);
   });
 
-  test('disabled and expired keys are told so, but only to those who have them', async () => {
+  test('the reason for a disabled or expired key is returned only for its full secret', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     const key = keyOf(await api.create('k1', { ttl: 60 }, { finalizers: ['example.com/hold'] }));
@@ -108,7 +108,7 @@ describe('authentication', () => {
     expect(await outcome(api, forever)).toBe('u');
   });
 
-  test('a key that another replica made a moment ago works at once', async () => {
+  test('a key that another replica has just created works immediately', async () => {
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store });
     const lagging = new LaggingStore(store);
@@ -141,7 +141,7 @@ describe('authentication', () => {
     }
     await clock.advanceAsync(3000);
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['unknown']));
-    // 20 at once, and 10 a second since.
+    // A burst of 20, and 10 a second.
     expect(lagging.revisionsAsked - before).toBeLessThanOrEqual(2 + 20 + 6 + 1);
     await keys.stop();
   });

@@ -25,7 +25,7 @@ async function settle(clock: FakeClock): Promise<void> {
   for (let round = 0; round < 10; round++) await clock.advanceAsync(0);
 }
 
-test('an Event and an audit entry tell that a key expired, the Event for an hour', async () => {
+test('an expired key is reported by an Event, which lasts an hour, and an audit entry', async () => {
   const [clock, audit] = [new FakeClock(), [] as AuditEvent[]];
   await using api = await startKeyServer({ clock, audit: (event) => audit.push(event) });
   const short = await api.create('short', { ttl: 10 });

@@ -275,7 +275,7 @@ describe('owners', () => {
     await other.stop();
   });
 
-  test('three replicas at once do it once', async () => {
+  test('three concurrent replicas do it once', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });

@@ -62,15 +62,18 @@ describe('blockOwnerDeletion', () => {
   });
 });
 
-test('a user has so many keys and no more', async () => {
+test('the number of keys of a user is limited', async () => {
   await using api = await startKeyServer({});
   await api.create('k1', { user: 'ada' });
   const { store } = api;
-  const made = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
-  if (!made) throw new Error('k1 was not made');
+  const created = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
+  if (!created) throw new Error('k1 was not created');
   for (let n = 2; n <= KEYS_PER_USER_MAX; n++) {
-    const value = { ...made.value, metadata: { ...metadataOf(made.value), name: `k${n}`, uid: `uid-${n}` } };
-    await store.create({ ...made.key, name: `k${n}` }, value);
+    const value = {
+      ...created.value,
+      metadata: { ...metadataOf(created.value), name: `k${n}`, uid: `uid-${n}` },
+    };
+    await store.create({ ...created.key, name: `k${n}` }, value);
   }
   const post = (name: string): Promise<RawAnswer> =>
     api.send('POST', KEYS_PATH, { metadata: { name }, spec: { ...MINIMAL, user: 'ada' } });
@@ -84,7 +87,7 @@ test('a user has so many keys and no more', async () => {
   expect((await post('one-more')).status).toBe(201);
 });
 
-test('who may not write at all is told that first', async () => {
+test('403 comes before validation errors', async () => {
   const group = { group: 'management.platform.sh', resource: 'ownedaccesskeys' };
   await using api = await startKeyServer({
     reviewAccess: async ({ next }) => {

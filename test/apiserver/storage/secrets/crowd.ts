@@ -184,9 +184,9 @@ export function expectNoContradiction(
     attempts.filter(({ outcome }) => outcome !== 'done' && outcome !== 'in doubt').map(({ id }) => id),
   );
   for (const facts of followed) {
-    const made = facts.filter(({ type }) => type !== 'deleted');
-    expect(made.filter(({ id }) => failed.has(id))).toEqual([]);
-    const ids = new Map(made.map(({ revision, id }) => [revision, id]));
+    const written = facts.filter(({ type }) => type !== 'deleted');
+    expect(written.filter(({ id }) => failed.has(id))).toEqual([]);
+    const ids = new Map(written.map(({ revision, id }) => [revision, id]));
     const others = done.filter(({ kind, revision, id }) => {
       const seen = ids.get(revision);
       return kind !== 'delete' && seen !== undefined && seen !== id;

@@ -23,8 +23,8 @@ async function secret(
   revision: number,
   value: Record<string, number> = {},
 ): Promise<KubeObject> {
-  const made = await encodeSecret(names, { key: thing(name), value, writeId: `${name}-${revision}` });
-  return { ...made, metadata: { ...made.metadata, resourceVersion: String(revision) } };
+  const created = await encodeSecret(names, { key: thing(name), value, writeId: `${name}-${revision}` });
+  return { ...created, metadata: { ...created.metadata, resourceVersion: String(revision) } };
 }
 
 interface Harness {

@@ -102,10 +102,10 @@ describe('compaction', () => {
     {
       await using store = await SqliteStore.open({ file });
       const names = Array.from({ length: 100 }, (_, i) => `n${i}`);
-      const made = await Promise.all(
+      const created = await Promise.all(
         names.map((name) => store.create(key(name), { text: 'x'.repeat(5000) })),
       );
-      await Promise.all(made.map((entry) => store.delete(entry.key, entry.revision)));
+      await Promise.all(created.map((entry) => store.delete(entry.key, entry.revision)));
       await store.create(key('left'), {});
       revision = await store.revision();
       // Not while a process serves the store.

@@ -95,8 +95,8 @@ describe('after a restart', () => {
         // Fills the queue with other writes, so that many of them share a commit.
         const others = Array.from({ length: 100 }, (_, n) => store.create(key(`n${i}-${n}`), { i }));
         revision = (await store.update(key('busy'), { text: 'x'.repeat(2000) }, revision)).revision;
-        const made = await Promise.all(others);
-        await Promise.all(made.map((other) => store.delete(other.key, other.revision)));
+        const created = await Promise.all(others);
+        await Promise.all(created.map((other) => store.delete(other.key, other.revision)));
       }
     }
     const database = new DatabaseSync(file, { readOnly: true });
