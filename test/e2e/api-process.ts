@@ -49,7 +49,7 @@ export class ApiProcess implements AsyncDisposable {
     }
   }
 
-  /** Resolves when it listens; rejects with what it said when it does not. */
+  /** Resolves when it listens; rejects with its output when it does not. */
   static async start({ dataDir, kubeconfig, namespace }: ApiProcessOptions): Promise<ApiProcess> {
     const config = {
       endpointSyncer: { host: { kubeconfig, namespace } },
@@ -67,13 +67,13 @@ export class ApiProcess implements AsyncDisposable {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE },
     });
-    let said = '';
-    child.stderr.on('data', (chunk) => (said += String(chunk)));
+    let stderr = '';
+    child.stderr.on('data', (chunk) => (stderr += String(chunk)));
     for await (const line of createInterface({ input: child.stdout })) {
       const url = /^server: (.*)$/u.exec(line)?.[1];
       if (url !== undefined) return new ApiProcess(dataDir, child, url);
     }
-    throw new Error(`the API did not start: ${said}`);
+    throw new Error(`the API did not start: ${stderr}`);
   }
 
   as(token?: string): RawClient {
@@ -99,7 +99,7 @@ export class ApiProcess implements AsyncDisposable {
     });
     const created = json?.['spec'];
     const key = isJsonObject(created) ? created['key'] : undefined;
-    if (typeof key !== 'string') throw new Error(`no key was made: ${text}`);
+    if (typeof key !== 'string') throw new Error(`no key was created: ${text}`);
     return key;
   }
 

@@ -1,4 +1,4 @@
-/** Callers with tokens of a real host cluster: its kube-apiserver says who they are, its RBAC what they may do. */
+/** Callers with tokens of a real host cluster: its kube-apiserver authenticates them, its RBAC authorizes them. */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -84,7 +84,7 @@ const key = (key: string, spec: JsonObject): JsonObject => ({
   spec: { displayName: 'D', ttl: 600, type: 'User', ...spec },
 });
 
-test('a service account does what RBAC of the host lets it do', async () => {
+test('a service account may do what RBAC of the host allows', async () => {
   const maker = await serviceAccount('maker', [
     { ...KEYS, verbs: ['create', 'get', 'list'] },
     { apiGroups: [''], resources: ['users'], resourceNames: ['ci'], verbs: ['impersonate'] },
@@ -104,7 +104,7 @@ test('a service account does what RBAC of the host lets it do', async () => {
   expect(json?.['status']).toMatchObject({ userInfo: { username: who } });
 });
 
-test('a right for one name is a right for that name', async () => {
+test('a right for one name does not apply to other names', async () => {
   const reader = await serviceAccount('reader', [{ ...KEYS, verbs: ['get'], resourceNames: ['ci'] }]);
   const status = async (path: string): Promise<number> => (await reader.send({ method: 'GET', path })).status;
   expect(await status(`${KEYS_PATH}/ci`)).toBe(200);
@@ -116,6 +116,6 @@ test('a user without rights on the host has none here, and an unknown token is n
   const unprivileged = await serviceAccount('nobody', []);
   expect((await unprivileged.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
   expect((await unprivileged.send({ method: 'GET', path: '/apis' })).status).toBe(200);
-  const unknown = stack.use(new RawClient({ url, ca, token: 'a-token-that-nobody-has-made' }));
+  const unknown = stack.use(new RawClient({ url, ca, token: 'an-unknown-token' }));
   expect((await unknown.send({ method: 'GET', path: KEYS_PATH })).status).toBe(401);
 });

@@ -1,4 +1,4 @@
-/** What only a real host does: its controllers mirror, rebuild and delete what they find, and its API servers go away. */
+/** Scenarios that need a real host: its controllers mirror, rebuild and delete objects, and its API servers stop. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -18,7 +18,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       config: { sync: { toHost: { endpointSlices: { enabled: true } } } },
     }));
 
-    test('a custom and a mirrored slice of one Service: exactly these, and nobody changes them', async () => {
+    test('a custom and a mirrored slice of one Service: exactly these, and no controller changes them', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/svc`;
@@ -27,7 +27,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.1.0.9')] }));
       const operator = { labels: { [SLICE_MANAGED_BY]: 'mariadb-operator.mariadb.com' } };
       await world.virtual.create('EndpointSlice', slice(`${ns}/custom`, 'svc', operator));
-      // What the virtual cluster's own controllers would have made of the Endpoints.
+      // What the virtual cluster's own controllers would have created for the Endpoints.
       const mirrored = { labels: { [SLICE_MANAGED_BY]: MIRRORING } };
       await world.virtual.create('EndpointSlice', slice(`${ns}/svc-abcde`, 'svc', mirrored));
       const slices = () =>
@@ -92,7 +92,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       });
       await world.virtual.create('Service', service(key));
       await world.host.create('Service', service(`${hostNamespace}/${hostName}`));
-      // What vCluster writes for a slice that the virtual cluster's mirroring controller made: the label of that controller is kept.
+      // What vCluster writes for a slice that the virtual cluster's mirroring controller created: the label of that controller is kept.
       const name = `fought-abcde-x-default-x-${world.vcluster}`;
       const copied = (): KubeObject => {
         const object = slice(`${hostNamespace}/${name}`, hostName, {
@@ -128,7 +128,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   describe('the host’s controllers', () => {
     const shared = sharedWorld(newWorld);
 
-    test('mirror a copy into an EndpointSlice with its labels, and nobody fights', async () => {
+    test('mirror a copy into an EndpointSlice with its labels, and no writer overwrites another', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/svc`;
       const log = await world.log('host');
@@ -230,7 +230,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   });
 
   describe.for(['host', 'virtual'] as const)('the %s API server, killed and started again,', (side) => {
-    test('is caught up with', { timeout: 90_000 }, async () => {
+    test('is in sync again', { timeout: 90_000 }, async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       for (const name of ['changed', 'same'])
@@ -305,7 +305,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** Waits until all copies are there and none of them has been made anew for a second. */
+/** Waits until all copies exist and none of them has been re-created for a second. */
 async function whenStable(world: World, keys: readonly string[]): Promise<void> {
   let before = '';
   let sinceMs = performance.now();

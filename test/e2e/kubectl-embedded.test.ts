@@ -1,4 +1,4 @@
-/** kubectl against the embedded server: the commands that people type at the demo's clusters. */
+/** kubectl against the embedded server: the commands that users run against the demo's clusters. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -110,7 +110,7 @@ describe('kubectl reads', () => {
     expect(await kubectl('auth can-i update endpoints')).toBe('yes\n');
   });
 
-  test('what is missing is an error', async () => {
+  test('a missing object is an error', async () => {
     const { code, err } = await run('get ep nope');
     expect([code, err]).toEqual([1, expect.stringContaining('(NotFound): endpoints "nope" not found')]);
     expect((await run('get bogus')).err).toContain('the server doesn\'t have a resource type "bogus"');
@@ -195,7 +195,7 @@ describe('kubectl writes', () => {
     expect((await run('get namespace made')).code).toBe(1);
   });
 
-  test('delete waits until it is gone, whoever is to delete what depends on it', async () => {
+  test('delete waits until the object is gone, with every propagation policy', async () => {
     for (const cascade of ['background', 'foreground', 'orphan']) {
       await kubectl('create -f -', { input: manifest('gone') });
       const deleted = await kubectl(`delete ep gone --cascade=${cascade} --timeout=10s`);

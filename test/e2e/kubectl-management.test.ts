@@ -1,4 +1,4 @@
-/** kubectl against the key and token API: what people type about keys, and what they type wrong. */
+/** kubectl against the key and token API: the commands that users run on keys, and their mistakes. */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -90,7 +90,7 @@ function manifest(name: string, spec: Record<string, unknown> = {}): string {
 const path = (name: string, expression: string): string => `get oak ${name} -o jsonpath='{${expression}}'`;
 
 describe('create', () => {
-  test('from YAML: the key is in the answer, and in no other', async () => {
+  test('from YAML: the key is in the response, and in no later one', async () => {
     const created = await kubectl("create -f - -o jsonpath='{.spec.key}'", { input: manifest('made') });
     expect(created).toMatch(/^pak_\w+$/u);
     expect(await kubectl(path('made', '.spec'))).not.toContain('key');
@@ -109,7 +109,7 @@ describe('create', () => {
     );
   });
 
-  test('a token: answered once, nothing to get', async () => {
+  test('a token: returned once, and not stored', async () => {
     const input =
       'apiVersion: management.platform.sh/v1\nkind: DirectClusterEndpointToken\nspec: {ttl: 600}\n';
     expect(await kubectl("create -f - -o jsonpath='{.status.token}'", { input })).toMatch(/^eyJ\S+$/u);
@@ -118,7 +118,7 @@ describe('create', () => {
     );
   });
 
-  test('dry runs make nothing, and show no key', async () => {
+  test('dry runs create nothing, and show no key', async () => {
     const input = manifest('dry');
     expect(await kubectl('create --dry-run=server -f - -o yaml', { input })).not.toContain('pak_');
     expect(await refusal('get oak dry')).toContain('"dry" not found');
@@ -201,7 +201,7 @@ describe('read', () => {
     expect(await refusal('--token=t-wrong get oak')).toContain('You must be logged in to the server');
   });
 
-  test('another user sees nothing of it', async () => {
+  test('another user does not see the key', async () => {
     const { text } = await api.key('stranger', { user: 'mallory' });
     expect(await kubectl(`--token=${text} get oak -o name`)).toBe(
       'ownedaccesskey.management.platform.sh/stranger\n',
@@ -210,7 +210,7 @@ describe('read', () => {
     expect(await refusal(`--token=${text} delete oak read`)).toContain('"read" not found');
   });
 
-  test('what is missing, or no kind', async () => {
+  test('a missing object or kind is an error', async () => {
     expect(await refusal('get oak nope')).toContain(
       '(NotFound): ownedaccesskeys.management.platform.sh "nope" not found',
     );
@@ -258,7 +258,7 @@ describe('write', () => {
     expect(fields).not.toContain('f:key');
   });
 
-  test('edit: what is saved is taken, what is wrong comes back', async () => {
+  test('edit: a valid change is saved, an invalid one is opened again', async () => {
     await kubectl('create -f -', { input: manifest('edited') });
     const editor = "sed -i 's/displayName: edited/displayName: By hand/'";
     expect(await kubectl('edit oak edited', { editor })).toBe(
@@ -311,7 +311,7 @@ describe('write', () => {
     expect(await refusal('replace -f -', { input: text })).toContain('the object has been modified');
   });
 
-  test('delete: one, by label, what is gone', async () => {
+  test('delete: one, by label, and an error for a missing key', async () => {
     await kubectl('create -f -', { input: manifest('gone') });
     expect(await kubectl('delete oak gone')).toContain('"gone" deleted');
     expect(await kubectl('delete oak gone --ignore-not-found')).toBe('');
@@ -325,7 +325,7 @@ describe('write', () => {
 });
 
 describe('follow', () => {
-  test('get -w shows what happens', async () => {
+  test('get -w shows every change', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
     const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') };
     const child = spawn(
@@ -387,7 +387,7 @@ describe('several keys in one file', () => {
     expect(await kubectl('create -f - -o name', { input: saved })).toMatch(/list-a\n.*list-b\n$/u);
   });
 
-  test('each is validated as strictly as alone', async () => {
+  test('each key is validated as strictly as a single one', async () => {
     const error = await refusal('create -f -', { input: list(item('list-c', { tll: 5 })) });
     expect(error).toContain('unknown field "spec.tll"');
     const input = stringify({ ...parse(manifest('list-d')), apiVersion: 'management.platform.sh/v1beta1' });

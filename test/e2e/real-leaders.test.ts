@@ -1,4 +1,4 @@
-/** Leader election on real kube-apiservers, with the default times; and an end that an API server holds up. */
+/** Leader election on real kube-apiservers, with the default times; and a shutdown while an API server hangs. */
 
 import { leaderScenarios } from '../scenarios/leaders.ts';
 import { shutdownScenarios } from '../scenarios/shutdown.ts';

@@ -1,4 +1,4 @@
-/** References and what they bring along, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
+/** References and imports, on real kube-apiservers; the custom resource is a real CustomResourceDefinition. */
 
 import { keyStoreAttacks } from '../attack/key-store.ts';
 import { referenceAttacks } from '../attack/references.ts';

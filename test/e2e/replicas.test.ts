@@ -52,7 +52,7 @@ function statusesOf(key: string): Promise<number[]> {
 
 /**
  * Waits until no replica accepts the key. A replica that learns of it first answers 401 and, beyond the limit of failed authentications, 429:
- * waiting for 401 from all of them at once would never end while another replica reconnects to its host.
+ * waiting for 401 from all of them at the same time would never end while another replica reconnects to its host.
  */
 async function waitUntilRefused(key: string): Promise<void> {
   const isAccepted = async (): Promise<boolean> =>

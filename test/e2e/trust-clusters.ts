@@ -142,7 +142,7 @@ export class Platform implements AsyncDisposable {
     return object.spec.key;
   }
 
-  /** A token that a key makes for itself. */
+  /** A token that a key creates for itself. */
   async token(key: string, spec: JsonObject = {}): Promise<string> {
     await using client = new RawClient({ url: this.#url, token: key, ca: this.ca });
     const path = '/apis/management.platform.sh/v1/directclusterendpointtokens';

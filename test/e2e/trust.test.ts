@@ -111,7 +111,7 @@ describe('signed tokens', () => {
     expect(await a().kubectl(await platform.token(projects), 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('no key has users and groups of the cluster itself', async () => {
+  test('a key cannot have users and groups of the cluster itself', async () => {
     const master = { user: 'system:admin', groups: ['system:masters'], scope: null };
     const token = await platform.token(await platform.key('ci.yaml', 'signed-system', master));
     expect(await a().kubectl(token, 'get pods')).toSatisfy(isUnauthorized);

@@ -1,4 +1,4 @@
-/** Create, update, delete; what of an object goes to the host, and under which names. */
+/** Create, update and delete of Endpoints: the fields that are copied to the host, and the names of the copies. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/base/json.ts';
@@ -8,7 +8,7 @@ import { pair } from './world.ts';
 
 export function basicScenarios(shared: SharedWorld): void {
   describe('an Endpoints object', () => {
-    test('goes to the host, follows its updates and goes when it goes', async () => {
+    test('is copied to the host, updated with its source and deleted with it', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/web`;
       await world.virtual.create(
@@ -149,7 +149,7 @@ export function basicScenarios(shared: SharedWorld): void {
       expect((await world.whenCopied(dotted)).metadata.name.length).toBeLessThanOrEqual(63);
     });
 
-    test('keeps finalizers and owners to itself, and stays in sync while they hold it', async () => {
+    test('is copied without finalizers and owners, and stays in sync while a finalizer keeps it', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/held`;
       const object = endpoints(key, { finalizers: ['example.com/hold'] });
@@ -169,7 +169,7 @@ export function basicScenarios(shared: SharedWorld): void {
       await world.whenNoCopy(key);
     });
 
-    test('that is default/kubernetes never goes to the host', async () => {
+    test('that is default/kubernetes is never copied to the host', async () => {
       const { world, daemon } = shared();
       if ((await world.virtual.find('Endpoints', 'default', 'kubernetes')) === undefined)
         await world.virtual.create('Endpoints', endpoints('default/kubernetes'));
@@ -180,7 +180,7 @@ export function basicScenarios(shared: SharedWorld): void {
       expect(await world.findCopy('default/kubernetes')).toBeUndefined();
     });
 
-    test('costs one write when it is made, one when it changes and none in between', async () => {
+    test('costs one write when it is created, one when it changes and none in between', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/counted`;
       const [host, virtual] = [await world.log('host'), await world.log('virtual')];

@@ -1,4 +1,4 @@
-/** How tests see a cluster: raw JSON over HTTP, nothing shared with the program under test but the shape of an object. */
+/** The client of the tests for a cluster: raw JSON over HTTP. It shares only the type of an object with the program under test. */
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';

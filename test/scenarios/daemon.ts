@@ -74,7 +74,7 @@ export class Daemon implements AsyncDisposable {
     });
   }
 
-  /** Waits for `/readyz` to answer 200; fails at once, with what it said, when the process ends instead. */
+  /** Waits for `/readyz` to answer 200; fails immediately, with its output, when the process ends instead. */
   async ready(timeoutMs = 20_000): Promise<this> {
     await eventually(
       async () => {

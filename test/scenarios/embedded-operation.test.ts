@@ -1,4 +1,4 @@
-/** Running it, on embedded clusters. Races and faults are the simulation's, and run on real kube-apiservers, see `test/e2e/`. */
+/** Operation of the daemon, on embedded clusters. Races and faults are the simulation's, and run on real kube-apiservers, see `test/e2e/`. */
 
 import { describe } from 'vitest';
 import { dryRunScenarios } from './dry-run.ts';

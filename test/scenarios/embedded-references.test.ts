@@ -1,4 +1,4 @@
-/** References and what they bring along, on embedded clusters. Their faults are the simulation's, and run on real kube-apiservers. */
+/** References and imports, on embedded clusters. Their faults are the simulation's, and run on real kube-apiservers. */
 
 import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-world.ts';

@@ -1,4 +1,4 @@
-/** Ends that an API server holds up, on embedded clusters. */
+/** Shutdown while an API server hangs, on embedded clusters. */
 
 import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-world.ts';

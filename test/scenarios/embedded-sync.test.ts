@@ -1,4 +1,4 @@
-/** What is synced, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
+/** Syncing of each kind, on embedded clusters. The same scenarios run on real kube-apiservers, see `test/e2e/`. */
 
 import { describe } from 'vitest';
 import { newEmbeddedWorld } from './embedded-world.ts';

@@ -106,7 +106,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(copy.metadata.name).toHaveLength(63);
     });
 
-    test('that controllers of the virtual cluster made are left to the controllers of the host', async () => {
+    test('that controllers of the virtual cluster created are left to the controllers of the host', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       for (const manager of ['endpointslice-controller.k8s.io', MIRRORING])
@@ -121,7 +121,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(await sliceNames(world, ns)).toEqual([]);
     });
 
-    test('go when their Service gets a selector, or they lose their Service', async () => {
+    test('are deleted when their Service gets a selector, or they lose their Service', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const [gated, freed] = [`${ns}/gated`, `${ns}/freed`];

@@ -1,4 +1,4 @@
-/** Waiting for a condition, never for a time: the only place of the scenarios where time passes. */
+/** Polls until a condition holds. Scenarios wait for conditions only, never for a fixed time. */
 
 const INTERVAL_MS = 15;
 

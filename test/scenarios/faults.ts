@@ -1,5 +1,5 @@
 /**
- * Whatever goes wrong in between, the world ends in the same state: every copy is what the rules make of its virtual object, nothing
+ * Under any faults the world converges to the same state: every copy is what the rules derive from its virtual object, nothing
  * foreign is touched, nothing of ours is orphaned, and then nothing is written any more.
  */
 
@@ -209,7 +209,7 @@ interface Life {
 /** Runs a daemon until so many writes have been done and kills it before the last answer. Returns how many: fewer when it found no more. */
 async function liveUntilWrite(world: World, life: Life): Promise<number> {
   const { host, virtual, config, writesMax } = life;
-  const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // made by World.proxy
+  const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // created by World.proxy
   const kubeconfigs = { host: path(host), virtual: path(virtual) };
   const daemon = await world.spawnDaemon({ kubeconfigs, config });
   let begun = 0;

@@ -1,4 +1,4 @@
-/** Free ports on 127.0.0.1, for programs that need theirs in advance. */
+/** Free ports on 127.0.0.1, for programs that need to know their port before they start. */
 
 import { createServer } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** Copies change hands between vCluster's own sync and this program: the same objects, nothing deleted, no key lost or restored. */
+/** Hand-over of copies between vCluster's own sync and this program: the same objects, nothing deleted, no key lost or restored. */
 
 import { describe, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';

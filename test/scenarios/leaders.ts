@@ -1,4 +1,4 @@
-/** Three replicas, updates without a pause, and everything that can happen to the leader: never two writers, and short hand-overs. */
+/** Three replicas, updates without a pause, and every failure of a leader: never two writers, and short hand-overs. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -48,7 +48,7 @@ export function leaderScenarios(newWorld: NewWorld, times: LeaderTimes): void {
       process.stdout.write(`leader election: ${what}: ${Math.round(ms)} ms, ${replicas.updates} updates\n`);
     };
 
-    // Hand-over times are the point here, and only a loaded machine makes them longer.
+    // These tests measure hand-over times, which only a loaded machine lengthens.
     test(
       'standbys are ready and write nothing; a clean end hands over within 2 s',
       { timeout: TEST_MAX_MS, retry: 2 },

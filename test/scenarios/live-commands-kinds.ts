@@ -45,7 +45,7 @@ async function createDatabase(world: World, namespace: string): Promise<void> {
   await world.virtual.create('EndpointSlice', slice(`${namespace}/db-extra`, 'db', { annotations }));
 }
 
-/** Copies in the host namespace, as kind and name; what the host's own controllers made is left out. */
+/** Copies in the host namespace, as kind and name; without what the host's own controllers created. */
 async function copiesOf(world: World): Promise<string[]> {
   const found = await Promise.all(
     [...KINDS, 'Secret' as const].map(async (kind) =>

@@ -117,7 +117,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       expect(back.out).toMatch(/-\s+owner: shop\n\+\s+owner: billing\n/);
     });
 
-    test('tells errors from differences: exit 2', async () => {
+    test('distinguishes errors from differences: exit 2', async () => {
       await using world = await newWorld();
       await world.virtual.create('Endpoints', endpoints('default/bad', { labels: { broken: 'x' } }));
       const failing = await run(world, ['diff']);

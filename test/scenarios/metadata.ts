@@ -75,7 +75,7 @@ export function metadataScenarios(shared: SharedWorld): void {
       expect(annotationOf(copy, 'other')).toBe('2');
     });
 
-    test('changed on both sides at once: the virtual side wins, key by key', async () => {
+    test('changed on both sides concurrently: the virtual side wins, key by key', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { l: '1' }, annotations: { a: '1', b: '1', c: '1' } });
       daemon.signal('SIGSTOP');

@@ -1,4 +1,4 @@
-/** Where objects go when virtual namespaces have host namespaces of their own. */
+/** The host namespaces of copies: mappings, missing namespaces, and the multi-namespace mode. */
 
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -80,7 +80,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       expect(gone).toBeUndefined();
     });
 
-    test('an unmapped namespace goes where all would go without mappings', async () => {
+    test('an unmapped namespace goes to the host namespace that is used without mappings', async () => {
       const { world } = shared();
       await world.virtual.create('Endpoints', endpoints('plain/web'));
       expect(await world.whenCopied('plain/web')).toBeDefined();
@@ -130,7 +130,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       config: { ...mappings(world, false), endpointSyncer: { createNamespaces: true } },
     }));
 
-    test('a missing host namespace is made', async () => {
+    test('a missing host namespace is created', async () => {
       const { world } = shared();
       await world.virtualNamespace('team-a');
       world.claimHostNamespace(hostNs(world, 'a'));

@@ -1,4 +1,4 @@
-/** Running it: readiness, metrics, signals, reload, dry run, and a start that cannot work. */
+/** Operation of the daemon: readiness, metrics, signals, reload, dry run, and a start that cannot work. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,9 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('drains on SIGTERM: what it began is whole, and the next one does the rest', async ({ expect }) => {
+    test('drains on SIGTERM: started writes are complete, and the next daemon does the rest', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const keys = Array.from({ length: 60 }, (_, i) => `default/e-${i}`);
@@ -49,7 +51,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(keys.length);
     });
 
-    test('killed at any moment leaves a state from which the next one goes on', async ({ expect }) => {
+    test('killed at any moment leaves a state from which the next daemon continues', async ({ expect }) => {
       await using world = await newWorld();
       const keys = Array.from({ length: 40 }, (_, i) => `default/k-${i}`);
       await Promise.all(keys.map((key) => world.virtual.create('Endpoints', endpoints(key))));
@@ -120,7 +122,7 @@ export function operationScenarios(newWorld: NewWorld): void {
     );
 
     test(
-      'writes a change of the virtual object at once, contested or not',
+      'writes a change of the virtual object immediately, contested or not',
       { timeout: 60_000 },
       async ({ expect }) => {
         await using world = await newWorld();
@@ -441,7 +443,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toContain('wrong-token');
     });
 
-    test('is not what a missing host namespace causes: an Event names it, and syncing goes on when it is there', async ({
+    test('is not caused by a missing host namespace: an Event names it, and syncing resumes when it exists', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -459,11 +461,11 @@ function badStartScenarios(newWorld: NewWorld): void {
 /** A write of another field manager on the copy of `key`. */
 async function overwrite(world: World, key: string, ip: string): Promise<void> {
   const path = `/api/v1/namespaces/${world.hostNamespace}/endpoints/${world.hostName(key)}`;
-  const theirs = { subsets: [subset(ip)] };
+  const foreign = { subsets: [subset(ip)] };
   await world.host.request(
     'PATCH',
     `${path}?fieldManager=other-tool`,
-    theirs,
+    foreign,
     'application/merge-patch+json',
   );
 }
@@ -501,7 +503,7 @@ function kubeconfig(server: string, token: string): string {
   });
 }
 
-/** Why it did not start, which is said once, in the format of the log. */
+/** The reason of a failed start, which is logged exactly once. */
 function cannotStart(daemon: Daemon): string {
   const reasons = daemon.log.filter(({ msg }) => msg === 'cannot start').map(({ reason }) => String(reason));
   expect(reasons).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** What is ours on the host is kept right; what is not ours is never touched. */
+/** Ownership of host objects: drift of our copies is corrected, foreign objects are never changed. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
@@ -16,10 +16,10 @@ const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controll
 
 export function ownershipScenarios(shared: SharedWorld): void {
   describe('a host object that is not ours', () => {
-    test('is never touched; when it goes, the copy is made', async () => {
+    test('is never touched; when it is deleted, the copy is created', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/blocked`;
-      const foreign = await putOnHost(world, key, { labels: { whose: 'theirs' } });
+      const foreign = await putOnHost(world, key, { labels: { owner: 'foreign' } });
       await world.virtual.create('Endpoints', endpoints(key));
       expect(await world.whenEvent(key, 'NotManaged')).toContain(world.hostName(key));
       await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.8')] });
@@ -45,7 +45,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
 
     test('is left alone where the virtual Service has a selector', async () => {
       const { world, daemon, namespace } = shared();
-      const key = `${await namespace()}/theirs`;
+      const key = `${await namespace()}/foreign`;
       const foreign = await putOnHost(world, key, {});
       await world.virtual.create('Service', service(key, { app: 'x' }));
       await world.virtual.create('Endpoints', endpoints(key));
@@ -53,7 +53,7 @@ export function ownershipScenarios(shared: SharedWorld): void {
       expect(await world.getCopy(key)).toEqual(foreign);
     });
 
-    test('that another virtual cluster made is not taken over, with or without a Service', async () => {
+    test('that another virtual cluster created is not taken over, with or without a Service', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/others`;
       const foreign = await putOnHost(world, key, {

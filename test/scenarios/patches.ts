@@ -1,4 +1,4 @@
-/** The four patch modes from end to end, both directions, and patches that fail or never come back. */
+/** The four patch modes from end to end, both directions, and patches that fail or time out. */
 
 import { createHash } from 'node:crypto';
 import { availableParallelism, loadavg } from 'node:os';
@@ -108,7 +108,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(subsetsOf(virtual)).toEqual([named('a', 80)]);
     });
 
-    test('with a reverse expression carry a host change back, and nothing echoes', async () => {
+    test('with a reverse expression carry a host change back, without an echo', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
       await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ url: 'svc' }) }));
@@ -127,7 +127,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.whenCopy(key, (copy) => note(copy, 'url') === `third.${world.vcluster}`);
     });
 
-    test('with an expression only never let the host’s value back: it is put right', async () => {
+    test('with an expression only never let the host’s value back: it is corrected', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/forward`;
       const annotations = notes({ upper: 'loud', removed: 'x' });

@@ -1,4 +1,4 @@
-/** What is synced where nothing is configured: one daemon in one world, for these tests do not stop it and meet in no namespace. */
+/** Scenarios with the default configuration. They share one daemon in one world: none stops it, and each uses its own namespaces. */
 
 import { describe } from 'vitest';
 import { basicScenarios } from './basics.ts';

@@ -1,6 +1,6 @@
 /**
- * What happens between the daemon's decision and its write. A proxy holds the write, or the event, and another client is
- * faster: nothing of theirs is lost, nothing foreign is touched.
+ * Races between the daemon's decision and its write. A proxy holds the write, or the event, and another client is
+ * faster: none of its changes is lost, no foreign object is touched.
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ interface Opened {
 }
 
 function lookAndWriteRaces(open: Open): void {
-  describe('between look and write', () => {
+  describe('between read and write', () => {
     test('the virtual object changes while a host change is carried back: the virtual side wins', async () => {
       const { world, daemon, virtual, key } = await open();
       virtual.behaviour = beforeFirst(key, 'PATCH', () =>
@@ -49,7 +49,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.annotations).toMatchObject(expected);
     });
 
-    test('the virtual side takes away at once what has just come from the host: it is gone on both sides', async () => {
+    test('the virtual side removes a value immediately after it came from the host: it is gone on both sides', async () => {
       const { world, daemon, virtual, key } = await open();
       const isKnown = Promise.withResolvers<void>();
       let isRemoved = false;
@@ -84,13 +84,13 @@ function lookAndWriteRaces(open: Open): void {
     test('another client labels the host copy while it is updated: the label stays and flows back', async () => {
       const { world, daemon, host, key } = await open();
       host.behaviour = beforeFirst(key, 'PUT', () =>
-        world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { theirs: '1' } } }),
+        world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { foreign: '1' } } }),
       );
       await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.2');
       await world.settle(daemon);
-      expect((await world.getVirtual(key)).metadata.labels).toEqual({ theirs: '1' });
-      expect((await world.getCopy(key)).metadata.labels).toMatchObject({ theirs: '1' });
+      expect((await world.getVirtual(key)).metadata.labels).toEqual({ foreign: '1' });
+      expect((await world.getCopy(key)).metadata.labels).toMatchObject({ foreign: '1' });
     });
 
     test('another client replaces the host copy by its own object while it is deleted: that object stays', async () => {
@@ -133,7 +133,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
-    test('the virtual object goes while its copy is made: no copy stays', async () => {
+    test('the virtual object is deleted while its copy is created: no copy stays', async () => {
       const { world, daemon, host, key } = await open({ create: false });
       host.behaviour = beforeFirst(key, 'POST', () => world.virtual.delete('Endpoints', ...pair(key)));
       await world.virtual.create('Endpoints', endpoints(key));
@@ -143,7 +143,7 @@ function lookAndWriteRaces(open: Open): void {
       expect(await copiesFrom(world, key)).toEqual([]);
     });
 
-    test('the news of a Service with a selector is late: no copy is made', async () => {
+    test('the watch event of a Service with a selector is late: no copy is created', async () => {
       const { world, daemon, virtual, host, key } = await open({ create: false });
       const gate = Promise.withResolvers<void>();
       virtual.behaviour = {
@@ -161,7 +161,7 @@ function lookAndWriteRaces(open: Open): void {
       expect(await world.findCopy(key)).toBeUndefined();
     });
 
-    test('the news of our own writes is late: nothing is written twice', async () => {
+    test('the watch events of our own writes are late: nothing is written twice', async () => {
       const { world, daemon, host, key } = await open();
       const log = await world.log('host');
       const gate = Promise.withResolvers<void>();
@@ -308,7 +308,7 @@ function storms(open: Open): void {
   });
 }
 
-/** One world and one daemon for all tests; whatever a test makes the proxies do ends with it. */
+/** One world and one daemon for all tests; the behaviour that a test gives the proxies ends with it. */
 function behindProxies(newWorld: NewWorld): Open {
   let proxies: readonly (ApiProxy & { path: string })[] = [];
   const shared = sharedWorld(newWorld, async (world) => {
@@ -388,7 +388,7 @@ function putForeign(world: World, key: string): ReturnType<World['getCopy']> {
   );
 }
 
-/** Without a Service the host's endpoints controller deletes whatever follows a deletion that it saw, theirs included. */
+/** Without a Service the host's endpoints controller deletes any object of a name whose deletion it saw, foreign ones too. */
 async function keepControllersAway(world: World, key: string): Promise<void> {
   await world.host.create('Service', service(world.hostKey(key).join('/')));
 }

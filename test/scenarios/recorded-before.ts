@@ -1,4 +1,4 @@
-/** What comes from the host is recorded before it is written: no edit is lost between two daemons, or when one ends between its writes. */
+/** Changes from the host are recorded before they are written: no edit is lost between two daemons, or when one ends between its writes. */
 
 import { describe, test } from 'vitest';
 import type { ApiProxy, ProxiedRequest } from './api-proxy.ts';

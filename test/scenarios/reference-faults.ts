@@ -1,4 +1,4 @@
-/** References when things go wrong: no import is missing in the end, and none is left over. */
+/** References under faults: in the end no import is missing, and none is left over. */
 
 import { describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -243,7 +243,7 @@ async function importNames(world: World, side: 'host' | 'virtual'): Promise<stri
 function patchesOf(config: typeof PATCHES): Record<string, never>[] {
   const { sync } = config as unknown as {
     sync: { toHost: { endpoints: { patches: Record<string, never>[] } } };
-  }; // as made
+  }; // as created
   return sync.toHost.endpoints.patches;
 }
 

@@ -1,4 +1,4 @@
-/** Objects that Endpoints name: which name they get, and that they come along, in both directions. */
+/** References of Endpoints: the translated names, and the imports of the named objects in both directions. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -59,7 +59,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the host');
     });
 
-    test('is kept in step within a second, and drift on the host is put right', async () => {
+    test('is kept in step within a second, and drift on the host is corrected', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1', gone: '1' }));
@@ -75,7 +75,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
     });
 
-    test('is there as long as anything names it: the last of several takes it along', async () => {
+    test('exists as long as any object names it, and is deleted with the last one', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/shared`));
@@ -97,7 +97,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.find('Secret', ns, 'shared')).toBeDefined();
     });
 
-    test('goes with it, comes back with it', async () => {
+    test('is deleted and created again with the Endpoints', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/s`));
@@ -187,7 +187,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         { status: { phase: 'host' } },
         'application/merge-patch+json',
       );
-      await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: ['example.com/theirs'] } });
+      await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: ['example.com/foreign'] } });
       await world.virtual.merge('Gadget', [ns, 'g'], { spec: { size: 4 } });
       const next = await importedTo(
         world,
@@ -196,7 +196,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         (found) => (found['spec'] as JsonObject)['size'] === 4,
       );
       expect(next['status']).toEqual({ phase: 'host' });
-      expect(next.metadata['finalizers']).toEqual(['example.com/theirs']);
+      expect(next.metadata['finalizers']).toEqual(['example.com/foreign']);
       await world.host.merge('Gadget', [hostNs, name], { metadata: { finalizers: null } });
       await world.virtual.delete('Endpoints', ns, 'web');
       await gone(world, 'Gadget', [hostNs, name]);
@@ -206,21 +206,21 @@ export function referenceScenarios(newWorld: NewWorld): void {
     test('of which another syncer keeps a copy is called what that copy is called, and not touched', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
-      await world.virtual.create('Secret', secret(`${ns}/theirs`));
-      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'theirs' }));
-      await importedTo(world, 'Secret', `${ns}/theirs`);
-      const copy = await world.host.create('Secret', othersCopy(world, `${ns}/theirs`));
+      await world.virtual.create('Secret', secret(`${ns}/shared`));
+      await world.virtual.create('Endpoints', named(`${ns}/web`, { secret: 'shared' }));
+      await importedTo(world, 'Secret', `${ns}/shared`);
+      const copy = await world.host.create('Secret', othersCopy(world, `${ns}/shared`));
       await world.whenCopy(`${ns}/web`, noteIs(copy.metadata.name));
-      await gone(world, 'Secret', short(world, `${ns}/theirs`));
-      await world.virtual.merge('Secret', [ns, 'theirs'], { data: { n: 'Mg==' } });
+      await gone(world, 'Secret', short(world, `${ns}/shared`));
+      await world.virtual.merge('Secret', [ns, 'shared'], { data: { n: 'Mg==' } });
       await world.settle(daemon);
       expect(await world.host.get('Secret', world.hostNamespace, copy.metadata.name)).toEqual(copy);
       await world.host.delete('Secret', world.hostNamespace, copy.metadata.name);
-      await importedTo(world, 'Secret', `${ns}/theirs`);
-      await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/theirs`)[1]));
+      await importedTo(world, 'Secret', `${ns}/shared`);
+      await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/shared`)[1]));
     });
 
-    test('whose place is taken by something foreign is not imported, and that is not touched', async () => {
+    test('is not imported where a foreign object has the name, and that object is not touched', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const place = short(world, `${ns}/taken`);
@@ -268,7 +268,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the virtual cluster');
     });
 
-    test('is kept in step, edits are put right, and it is never exported again', async () => {
+    test('is kept in step, edits are corrected, and it is never exported again', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const name = `edit-${ns}`;
@@ -571,11 +571,11 @@ export function referenceScenarios(newWorld: NewWorld): void {
 
     test('a foreign object in the mapped namespace is not touched and not read', async () => {
       const { world, daemon } = shared();
-      const place: [string, string] = [`${world.hostNamespace}-a`, 'theirs'];
+      const place: [string, string] = [`${world.hostNamespace}-a`, 'shared'];
       const foreign = await world.host.create('Secret', secret(place.join('/')));
-      await world.virtual.create('Endpoints', named('team-a/nosy', { secret: 'theirs' }));
+      await world.virtual.create('Endpoints', named('team-a/nosy', { secret: 'shared' }));
       await world.whenEvent('team-a/nosy', 'ReferenceNotFound');
-      await world.virtual.create('Secret', secret('team-a/theirs', { data: { v: 'dg==' } }));
+      await world.virtual.create('Secret', secret('team-a/shared', { data: { v: 'dg==' } }));
       await world.whenEvent('team-a/nosy', 'NotManaged');
       await world.settle(daemon, 'plain');
       expect(await world.host.get('Secret', ...place)).toEqual(foreign);
@@ -633,7 +633,7 @@ function noteIs(name: string): (copy: KubeObject) => boolean {
     [metadata.annotations?.[NOTES.secret], metadata.annotations?.[NOTES.config]].includes(name);
 }
 
-/** As vCluster's own syncer makes it: the long name, no record of ours. */
+/** As vCluster's own syncer creates it: the long name, without our sync record. */
 function othersCopy(world: World, key: string): KubeObject {
   const [namespace, name] = pair(key);
   const hostName = world.hostName(key);

@@ -93,7 +93,7 @@ export class Replicas {
     return this.running.filter((one) => one !== this.leader);
   }
 
-  /** How many changes were made so far. */
+  /** The number of changes so far. */
   get updates(): number {
     return this.#updates;
   }

@@ -1,4 +1,4 @@
-/** What happened while the daemon was down is dealt with when it starts, and a start that finds nothing to do writes nothing. */
+/** A start handles the changes of a downtime; a start without changes writes nothing. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -96,7 +96,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       });
     });
 
-    test('the copy of a virtual object that is gone is gone', async () => {
+    test('the copy of a deleted virtual object is deleted', async () => {
       expect(await world.findCopy(keyOf('virtual-deleted'))).toBeUndefined();
     });
 
@@ -115,11 +115,11 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(log.virtual.of('untouched')).toEqual([]);
     });
 
-    test('a copy deleted meanwhile is there again', async () => {
+    test('a copy that was deleted meanwhile is created again', async () => {
       expect((await world.whenCopied(keyOf('host-deleted'))).metadata.uid).not.toBe(uids.get('host-deleted'));
     });
 
-    test('drift is put right, and an update is there', async () => {
+    test('drift is corrected, and an update is applied', async () => {
       expect(ipsOf((await both('drifted'))[1])).toEqual(['10.1.0.1']);
       expect(ipsOf((await both('virtual-updated'))[1])).toEqual(['10.1.0.99']);
     });

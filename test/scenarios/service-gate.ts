@@ -8,7 +8,7 @@ import { pair, type NewWorld } from './world.ts';
 
 export function serviceGateScenarios(shared: SharedWorld): void {
   describe('the Service of the same name', () => {
-    test('without a selector lets the Endpoints through, made before or after', async () => {
+    test('without a selector lets the Endpoints through, created before or after', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Service', service(`${ns}/before`));
@@ -57,7 +57,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
     });
 
-    test('with a selector appears after the copy was made: the copy goes', async () => {
+    test('with a selector appears after the copy was created: the copy is deleted', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/late`;
       await world.virtual.create('Endpoints', endpoints(key));

@@ -1,4 +1,4 @@
-/** SIGTERM while an API server accepts connections and answers nothing: the process ends in time all the same. */
+/** SIGTERM while an API server accepts connections and answers nothing: the process still ends in time. */
 
 import { describe, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -50,7 +50,7 @@ export function shutdownScenarios(newWorld: NewWorld): void {
       expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
     }, 60_000);
 
-    test('while it starts: ends at once with 0', async ({ expect }) => {
+    test('while it starts: ends immediately with 0', async ({ expect }) => {
       await using world = await newWorld();
       const proxy = await world.proxy('host');
       proxy.behaviour = { decide: () => new Promise(() => undefined) };

@@ -107,7 +107,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       config: { ...BOTH, endpointSyncer: { services: 'sync' } },
     }));
 
-    test('are copied at once, and stay the same objects when the Service comes, which is then copied too', async () => {
+    test('are copied immediately, and stay the same objects when the Service comes, which is then copied too', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/early`;
@@ -122,7 +122,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
     });
 
-    test('go again when that Service has a selector', async () => {
+    test('are deleted when that Service has a selector', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/late`;

@@ -1,5 +1,5 @@
 /**
- * A world is what one scenario happens in: a virtual cluster, a host cluster, a namespace of its own on the host and daemons between
+ * A world is the environment of one scenario: a virtual cluster, a host cluster, a namespace of its own on the host and daemons between
  * them. The same scenario runs in a world of embedded clusters and in one of real kube-apiservers.
  */
 
@@ -40,14 +40,14 @@ export interface Rule {
   readonly namespace: string;
 }
 
-/** The clusters below a world; who opens them decides whether they are shared. */
+/** The two clusters of a world; several worlds may share them. */
 export interface WorldClusters extends AsyncDisposable {
   readonly kind: 'embedded' | 'real';
   readonly virtual: { readonly kubeconfigPath: string };
   readonly host: { readonly kubeconfigPath: string };
   /** The kubeconfig (as text) of a user who may do exactly this in one of the clusters. */
   userKubeconfig(cluster: ClusterName, rules: readonly Rule[]): Promise<string>;
-  /** Stops an API server at once, as a crash would. */
+  /** Kills an API server, as a crash would. */
   stop(component: ClusterName | 'controllers'): Promise<void>;
   start(component: ClusterName | 'controllers'): Promise<void>;
 }
@@ -110,7 +110,7 @@ export class World implements AsyncDisposable, Placement {
     await this.host.ensureNamespace(name);
   }
 
-  /** A host namespace that the daemon may make: it goes with this world. */
+  /** A host namespace that the daemon may create: it is deleted with this world. */
   claimHostNamespace(name: string): void {
     this.#hostNamespaces.add(name);
   }
@@ -217,7 +217,7 @@ export class World implements AsyncDisposable, Placement {
   }
 
   /**
-   * Waits until the copy is exactly what the rules make of the virtual object as it is now. `anyOrigin`: some annotations may have
+   * Waits until the copy is exactly what the rules derive from the current virtual object. `anyOrigin`: some annotations may have
    * come from the host, so that which of them are managed depends on what happened.
    */
   async whenCopied(key: string, options: WaitOptions & { anyOrigin?: boolean } = {}): Promise<KubeObject> {

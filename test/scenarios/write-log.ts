@@ -1,4 +1,4 @@
-/** What was written to a cluster, seen from outside: a watch that keeps every event. */
+/** A log of the writes to a cluster: a watch that keeps every event. */
 
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { KindName, TestCluster, WatchEvent } from './cluster-client.ts';

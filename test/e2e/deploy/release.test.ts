@@ -1,4 +1,4 @@
-/** `npm version` in a clone, and what the release workflow makes of its tag. */
+/** `npm version` in a clone, and the artifacts that the release workflow creates from its tag. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
