@@ -59,7 +59,7 @@ managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(fo
   return { options, lines, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test('a port that is taken is an error of the API, and the sync works', async () => {
+test('a port in use is an error of the API, and the sync works', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one
@@ -80,7 +80,7 @@ test('a port that is taken is an error of the API, and the sync works', async ()
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('served, ready, and ended with the daemon', async () => {
+test('the API is served, part of readiness, and stops with the daemon', async () => {
   await using world = await surroundings('127.0.0.1:0');
   const { options, lines } = world;
   const daemon = await startDaemon({ ...options, ...accessKeysCompanion(options) });

@@ -125,7 +125,7 @@ describe('bootstrapKeyFile', () => {
     expect(await statusOf(api.as(written()))).toBe(401);
   });
 
-  test('is not written again for a key that cannot be shown again', async () => {
+  test('is not written again for an existing key, whose secret is not stored', async () => {
     {
       await using api = await start();
       expect(await statusOf(api.as(written()))).toBe(200);
@@ -135,7 +135,7 @@ describe('bootstrapKeyFile', () => {
     expect(() => written()).toThrow('ENOENT');
   });
 
-  describe('of replicas that start at the same time', () => {
+  describe('with replicas that start concurrently', () => {
     /** Of `files`, a replica each; all look for the first key before any of them creates it. */
     async function startAtOnce(store: Store, files: readonly string[]): Promise<Keys[]> {
       const met = new Barrier(files.length);

@@ -35,7 +35,7 @@ const NOT_AS_THEY_ARE: Record<string, string> = {
 
 /** As they are on a kind that asks for less, and what is done with a key instead is asserted below. */
 const ON_ANOTHER_KIND: Record<string, string> = {
-  'create-null-spec': 'a create without what a key needs is 422',
+  'create-null-spec': 'a create without the required fields is 422',
   'create-json-null': 'every missing field is named, not the name alone',
   'json-patch-copy-move': 'the owner of a key cannot change: between fields that can',
   'foreground-finish': 'there is no controller: the server removes its own finalizer',
@@ -78,7 +78,7 @@ test('every case is run, has a test of its own, or is left out with a reason', (
   expect(running.filter(({ given = [] }) => given.some(({ state }) => state !== undefined))).toEqual([]);
 });
 
-test('core v1 is there for lists of kubectl, and has no kinds', async () => {
+test('core v1 is served for kubectl, and has no resources', async () => {
   await using api = await startComposed({ dataDir });
   const send = async (path: string, accept = 'application/json'): Promise<unknown> =>
     (await api.administrator.send({ method: 'GET', path, headers: { accept } })).json;

@@ -26,10 +26,10 @@ test.each([
   expect(warnings.filter((message) => message.includes('data directory'))).toHaveLength(count);
 });
 
-describe('a database without a byte', () => {
+describe('an empty database file', () => {
   const config = { store: { driver: 'sqlite' } } as const;
 
-  test('beside a master key is refused, with what to do', async () => {
+  test('next to a master key is an error with the next step', async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, 'management.db');
     await (await startComposed({ dataDir: folder.path, config }))[Symbol.asyncDispose]();

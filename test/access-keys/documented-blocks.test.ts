@@ -1,4 +1,4 @@
-/** The page about direct cluster endpoints has no file, flag or command that is not tested with a real kube-apiserver. */
+/** Every file, flag and command of the page about direct cluster endpoints is tested with a real kube-apiserver. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

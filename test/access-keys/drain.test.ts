@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { KEYS_PATH, startComposed } from './composed-api.ts';
 
-test('requests under way are answered, idle connections and watches are ended', async () => {
+test('requests in flight are completed, idle connections and watches are closed', async () => {
   const api = await startComposed();
   const body = { spec: { displayName: 'D', ttl: 0, type: 'User', user: 'u' } };
   const creates = Array.from({ length: 50 }, (_, index) =>

@@ -239,7 +239,7 @@ describe('single fields', () => {
     });
   });
 
-  test('the name is required, and the message tells how to set it', () => {
+  test('the name is required, and the message says how to set it', () => {
     expect(problemsIn('endpointSyncer:\n  workers: 1')).toEqual([
       '1:1 endpointSyncer.name is required: the name of the virtual cluster, here, with --name or in VCLUSTER_NAME',
     ]);
@@ -303,7 +303,7 @@ describe('namespaces', () => {
     ).toEqual({ kind: 'legacy-multi' });
   });
 
-  test('both at once, without mappings', () => {
+  test('both together, without mappings', () => {
     expect(
       problemsIn(
         'endpointSyncer: {name: vc}\nsync: {toHost: {namespaces: {enabled: true}}}\nexperimental: {multiNamespaceMode: {enabled: true}}',

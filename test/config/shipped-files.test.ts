@@ -1,4 +1,4 @@
-/** What is shipped in `config/` fits the program. */
+/** The schema, the default file and the examples in `config/` match the program. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

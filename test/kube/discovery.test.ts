@@ -47,7 +47,7 @@ describe('discovery', () => {
     expect(asked).toEqual(['/api/v1', '/apis/example.com/v1']);
   });
 
-  test('looks again for a kind that was missing', async () => {
+  test('retries for a kind that was missing', async () => {
     const { client, asked } = cluster();
     const discovery = createDiscovery(client);
     await expect(discovery.resolve('v1', 'Later')).rejects.toBeInstanceOf(TerminalError);
@@ -71,7 +71,7 @@ describe('discovery', () => {
     await expect(createDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
   });
 
-  test('a cluster-scoped kind has no place in a namespace', async () => {
+  test('a cluster-scoped kind is an error where a namespaced kind is needed', async () => {
     await expect(createDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
       'Node of v1 is cluster-scoped in the virtual cluster; only namespaced kinds can be used here',
     );
@@ -111,7 +111,7 @@ describe('rights', () => {
     );
   });
 
-  test('a name narrows the question', async () => {
+  test('a review may be for one name', async () => {
     const bodies: JsonValue[] = [];
     const request = async (...[, , body]: [string, string, JsonValue?]): Promise<JsonValue> => {
       bodies.push(body ?? null);

@@ -1,4 +1,4 @@
-/** The fixture of most tests here: a scripted server, a fake clock, and an informer between them. */
+/** The fixture of most tests of this folder: a scripted server, a fake clock, and an informer. */
 
 import { createClient } from '../../src/kube/client/client.ts';
 import { plainAccess } from '../../src/kube/access.ts';

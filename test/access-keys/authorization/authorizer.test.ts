@@ -99,7 +99,7 @@ describe('rights', () => {
     expect(found).toBe(expected);
   });
 
-  test('a request for the target of another server is not found, unless the scope denies it', async () => {
+  test('a request below the prefix of a target is allowed, and so not found, unless the scope denies it', async () => {
     const authorizer = authorizerOf(indexOf());
     const pods = request('get', '|pods', CLUSTER);
     expect((await authorizer.authorize(alice, pods)).isAllowed).toBe(true);
@@ -165,7 +165,7 @@ describe('the key behind the user', () => {
     expect(looked).toBe(1);
   });
 
-  test('two key uids in the extra values are invalid', async () => {
+  test('two key uids in the extra values match no key', async () => {
     const user = { ...good.user, extra: { ...good.user.extra, [EXTRA.keyUid]: ['u1', 'u1'] } };
     expect(await reasonFor(indexOf(good), user)).toBe('the access key no longer exists');
   });

@@ -20,7 +20,7 @@ describe('base 62', () => {
     for (const count of counts.values()) expect(Math.abs(count - 1000)).toBeLessThan(200);
   });
 
-  test('bytes that would favour some digits are thrown away', () => {
+  test('bytes that would bias the digits are discarded', () => {
     const bytes = [255, 248, 247, 0, 61, 62];
     expect(randomBase62(4, () => Buffer.from(bytes))).toBe('z0z0');
   });
@@ -35,7 +35,7 @@ describe('base 62', () => {
   });
 });
 
-describe('keys in our own form', () => {
+describe('generated keys', () => {
   test('have an id, a secret and a checksum', () => {
     const key = generateAccessKey(randomBytes);
     expect(key).toMatch(/^pak_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
@@ -58,7 +58,7 @@ describe('keys in our own form', () => {
   });
 });
 
-describe('keys that clients bring along', () => {
+describe('keys that clients choose', () => {
   test.each([
     ['too short', 'aB3$'.repeat(7), /at least 32 characters/],
     ['too long', `${'x'.repeat(500)}0123456789abcdef`, /at most 512 characters/],
@@ -87,7 +87,7 @@ describe('keys that clients bring along', () => {
 describe('digests', () => {
   const digests = new KeyDigests(Buffer.alloc(32, 1));
 
-  test('recognise the key and only the key, whatever its form', () => {
+  test('match their key and no other, whatever its form', () => {
     const texts = [
       generateAccessKey(randomBytes),
       generateAccessKey(randomBytes),
@@ -110,7 +110,7 @@ describe('digests', () => {
     expect(new KeyDigests(Buffer.alloc(32, 2)).stored(key).digest).not.toBe(digests.stored(key).digest);
   });
 
-  test('total on any text', () => {
+  test('do not throw for any text', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 1200 }), (bytes) => {
         const presented = digests.presented(Buffer.from(bytes).toString('utf16le'));

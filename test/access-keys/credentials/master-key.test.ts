@@ -13,7 +13,7 @@ import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 describe('seal', () => {
   const seal = new AesSeal(Buffer.alloc(32, 3), randomBytes);
 
-  test('opens what it sealed, for the same purpose', () => {
+  test('decrypts what it encrypted, for the same purpose', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, purpose) => {
         const sealed = seal.seal(plain, purpose);
@@ -36,7 +36,7 @@ describe('seal', () => {
     }
   });
 
-  test('the same text is sealed differently each time, and by another key not opened', () => {
+  test('the same text is encrypted differently each time, and another key does not decrypt it', () => {
     expect(seal.seal('x', 'p')).not.toBe(seal.seal('x', 'p'));
     expect(() => new AesSeal(Buffer.alloc(32, 4), randomBytes).open(seal.seal('x', 'p'), 'p')).toThrow(
       /another master key/,
@@ -77,7 +77,7 @@ describe('master key', () => {
     expect(new Set(keys.map(({ proof }) => proof)).size).toBe(1);
   });
 
-  test('a new store takes any key', async () => {
+  test('a new store accepts any key', async () => {
     await using first = new MemoryStore();
     await using second = new MemoryStore();
     const key = await open(first);
@@ -116,7 +116,7 @@ describe('master key', () => {
     await expect(open(store)).rejects.toThrow(TerminalError);
   });
 
-  test('a file that others may read is warned of', async () => {
+  test('a file that other users may read is a warning', async () => {
     await using store = new MemoryStore();
     await open(store);
     await chmod(join(dataDir, 'master.key'), 0o644);

@@ -83,8 +83,8 @@ describe('a head', () => {
     ['two hosts', get('/version', 'Host: y'), 400],
     ['two credentials', get('/version', 'authorization: Bearer a', 'Authorization: Bearer b'), 400],
     ['no host', 'GET /version HTTP/1.1\r\n\r\n', 400],
-    ['an expectation that nobody knows', get('/version', 'expect: miracles'), 417],
-    ['a method that nobody knows', 'FOO /version HTTP/1.1\r\nhost: x\r\n\r\n', 405],
+    ['an unknown expectation', get('/version', 'expect: miracles'), 417],
+    ['an unknown method', 'FOO /version HTTP/1.1\r\nhost: x\r\n\r\n', 405],
     ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example:443\r\n\r\n', 405],
     ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 400],
     [
@@ -172,7 +172,7 @@ describe('a client that ends its side', () => {
   test.each([
     ['', ''],
     [' and for another protocol', 'connection: upgrade\r\nupgrade: websocket\r\n'],
-  ])('and has not asked it to the end%s, is told so', async (_what, more) => {
+  ])('inside a body%s, gets a 400', async (_what, more) => {
     const wire = new Wire(await start());
     wire.socket.end(`${get('/version')}${create}20\r\n${more}\r\n{"spec":{}}`);
     const answers = await wire.end();

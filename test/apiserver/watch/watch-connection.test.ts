@@ -121,7 +121,7 @@ describe('a watch', () => {
     ['goes', (socket: Socket) => void socket.destroy()],
     ['goes with a reset', (socket: Socket) => void socket.resetAndDestroy()],
     ['says that it has nothing more to say', (socket: Socket) => void socket.end()],
-  ])('ends when the client %s, whatever that said before', async (_how, leave) => {
+  ])('ends when the client %s, whatever it sent before', async (_how, leave) => {
     const closed = vi.fn<() => void>();
     const client = await open((_request, response) => new WatchConnection(response, closed).start({}));
     client.get('/');

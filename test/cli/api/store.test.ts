@@ -91,7 +91,7 @@ test('verifies the Secrets of the kubernetes driver, whatever was done to them',
   await using other = await openReplica(plainAccess(host.url), { name: 'other' });
   const names = new SecretNames('management');
   const [sound, cut, unlabelled, held] = ['sound', 'cut', 'unlabelled', 'held'].map(keyOf);
-  if (!sound || !cut || !unlabelled || !held) throw new Error('four were made');
+  if (!sound || !cut || !unlabelled || !held) throw new Error('expected four Secrets');
   for (const key of [sound, cut, unlabelled, held]) await one.store.create(key, {});
   await one.store.notes('seen').write(new Map([['a', 'b']]));
   await other.store.create(cut, {});
@@ -117,7 +117,7 @@ test('verifies the Secrets of the kubernetes driver, whatever was done to them',
   expect([unknownContext.code, unknownContext.out]).toEqual([1, '']);
 });
 
-test('where nothing is stored yet, nothing is made', async () => {
+test('without a database every action is exit 1, and creates nothing', async () => {
   for (const action of [['backup', join(folder, 'copy.db')], ['verify'], ['compact']]) {
     const { code } = await run(...action, '--config', config);
     expect([action, code]).toEqual([action, 1]);
@@ -125,7 +125,7 @@ test('where nothing is stored yet, nothing is made', async () => {
   expect(existsSync(join(folder, 'data'))).toBe(false);
 });
 
-test('wrong usage is exit 2, with what is right', async () => {
+test('wrong usage is exit 2, with the right usage', async () => {
   const errorOf = async (...args: string[]): Promise<[number, string]> => {
     const { code, err } = await run(...args, '--config', config);
     return [code, err];

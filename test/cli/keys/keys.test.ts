@@ -38,7 +38,7 @@ async function statusOf(api: Composed, key: string): Promise<number> {
 }
 
 describe('keys bootstrap', () => {
-  test('before the API has ever run: prints the key, once, and the API takes it', async () => {
+  test('before the API has ever run: prints the key, once, and the API accepts it', async () => {
     const { file, dataDir } = configFile('first');
     const first = await keys('bootstrap', '--config', file);
     expect(first).toEqual({
@@ -73,7 +73,7 @@ describe('keys bootstrap', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('start it first')]);
   });
 
-  test('the longest life that is allowed is that of the key', async () => {
+  test('the lifetime of the key is the longest that is allowed', async () => {
     const { file } = configFile('max', 'sqlite', '  maxTtl: 1h');
     const { code, out } = await keys('bootstrap', '--config', file, '-o', 'json');
     expect(code).toBe(0);
@@ -105,7 +105,7 @@ describe('keys create, list and revoke', () => {
       join(place.dataDir, 'ca.crt'),
     );
 
-  test('create: the key on standard output, what it is on standard error', async () => {
+  test('create: the key on standard output, its description on standard error', async () => {
     const made = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot', '--ttl', '90d');
     expect([made.code, made.out]).toEqual([0, expect.stringMatching(KEY)]);
     expect(made.err).toMatch(/^key ci of user ci-bot, expires \d{4}-.*Z; it is not shown again\n$/u);
@@ -141,7 +141,7 @@ describe('keys create, list and revoke', () => {
     });
   });
 
-  test('create -o kubeconfig is all that kubectl needs', async () => {
+  test('create -o kubeconfig is a complete kubeconfig for kubectl', async () => {
     const { out } = await keys('create', ...here(), '--user', 'u', '--name', 'kc', '-o', 'kubeconfig');
     const config = parse(out) as Record<string, { cluster?: object; user?: { token: string } }[]>; // just printed
     expect(config['clusters']?.[0]?.cluster).toEqual({
@@ -163,7 +163,7 @@ describe('keys create, list and revoke', () => {
     expect([refused.code, refused.err, refused.out]).toEqual([code, expect.stringContaining(message), '']);
   });
 
-  test('list: what the key may see, in the columns of the server; never a key', async () => {
+  test('list: the keys that the caller may see, in the columns of the server, without secrets', async () => {
     const mine = (await keys('create', ...here(), '--user', 'lister', '--name', 'mine')).out.trim();
     const { out, code } = await keys('list', ...remote(mine));
     expect([code, out.split('\n').map((line) => line.split(/ {2,}/u).slice(0, 3))]).toEqual([
@@ -199,7 +199,7 @@ describe('keys create, list and revoke', () => {
     );
   });
 
-  test('revoke: at once, one key or several, and what is not there is said', async () => {
+  test('revoke: one key or several, immediately; an unknown key is an error', async () => {
     const [one, two] = await Promise.all(['r1', 'r2'].map((name) => api.key(name)));
     const { code, err } = await keys('revoke', ...here(), 'r1', 'nope', 'r2');
     expect([code, err.split('\n')]).toEqual([

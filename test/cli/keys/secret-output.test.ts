@@ -1,4 +1,4 @@
-/** The file that a secret is redirected to. */
+/** The mode of a file that a secret is redirected to. */
 
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ test.each([
   expect([modes, readFileSync(file, 'utf8')]).toEqual([[expected], 'the secret']);
 });
 
-test('what is no file gets the secret all the same', () => {
+test('a device gets the secret, and its mode stays', () => {
   const fd = openSync('/dev/null', 'w');
   const before = statSync('/dev/null').mode;
   const written: string[] = [];

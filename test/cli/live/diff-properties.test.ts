@@ -1,4 +1,4 @@
-/** What `diff` shows is what brings both clusters to rest: applied, nothing is left to show. */
+/** Applying the output of `diff` syncs both clusters: after that `diff` is empty. */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

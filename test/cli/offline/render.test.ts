@@ -1,4 +1,4 @@
-/** `render` as a user types it. */
+/** The command `render`: output, formats, notes and exit codes. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -14,7 +14,7 @@ import { validConfig } from '../../config/setup.ts';
 
 const CONFIG = validConfig('endpointSyncer: {name: my-vcluster, host: {namespace: team-a}}');
 
-describe('who may use the page', () => {
+describe('access to the page', () => {
   const ask = (method: string, headers: Record<string, string>): string | undefined =>
     denialOf({ method, headers } as unknown as IncomingMessage, 8090); // what it reads of a request
 
@@ -56,7 +56,7 @@ describe('the files of the page', () => {
     await expect(startPageServer({ port, calls: {}, feeds: {} })).rejects.toThrow('choose another --port');
   });
 
-  test('completion knows every member once, with wildcards for elements', () => {
+  test('completion offers every member once, with wildcards for elements', () => {
     const object = {
       metadata: { annotations: { 'example.com/a': 'x' } },
       subsets: [{ addresses: [{ ip: 'a' }, { ip: 'b' }] }],
@@ -92,7 +92,7 @@ describe('a run', () => {
     },
   );
 
-  test('what is wrong is placed in its editor, and nothing is run', async () => {
+  test('an error is shown in its editor, and nothing is run', async () => {
     const result = await run({
       patches: '- path: a\n  expression: value +\n',
       virtual: 'kind: [',

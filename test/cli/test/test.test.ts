@@ -1,4 +1,4 @@
-/** `test` as a user types it, and the cases of the examples in this repository. */
+/** The command `test`: output, flags and exit codes; and the cases of the examples in this repository. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

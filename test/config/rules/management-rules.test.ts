@@ -1,4 +1,4 @@
-/** `managementApi`: what the program makes of it, and what it says about it. */
+/** The section `managementApi`: its parsed values, and its validation errors. */
 
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/parse.ts';

@@ -178,7 +178,7 @@ describe('hostile files are rejected quickly', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  test('no text makes reading throw', () => {
+  test('reading does not throw for any text', () => {
     const piece = fc.constantFrom(
       'a',
       ':',

@@ -317,7 +317,7 @@ function networkTests(open: Open): void {
     expect(listed).toEqual([{ phase: 'listing', outcome: 'complete' }]);
   });
 
-  test('a server that is away is a state, and passes', async () => {
+  test('an unavailable server is a condition of the informer until it is back', async () => {
     await using world = await open();
     const { client, namespace, proxy } = world;
     await using follower = await follow(world);

@@ -81,7 +81,7 @@ describe('TLS', () => {
     ],
     ['no authority', 'a: b', /not signed by the authority in the kubeconfig/],
     ['another name', `${TRUSTED}, tls-server-name: elsewhere.test`, /certificate is for another name/],
-  ])('with %s there is no answer, with the reason', async (_, cluster, message) => {
+  ])('with %s the request fails with the reason', async (_, cluster, message) => {
     await expect(ask(access(cluster))).rejects.toThrow(message);
   });
 

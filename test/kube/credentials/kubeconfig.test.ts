@@ -80,7 +80,7 @@ function problem(act: () => unknown): string {
 }
 
 describe('a kubeconfig', () => {
-  test('gives the server, the namespace and the way in', async () => {
+  test('has the server, the namespace and the credentials', async () => {
     const access = load({ context: 'cluster: c, user: u, namespace: vc' });
     expect(access.server).toBe('https://127.0.0.1:6443');
     expect(access.namespace).toBe('vc');
@@ -310,12 +310,12 @@ describe('without a file', () => {
     expect(problem(() => loadClusterAccess(source, { clock, env: { KUBECONFIG: file } }))).toMatch(/missing/);
   });
 
-  test('then the file in the home folder, then a clear word', () => {
+  test('then the file in the home folder, then an error with the next step', () => {
     put('home/.kube/config', kubeconfig({ context: 'cluster: c, user: u, namespace: home' }));
     expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
-    expect(problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'nobody') } }))).toMatch(
-      /no cluster is named: .*name a kubeconfig/,
-    );
+    expect(
+      problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'empty-home') } })),
+    ).toMatch(/no cluster is named: .*name a kubeconfig/);
   });
 });
 
@@ -402,7 +402,7 @@ describe('an exec plugin', () => {
       '',
       /credential plugin of user u \(exec\) failed/,
     ],
-  ])('that %s is no answer, with the reason', async (_, command, extra, message) => {
+  ])('that %s fails with the reason', async (_, command, extra, message) => {
     const { credentials } = load(exec(typeof command === 'string' ? command : command(), extra));
     await expect(credentials.headers()).rejects.toThrow(message);
     await expect(credentials.headers(), 'and the next try is a new one').rejects.toThrow(message);

@@ -182,7 +182,7 @@ describe('a series', () => {
     await at.clock.advanceAsync(1);
     expect(counts(at.api)).toEqual([8]);
     await at.clock.advanceAsync(60_000);
-    expect(at.api.patched, 'silence is not told').toHaveLength(1);
+    expect(at.api.patched, 'a quiet period sends nothing').toHaveLength(1);
   });
 
   test('loses nothing that happens while it is sent', async () => {
@@ -277,7 +277,7 @@ describe('limits', () => {
   });
 });
 
-describe('trouble', () => {
+describe('failures', () => {
   test('an unavailable server is retried, with one line in the log', async () => {
     const at = desk();
     at.api.failures.push(new Error('reset'), refusal(503), refusal(429));

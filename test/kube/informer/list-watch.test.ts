@@ -376,7 +376,7 @@ describe('stopping', () => {
         await until(() => harness.informer.condition.phase === 'waiting');
       },
     ],
-  ])('%s ends at once', async (_, reach) => {
+  ])('%s ends immediately', async (_, reach) => {
     await using harness = await prepare();
     const stop = new AbortController();
     const running = harness.informer.run(stop.signal);

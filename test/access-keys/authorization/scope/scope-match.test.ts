@@ -223,7 +223,7 @@ describe('rules', () => {
       'allows nothing',
     ],
     [
-      'names are no collection',
+      'a rule with names, and a list without one',
       { ...list('pods'), resourceNames: ['x'] },
       { ...POD, verb: 'list', name: '' },
       'does not allow this name',
@@ -311,7 +311,7 @@ describe('rules', () => {
     expect(verdict({ rules: [rule] }, POD, target)).toBe(reason);
   });
 
-  test('a rule that reaches something fetches no tokens: it says itself what is allowed', () => {
+  test('a rule for clusters does not allow creating tokens at the management API', () => {
     const scope: Scope = { rules: [{ requestTargets: ['Cluster'] }] };
     expect(verdict(scope, token, MANAGEMENT)).toBe('does not contain the management API');
   });

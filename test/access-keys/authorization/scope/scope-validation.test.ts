@@ -1,4 +1,4 @@
-/** Validation of scopes, with the messages. */
+/** Validation of scopes, with the exact messages. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -60,7 +60,7 @@ describe('valid scopes', () => {
   });
 });
 
-describe('refused', () => {
+describe('invalid scopes', () => {
   test.each<[string, JsonObject, string]>([
     [
       'an unknown role',
@@ -195,7 +195,7 @@ describe('refused', () => {
     expect(found(resources(...names.toReversed())).join('\n')).toContain(text);
   });
 
-  test('more entries than a decision may look at', () => {
+  test('a scope with more entries than a decision may read is invalid', () => {
     const project = (_: unknown, index: number): JsonObject => ({ project: `p${index}` });
     const scope = { projects: Array.from({ length: SCOPE_ENTRIES_MAX + 1 }, project) };
     expect(found(scope)).toEqual(['spec.scope: Too many: 1001: must have at most 1000 items']);
@@ -207,7 +207,7 @@ describe('refused', () => {
   });
 });
 
-test('any JSON object is checked without an error of our own', () => {
+test('validation of any JSON object does not throw', () => {
   fc.assert(
     fc.property(fc.object({ withBigInt: false }), (value) => {
       const scope = JSON.parse(JSON.stringify(value)) as JsonObject;

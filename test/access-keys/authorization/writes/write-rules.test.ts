@@ -104,7 +104,7 @@ describe('new keys', () => {
     expect(found).toBe(expected);
   });
 
-  test('a user with the prefix system: may not create keys for itself; an administrator may', async () => {
+  test('a user with the prefix system: may not create keys for itself', async () => {
     server.callers.set('node', caller('system:node:a'));
     expect(await createKey('node', { user: 'system:node:a' })).toMatch(/^403 spec\.user: /);
   });
@@ -156,7 +156,7 @@ describe('scopes', () => {
     expect(await createKey(scoped('alice', MAKER), { user: 'alice', scope })).toBe(expected);
   });
 
-  test('administrators do not leave their scope either', async () => {
+  test('administrators are limited to their scope too', async () => {
     server.callers.set('scoped-admin', caller('root', ['platform:admins'], MAKER));
     expect(await createKey('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
       /^403 spec\.scope\.clusters\[0\]/,
@@ -164,7 +164,7 @@ describe('scopes', () => {
     expect(await createKey('scoped-admin', { user: 'bob' })).toBe('made');
   });
 
-  test('a key with a scope does not change one that reaches further', async () => {
+  test('a key with a scope does not change a key with a wider scope', async () => {
     const name = fresh();
     await server.create('alice', name, { user: 'alice' });
     const as = scoped('alice', MAKER);
@@ -248,7 +248,7 @@ describe('a key that expires', () => {
     }
   });
 
-  test('changes other things of a key that outlives it', async () => {
+  test('may change other fields of a key that expires later', async () => {
     const [{ token }, lasting] = [await short(), await short({ ttl: 0 })];
     const patch = async (spec: JsonObject): Promise<number> =>
       (await server.send(token, 'PATCH', `${KEYS_PATH}/${lasting.name}`, { spec })).status;

@@ -55,7 +55,7 @@ describe('last activity', () => {
     lines.close();
   });
 
-  test('a write of a busy key does not take it into the object, and a status write stays', async () => {
+  test('a write of a key in use does not store it in the object, and a status write persists', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     await api.create('k1');
@@ -73,7 +73,7 @@ describe('last activity', () => {
     expect(at(got.json, 'status.lastActivity')).toBe('2026-01-01T00:00:10Z');
   });
 
-  test('is noted at most once a minute, for many keys in one write, and on stop', async () => {
+  test('is stored at most once a minute, for many keys in one write, and on stop', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new CountingStore(memory);
@@ -97,7 +97,7 @@ describe('last activity', () => {
     expect(at(got.json, 'status.lastActivity')).toBe(new Date(clock.now()).toISOString().replace('.000', ''));
   });
 
-  test('a short ttl is noted more often; what cannot be noted is tried again; what is gone is forgotten', async () => {
+  test('is stored more often for a short ttl, retried after a failure, and dropped for deleted keys', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new CountingStore(memory);
@@ -119,7 +119,7 @@ describe('last activity', () => {
     expect((await memory.notes('activity').read()).size).toBe(0);
   });
 
-  test('notes of keys that were deleted during a downtime are deleted at the start', async () => {
+  test('is deleted at the start for keys that were deleted during a downtime', async () => {
     await using memory = new MemoryStore();
     await memory.notes('activity').write(
       new Map([
@@ -133,7 +133,7 @@ describe('last activity', () => {
     expect([...(await memory.notes('activity').read()).keys()]).toEqual(['bad']);
   });
 
-  test('a use at another replica keeps a key alive here', async () => {
+  test('at another replica extends the lifetime here', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     await using here = await startKeyServer({ clock, store: memory });

@@ -19,7 +19,7 @@ const EXPIRED = '401 Unauthorized platform access key expired. Please login agai
 const DISABLED = '401 Unauthorized platform access key is disabled. Enable it or use another one';
 
 describe('authentication', () => {
-  test('a key is its subject, with its groups, and the authorizer learns what it needs', async () => {
+  test('a key authenticates as its subject with its groups, and the extra values that the authorizer needs', async () => {
     await using api = await startKeyServer();
     const created = await api.create('k1', {
       user: '',
@@ -63,7 +63,7 @@ describe('authentication', () => {
     expect(await outcome(api, key)).toBe('unknown');
   });
 
-  test('a key that the client brought along works, and belongs to one object', async () => {
+  test('a key that the client chose works, and belongs to one object', async () => {
     await using api = await startKeyServer();
     const key = 'S3cret!S3cret-0123456789abcdefghij';
     await api.create('k1', { key });
@@ -91,7 +91,7 @@ describe('authentication', () => {
     expect(await outcome(api, forged)).toBe('unknown');
   });
 
-  test('ttl 0 never ends; a ttl after the last use restarts with each use', async () => {
+  test('ttl 0 never expires; a ttl after the last use restarts with each use', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     const forever = keyOf(await api.create('k0', { ttl: 0 }));
@@ -124,7 +124,7 @@ describe('authentication', () => {
     await other.stop();
   });
 
-  test('many unknown keys look at the store one at a time, and not too often', async () => {
+  test('many unknown keys are looked up in the store one at a time, with a rate limit', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     const lagging = new LaggingStore(store);

@@ -1,4 +1,4 @@
-/** A watch ends with the rights that it was opened with. */
+/** A watch ends when its key loses the rights that it was opened with. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
@@ -58,7 +58,7 @@ describe('the watch of a key', () => {
     expect([status, json]).toMatchObject([200, { metadata: { deletionGracePeriodSeconds: 0 } }]);
   });
 
-  test('goes on when the key is called something else', async () => {
+  test('continues when the display name of the key changes', async () => {
     const { client } = await api.key('renamed', { user: 'renamer' });
     await using watch = await client.watch(`${KEYS_PATH}?watch=1`);
     await patch('renamed', { displayName: 'another name' });

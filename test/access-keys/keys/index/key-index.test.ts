@@ -5,7 +5,7 @@ import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer } from '../key-server.ts';
 
 describe('index', () => {
-  test('survives the end of its watch, and lists that fail, without losing a change', async () => {
+  test('loses no change when its watch ends and lists fail', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store });
@@ -37,7 +37,7 @@ describe('index', () => {
     await other.stop();
   });
 
-  test('catching up waits for what was written, and reads again where the watch is stuck', async () => {
+  test('catching up waits for the written revision, and lists again when the watch is stuck', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store });
@@ -72,7 +72,7 @@ describe('index', () => {
     await other.stop();
   });
 
-  test('when a key ends', async () => {
+  test('the expiry time of a key', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     const { index } = api.keys;

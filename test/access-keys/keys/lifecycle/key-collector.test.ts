@@ -47,7 +47,7 @@ async function startCollector(options: Parameters<typeof startKeyServer>[0] = {}
 }
 
 describe('expiry', () => {
-  test('keys go when they end, in their order, and finalizers hold them as usual', async () => {
+  test('expired keys are deleted in order, and finalizers keep them as usual', async () => {
     await using collector = await startCollector();
     const { api, clock } = collector;
     for (const [name, ttl] of Object.entries({ a: 30, b: 10, c: 20, never: 0 }))
@@ -66,7 +66,7 @@ describe('expiry', () => {
     expect(await collector.settled()).toBe('never');
   });
 
-  test('a ttl that is changed in time counts', async () => {
+  test('a ttl that changes before the expiry applies', async () => {
     await using collector = await startCollector();
     await collector.api.create('longer', { ttl: 10 });
     await collector.api.create('shorter', { ttl: 1000 });
@@ -138,7 +138,7 @@ describe('graceful deletion', () => {
     expect(at(held.json, 'metadata.deletionGracePeriodSeconds')).toBe(0);
   });
 
-  test('is only done where it is asked for', async () => {
+  test('applies only to requests with a grace period', async () => {
     await using collector = await startCollector();
     await collector.api.create('k1', { ttl: 0 });
     const answer = await collector.api.send('DELETE', `${KEYS_PATH}/k1`);
@@ -182,7 +182,7 @@ describe('graceful deletion', () => {
 });
 
 describe('owners', () => {
-  test('an object goes with the last of its owners, and its own dependents with it', async () => {
+  test('an object is deleted with the last of its owners, and its dependents with it', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const [a, b] = [await api.create('a', { ttl: 0 }), await api.create('b', { ttl: 0 })];
@@ -196,7 +196,7 @@ describe('owners', () => {
     expect(await collector.settled()).toBe('');
   });
 
-  test('owners of other kinds count as there; a wrong name or uid as gone', async () => {
+  test('owners of other kinds count as existing, owners with a wrong name or uid as deleted', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const a = await api.create('a', { ttl: 0 });
@@ -209,7 +209,7 @@ describe('owners', () => {
     expect(await collector.settled()).toBe('a pod');
   });
 
-  test('orphan: the owner goes, its dependents stay and forget it', async () => {
+  test('orphan: the owner is deleted, its dependents stay without the owner reference', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const a = await api.create('a', { ttl: 0 });
@@ -222,7 +222,7 @@ describe('owners', () => {
     expect(at(left.json, 'metadata.generation')).toBe(1);
   });
 
-  test('foreground: what blocks goes first, all the way down', async () => {
+  test('foreground: blocking dependents are deleted first, at every level', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const a = await api.create('a', { ttl: 0 });
@@ -239,7 +239,7 @@ describe('owners', () => {
     expect(await collector.settled()).toBe('free');
   });
 
-  test('foreground with another owner: the dependent stays and forgets the one', async () => {
+  test('foreground with another owner: the dependent stays with the other owner reference', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const [a, b] = [await api.create('a', { ttl: 0 }), await api.create('b', { ttl: 0 })];
@@ -251,7 +251,7 @@ describe('owners', () => {
     ]);
   });
 
-  test('foreground in a circle ends', async () => {
+  test('foreground with a cycle of owners ends', async () => {
     await using collector = await startCollector();
     const { api } = collector;
     const a = await api.create('a', { ttl: 0 });
@@ -261,7 +261,7 @@ describe('owners', () => {
     expect(await collector.settled()).toBe('');
   });
 
-  test('an index that lags behind deletes nothing that has an owner', async () => {
+  test('a stale index deletes no object that has an owner', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     await using api = await startKeyServer({ store: memory, clock });

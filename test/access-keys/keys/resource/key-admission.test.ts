@@ -98,10 +98,10 @@ test('403 comes before validation errors', async () => {
   expect([answer.status, answer.json?.['reason']]).toEqual([403, 'Forbidden']);
 });
 
-describe('a key that clients bring along', () => {
+describe('a key that clients choose', () => {
   const key = 'a-key-of-my-own-0123456789-abcdefghij';
 
-  test('becomes one object, however many ask for it at the same moment', async () => {
+  test('becomes one object, however many clients create it concurrently', async () => {
     await using api = await startKeyServer({});
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>
@@ -114,7 +114,7 @@ describe('a key that clients bring along', () => {
     ]);
   });
 
-  test('is free again for a create that was only tried, or is sent again', async () => {
+  test('is free again after a dry run or a failed create', async () => {
     await using api = await startKeyServer({});
     const body = { metadata: { name: 'tried' }, spec: { ...MINIMAL, key } };
     expect((await api.send('POST', `${KEYS_PATH}?dryRun=All`, body)).status).toBe(201);

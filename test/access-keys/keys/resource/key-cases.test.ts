@@ -27,7 +27,7 @@ const CASES = (
   }
 ).cases.filter(({ group }) => group === 'platform'); // our own file
 
-/** What is there before the request, as the case tells it in words. */
+/** Creates the objects that exist before the request of a case, and returns the key if there is one. */
 const BEFORE: Record<string, (api: KeyServer, clock: FakeClock) => Promise<string | undefined>> = {
   'platform-key-generated': async () => undefined,
   'platform-key-not-in-get': async (api) => keyOf(await api.create('k1')),
@@ -73,7 +73,7 @@ const ELSEWHERE =
   /^platform-(dcet-.*|other-user-forbidden|groups-escalation|unscoped-from-scoped|scope-denies)$/;
 
 describe('worked cases about keys', () => {
-  test('are all here', () => {
+  test('are complete', () => {
     const ids = CASES.map(({ id }) => id).filter((id) => !ELSEWHERE.test(id));
     expect(Object.keys(BEFORE).toSorted()).toEqual(ids.toSorted());
   });

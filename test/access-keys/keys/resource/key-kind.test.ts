@@ -45,7 +45,7 @@ describe('documents of a real server', () => {
     expect(blanked(deleted.json ?? {})).toEqual(blanked(golden('delete.Status.json')));
   });
 
-  test('every field of the OpenAPI document is there, with the same type, and described', async () => {
+  test('every field of the OpenAPI document exists with the same type and has a description', async () => {
     await using api = await startKeyServer();
     const answer = await api.send('GET', '/openapi/v3/apis/management.platform.sh/v1');
     const ours = schemasOf(answer.json ?? {});
@@ -219,7 +219,7 @@ describe('validation of a change', () => {
     expect(answer.text).not.toContain(SUPPLIED);
   });
 
-  test('what cannot be changed may be left out', async () => {
+  test('immutable fields may be omitted', async () => {
     await using api = await startKeyServer();
     const created = await api.create('k1', { description: 'old' });
     const body = {

@@ -1,4 +1,4 @@
-/** The sentences about EndpointSlices and Services. */
+/** Cases for the status sentences about EndpointSlices and Services. */
 
 import { stored } from '../memory-clusters.ts';
 import { ALL_KINDS, hostWeb, object, service, sliceOf, web, type Case } from './status-fixtures.ts';

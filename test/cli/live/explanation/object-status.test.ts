@@ -390,7 +390,7 @@ describe('why', () => {
     expect({ text, isSaid }).toEqual({ text, isSaid: true });
   });
 
-  test('what exists on neither side has no answer', async () => {
+  test('an object that exists on neither side has no status', async () => {
     expect(await statusIn({ expected: ['skipped', '', ''] })).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** Objects, configurations and the shape of a case, for the tests of the sentences. */
+/** Objects, configurations and the type of a case, for the tests of the status sentences. */
 
 import type { ReportedEvent } from '../../../../src/cli/live/reports.ts';
 import type { SyncStatus, StatusFacts } from '../../../../src/cli/live/explanation/object-status.ts';
