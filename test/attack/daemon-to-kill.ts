@@ -1,4 +1,4 @@
-/** A daemon's part with a sandbox, to be killed by a test: prints the process ids of its children once they are as they shall be. */
+/** A process with a sandbox, to be killed by a test: prints the process ids of its children once they are idle or wedged, as requested. */
 
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';

@@ -1,4 +1,4 @@
-/** What every refused import has in common. */
+/** The assertions for every import that is not allowed. */
 
 import { expect } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';

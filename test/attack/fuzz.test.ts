@@ -56,7 +56,7 @@ test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, { timeout: 120_000 
   expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
 });
 
-test('nothing of it has reached this process', () => {
+test('no expression has changed this process', () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-/** Random hostile JavaScript from a grammar, with what a sandbox may make of it. */
+/** Random hostile JavaScript from a grammar, with the outcomes that a sandbox may have. */
 
 import type { EvaluateError } from '../../src/syncer/sandbox/types.ts';
 import type { Random } from '../../src/base/random.ts';

@@ -1,6 +1,6 @@
 /**
- * The key and token API keeps its objects as Secrets in the namespace that references lead to, the worst place for them. A tenant tries
- * to read them by naming them, and to put forged ones beside them. Each attempt ends in an Event and in nothing else.
+ * The key and token API keeps its objects as Secrets in the namespace that references lead to. A tenant tries
+ * to read them by naming them, and to put forged ones beside them. Each attempt causes an Event and no write.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -79,7 +79,7 @@ export function keyStoreAttacks(newWorld: NewWorld): void {
       },
     );
 
-    test('what another syncer copies beside them with their labels and their type forges nothing', async () => {
+    test('copies of another syncer with the labels and the type of the store are not read as objects', async () => {
       const { world } = shared();
       await using replica = await replicaOf(world);
       await replica.store.notes(ACTIVITY).write(new Map([['uid', 'real']]));

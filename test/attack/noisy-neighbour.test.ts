@@ -1,4 +1,4 @@
-/** One namespace full of objects that an expression has to be stopped on, and what the objects of others notice of it. */
+/** One namespace full of objects on which an expression times out, and the effect on the objects of other tenants. */
 
 import { describe, test } from 'vitest';
 import { LIMITS, TestSandbox } from '../syncer/sandbox/test-sandbox.ts';

@@ -1,4 +1,4 @@
-/** What an expression can reach at all: everything that is left of the language, found by walking it from inside. */
+/** Everything that an expression can reach: the remaining globals and their members, found by walking them from inside. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/forbidden.ts';
@@ -63,7 +63,7 @@ describe('the realm', () => {
   });
 
   test('nothing that can be reached can be changed', () => {
-    // What was made by the walk itself is its own.
+    // Objects that the walk itself created do not count.
     const own =
       /^not frozen: (\w+\.(prototype|raw|groups|indices|\d|stack)|(generator|asyncGenerator)\.\[prototype\]$)/;
     expect(found.filter((line) => line.startsWith('not frozen') && !own.test(line))).toEqual([]);
@@ -162,7 +162,7 @@ describe('the realm', () => {
     );
   });
 
-  test('the hidden objects of the list exist: none was missed by a misspelt name', async () => {
+  test('the hidden objects of the list exist, so that no name is misspelt', async () => {
     expect(Object.keys(ALLOWED_HIDDEN).length).toBeGreaterThan(10);
     const left = found.filter((line) => /^has: (generator|array|helper)\.\[prototype\]/.test(line));
     expect(left).toContain('has: array.[prototype].next');
@@ -170,7 +170,7 @@ describe('the realm', () => {
   });
 });
 
-describe('nothing passes from one expression to the next', () => {
+describe('no state passes from one expression to the next', () => {
   test.each([
     ['a symbol registry', 'Symbol.for("a") && 1', 'Symbol.keyFor(Symbol.for("a"))'],
     ['a property of a function', '(Object.keys.a = 1)', 'typeof Object.keys.a'],
@@ -192,7 +192,7 @@ describe('nothing passes from one expression to the next', () => {
   });
 });
 
-describe('an error shows where it was made to the host alone', () => {
+describe('only the host sees the stack of an error', () => {
   test.each([
     'new Error("boom").stack',
     '(() => { try { null.x; } catch (e) { return e.stack; } })()',

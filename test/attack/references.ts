@@ -1,6 +1,6 @@
 /**
- * A tenant who may write Endpoints inside the virtual cluster tries to read from the host, or to make the host do, what is not theirs.
- * Each attempt ends in an Event and in nothing else.
+ * A tenant who may write Endpoints inside the virtual cluster tries to read foreign objects of the host, or to cause actions on the host.
+ * Each attempt causes an Event and no write.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -74,7 +74,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(note).toContain('keys of a virtual cluster');
     });
 
-    test('the keys of a control plane under a name that tells nothing', async () => {
+    test('the keys of a control plane under an inconspicuous name', async () => {
       const note = await attack('harmless', (world) =>
         secret(`${world.hostNamespace}/harmless`, { data: { 'sa.key': 'YQ==', 'sa.pub': 'YQ==' } }),
       );
@@ -168,7 +168,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(note).toContain('copy of an object of a virtual cluster');
     });
 
-    test('a Secret that becomes the copy of a virtual cluster after it was imported is taken away again', async () => {
+    test('a Secret that becomes the copy of a virtual cluster after it was imported is deleted again', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.host.create('Secret', secret(`${world.hostNamespace}/turned`));
@@ -201,7 +201,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
     });
   });
 
-  describe('what an operator refuses', () => {
+  describe('objects that the operator excludes', () => {
     const shared = sharedWorld(newWorld, () => {
       const references = {
         refuseSecrets: ['db-*', 'example.com/*', '*.pem'],
@@ -224,7 +224,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(await expectRefused(shared(), name, original)).toContain('references.refuseSecrets');
     });
 
-    test('without the label nothing is imported, with it all else is', async () => {
+    test('without the label nothing is imported, with it every other object is', async () => {
       const { world, namespace } = shared();
       const place = world.hostNamespace;
       const original = await world.host.create('Secret', secret(`${place}/late`));
@@ -239,7 +239,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
   describe('attack: choose the kind that is read', () => {
     const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
 
-    test('a kind that is enabled but in no patch is never looked for on the host', async () => {
+    test('a kind that is enabled but in no patch is never read on the host', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/internals`, { k: '1' }));

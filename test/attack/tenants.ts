@@ -1,4 +1,4 @@
-/** Tenants that share one sandbox: one creates objects on which an expression has to be stopped, the others go on updating theirs. */
+/** Tenants that share one sandbox: one creates objects on which an expression times out, the others keep updating their own objects. */
 
 import type { ObjectIdentity, Program } from '../../src/syncer/sandbox/types.ts';
 import type { TestSandbox } from '../syncer/sandbox/test-sandbox.ts';

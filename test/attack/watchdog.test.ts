@@ -61,7 +61,7 @@ test('the patch fails on that object alone, and finished matches and other patch
   expect([...(second?.errors?.keys() ?? [])]).toEqual([2, 3]);
 });
 
-test('two culprits in one batch both fail, alone', async () => {
+test('two objects that time out in one batch fail, and no other object does', async () => {
   const sandbox = await open();
   const program = sandbox.define('value > 1 ? [].indexOf.call({ length: 2 ** 53 - 1 }, 1) : value');
   const asked = await Promise.all([0, 2, 1, 3, 0].map((value) => sandbox.ask(program, [value])));

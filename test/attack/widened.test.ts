@@ -1,4 +1,4 @@
-/** What is allowed of the language although it could be a way out: each with the attacks that it might open. */
+/** Language features that are allowed although they could be a way out of the sandbox, each with the attacks that it might enable. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/syncer/sandbox/front-end/compile-expression.ts';
@@ -66,7 +66,7 @@ test.each([
   expect(compileExpression(expression, 0)).toMatchObject({ ok: false });
 });
 
-describe('nothing lasts or leads out through', () => {
+describe('no state is kept and no object of the host is reached through', () => {
   test.each([
     ['a static field', '(class { static x = 1; }).x', 1],
     [

@@ -119,7 +119,7 @@ describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
   });
 });
 
-test('nothing of this has reached this process', () => {
+test('no attack has changed this process', () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
   expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
 });

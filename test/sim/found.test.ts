@@ -1,4 +1,4 @@
-/** Histories in which the simulation found a bug, as short as they can be, each under the name of what went wrong. */
+/** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
 import type { Settings } from './daemon/sim-config.ts';

@@ -1,4 +1,4 @@
-/** What stays in memory. The daemon remembers nothing of objects that are gone: every Map and Set that its modules make is counted. */
+/** Nothing stays in memory of histories that have ended, nor of deleted objects: every Map and Set that the daemon's modules create is counted. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -268,7 +268,8 @@ class SimRun {
       manager !== DAEMON_MANAGER && hasKinds(previous) && (isDeletion || !hasKinds(object));
     // Who holds a Lease has a random name; a repeated Event says nothing new.
     if (this.#options.trace === undefined || plural === 'leases') return;
-    if (plural === 'events') return previous === undefined ? this.#trace(`event ${told(object)}`) : undefined;
+    if (plural === 'events')
+      return previous === undefined ? this.#trace(`event ${eventText(object)}`) : undefined;
     const verb = isDeletion ? 'deleted' : 'wrote';
     this.#trace(`${manager} ${verb} ${cluster} ${plural} ${objectKey(object)} @${revision} ${shown(object)}`);
   }
@@ -316,7 +317,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function told(event: KubeObject): string {
+function eventText(event: KubeObject): string {
   return `${text(event['reason'])} on ${event.metadata.namespace}: ${text(event['note'])}`;
 }
 

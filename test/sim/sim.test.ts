@@ -1,4 +1,4 @@
-/** A few histories with every test run; `npm run sim` runs as many as asked for. */
+/** A few histories in every test run; `npm run sim` runs any number. */
 
 import { describe, expect, test } from 'vitest';
 import { seededHistory } from './history/seeded-history.ts';

@@ -1,4 +1,4 @@
-/** The two clusters as the check for lost edits asks about them. */
+/** The view of the two clusters that the check for lost edits uses. */
 
 import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import type { SyncedPlural } from '../history/operations.ts';

@@ -1,4 +1,4 @@
-/** Edits of single annotations, and what has to have become of each when everything has settled: none is lost on either side. */
+/** Edits of single annotations, and the expected result of each when everything has settled: none is lost on either side. */
 
 import type { KubeObject, ObjectKey } from '../../../src/kube/object.ts';
 import type { Operation } from '../history/operations.ts';
@@ -31,7 +31,7 @@ export interface EditWorld {
   host(object: ObjectId): KubeObject | undefined;
   /** The copy holds everything that the virtual object says. */
   isInStep(object: ObjectId): boolean;
-  /** The host object is the copy of exactly this virtual object, made by the program and not damaged. */
+  /** The host object is the copy of exactly this virtual object, created by the program and not damaged. */
   isWholePair(object: ObjectId): boolean;
 }
 

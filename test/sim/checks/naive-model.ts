@@ -21,7 +21,7 @@ export interface World {
   readonly settings: Settings;
   readonly virtual: SimCluster;
   readonly host: SimCluster;
-  /** The program made this object, or took it over as it may. */
+  /** The program created this object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
   /** Another client has removed a sync record that names kinds of references: without a patch, the program cannot know of them. */
   readonly isRecordLost: boolean;
@@ -81,7 +81,7 @@ export interface ExpectedReference {
   /** The name on the host copy. */
   readonly written: string;
   readonly isImported: 'to-host' | 'to-virtual' | undefined;
-  /** Why the user is told. */
+  /** The reason of the Event that the user gets. */
   readonly problem: 'ReferenceNotFound' | 'ReferenceNotAllowed' | 'NotManaged' | undefined;
   readonly target: NamespacedName;
   readonly source: NamespacedName;

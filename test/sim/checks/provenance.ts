@@ -1,4 +1,4 @@
-/** Who made each object, and what this program may therefore do to it: checked at every write. */
+/** The creator of each object, and the writes that this program may therefore do: checked at every write. */
 
 import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
@@ -10,7 +10,7 @@ import type { Change, SimCluster } from '../world/sim-cluster.ts';
 import { FORBIDDEN } from '../world/user.ts';
 
 export interface Provenance {
-  /** The program made the object, or took it over as it may. */
+  /** The program created the object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
 }
 
@@ -96,7 +96,7 @@ function misplaced(
   return isInPlace ? undefined : `it names ${keyOf(virtual)}`;
 }
 
-/** An object of another client, unless the host's endpoints controller made it for a Service that has lost its selector. */
+/** An object of another client, unless the host's endpoints controller created it for a Service that has lost its selector. */
 function foreignWrite(
   { object, isDeletion, plural }: Change,
   owner: string,

@@ -107,7 +107,7 @@ function orphans(plural: SyncedPlural, world: World): string[] {
   return world.host.list(plural).flatMap((copy) => {
     const { annotations = {}, labels = {}, namespace } = copy.metadata;
     if (!world.isOurs(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true') return [];
-    // Without its bookkeeping nothing tells whose copy it was, and what is not watched any more stays.
+    // Without its bookkeeping the owner of a copy is unknown, and a copy that is not watched any more stays.
     if (annotations['vcluster.loft.sh/object-name'] === undefined || !isRecognisable(copy)) return [];
     if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
     if (plural === 'endpointslices' ? !world.settings.areSlicesSynced : !world.settings.areEndpointsSynced)
@@ -159,7 +159,7 @@ function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): 
   );
 }
 
-/** Copies of pairs that opted out, and those that cannot be told from foreign objects: they may name anything. */
+/** Copies of pairs that opted out, and those that cannot be distinguished from foreign objects: they may name any object. */
 function heldCopies(world: World): readonly KubeObject[] {
   return PLURALS.flatMap((plural) =>
     world.virtual.list(plural).flatMap((virtual) => {

@@ -1,4 +1,4 @@
-/** What happens from outside in one history: users and other clients on both sides, trouble, crashes. Data, so that a history can be shrunk. */
+/** The operations of a history: edits by users and other clients on both sides, faults, crashes. They are data, so that a history can be shrunk. */
 
 import type { Settings } from '../daemon/sim-config.ts';
 import type { FaultRates } from '../world/faults.ts';

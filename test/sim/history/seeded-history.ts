@@ -1,4 +1,4 @@
-/** What a seed means, wherever it is run: the same operations, daemons and configuration. */
+/** The history of a seed: always the same operations, daemons and configuration. */
 
 import { seededRandom } from '../../apiserver/storage/sqlite/random.ts';
 import type { Settings } from '../daemon/sim-config.ts';

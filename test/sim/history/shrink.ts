@@ -1,4 +1,4 @@
-/** A shorter history that is violated all the same. */
+/** Shrinks a history to a shorter one that is still violated. */
 
 import type { Operation } from './operations.ts';
 

@@ -1,4 +1,4 @@
-/** What goes wrong, and how often. All draws come from one seeded source, so a seed repeats a run. */
+/** The faults and their probabilities. All draws come from one seeded source, so a seed repeats a run. */
 
 import type { Random } from '../../../src/base/random.ts';
 import { MalformedResponseError } from '../../../src/kube/types.ts';

@@ -1,4 +1,4 @@
-/** The controllers of a cluster that a syncer meets, as they were seen to behave on kube-apiserver 1.36. */
+/** The controllers of a cluster that a syncer interacts with, as observed on kube-apiserver 1.36. */
 
 import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
@@ -189,7 +189,7 @@ function serviceKeyOf({ plural, object }: Change): ObjectKey | undefined {
 }
 
 function ownersOf({ metadata }: KubeObject): readonly string[] {
-  const owners = (metadata['ownerReferences'] ?? []) as { uid: string }[]; // as every writer of the simulation makes them
+  const owners = (metadata['ownerReferences'] ?? []) as { uid: string }[]; // as every writer of the simulation creates them
   return owners.map(({ uid }) => uid);
 }
 

@@ -1,4 +1,4 @@
-/** The few names of a simulated world, chosen so that they meet: two virtual objects share a host name. */
+/** The names of a simulated world: few, so that they collide, and two virtual objects share a host name. */
 
 import { hash } from 'node:crypto';
 import { keyOf, type NamespacedName } from '../../../src/kube/object.ts';

@@ -1,4 +1,4 @@
-/** How one process reaches one API server: with latency, and with every fault that a network and a server can have. */
+/** The client of one process for one API server: with latency, and with every fault that a network and a server can have. */
 
 import type { JsonValue } from '../../../src/base/json.ts';
 import {

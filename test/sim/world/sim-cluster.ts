@@ -1,4 +1,4 @@
-/** An API server in memory: objects, optimistic concurrency, one history for watches. Everything happens at once; delays are the client's. */
+/** An API server in memory: objects, optimistic concurrency, one history for watches. Every call completes immediately; the client adds delays. */
 
 import {
   isJsonObject,
@@ -28,7 +28,7 @@ export interface Change {
   readonly manager: string;
 }
 
-/** An API server forgets old changes by itself. */
+/** An API server compacts its history. */
 const HISTORY_MAX = 1000;
 
 export class SimCluster {
@@ -296,7 +296,7 @@ function mergeJson(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   return result;
 }
 
-/** A program that changes an object of its cache is found at once. */
+/** A program that changes an object of its cache fails immediately. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

@@ -150,7 +150,7 @@ export class User {
     this.#create('host', plural, { ...copy, metadata });
   }
 
-  /** What is left of a damaged clone cannot be told from a damaged copy. */
+  /** What is left of a damaged clone cannot be distinguished from a damaged copy. */
   #isClone({ plural, object }: On<'damage'>): boolean {
     const place = this.#placeOf('host', object);
     const stated = this.#clusters.host.get(plural, keyOf(place))?.metadata.annotations?.[HOST_NAME];
@@ -232,7 +232,7 @@ function contentOf(plural: SyncedPlural, ips: number, isDrift: boolean) {
   return { addressType: 'IPv4', endpoints, ports: ports.map((port) => ({ ...port, name: '' })) };
 }
 
-/** What is forbidden differs by side: on the host also what only the data tell. */
+/** The forbidden content differs by side: on the host also content that only the data identify. */
 function referencedContent(
   plural: string,
   form: Exclude<ObjectForm, 'absent'>,

@@ -1,4 +1,4 @@
-/** What crosses between a process and a server: objects as they are sent, what a selection shows of them, and answers that never come. */
+/** Messages between a process and a server: objects as they are sent, the part that a selection shows, and responses that never arrive. */
 
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { TransportError } from '../../../src/kube/types.ts';
