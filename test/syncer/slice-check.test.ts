@@ -1,4 +1,4 @@
-/** Which EndpointSlices of the host are reported as contested, and when they are looked for. */
+/** Which EndpointSlices of the host are reported as contested, and when the check runs. */
 
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/base/logger.ts';

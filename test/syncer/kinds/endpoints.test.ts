@@ -41,7 +41,7 @@ describe('Pod references to the host', () => {
 });
 
 describe('Pod references to the virtual side', () => {
-  test('go back by what the virtual object’s own translate to, uid and all', () => {
+  test('become the reference of the virtual object that translates to them, with its uid', () => {
     const virtual = addressed(
       { kind: 'Pod', name: 'p'.repeat(70), uid: 'u' },
       { kind: 'Pod', name: 'a', uid: 'v' },
@@ -50,7 +50,7 @@ describe('Pod references to the virtual side', () => {
     expect(subsetsToVirtual(host, 'shop', names, virtual)).toEqual(virtual);
   });
 
-  test('else by the rule, if it has one answer, or one in the Endpoints’ own namespace', () => {
+  test('otherwise follow the naming rule, if it has one result, or one in the namespace of the Endpoints', () => {
     const ref = (name: string): JsonValue => ({ kind: 'Pod', name, namespace: 'test' });
     const host = addressed(
       ref('a-x-shop-x-suffix'),
@@ -77,7 +77,7 @@ describe('Pod references to the virtual side', () => {
   });
 });
 
-describe('anything at all', () => {
+describe('any JSON', () => {
   const member = fc.oneof(
     fc.constantFrom<JsonValue[]>(null, 'Pod', 'Node', 1, true, [], {}, ''),
     fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>,
@@ -102,7 +102,7 @@ describe('anything at all', () => {
   );
   const subsets = fc.oneof(fc.array(subset, { maxLength: 3 }), member) as fc.Arbitrary<JsonValue>;
 
-  test('is survived, never changed in place, and everything but Pod references stays', () => {
+  test('does not throw, is never changed in place, and keeps everything but Pod references', () => {
     fc.assert(
       fc.property(subsets, (value) => {
         const before = cloneJson(value);

@@ -1,4 +1,4 @@
-/** What the tests of this folder share: `subsets` between the two sides, as the kind translates them. */
+/** Helpers of this folder: `subsets` between the two sides, as the kind translates them. */
 
 import type { KubeObject } from '../../../src/kube/object.ts';
 import type { JsonValue } from '../../../src/base/json.ts';

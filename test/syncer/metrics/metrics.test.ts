@@ -1,4 +1,4 @@
-/** Every series exists from the start, and shows what is reported to it. */
+/** The metrics: every series exists from the start, and counts what is reported to it. */
 
 import { describe, expect, test } from 'vitest';
 import { createMetrics, type Metrics } from '../../../src/syncer/metrics/metrics.ts';
@@ -126,7 +126,7 @@ describe('metrics', () => {
     expect(values.get('leader_election_master_status{name="lease"}')).toBe(1);
   });
 
-  test('know what workers have in hand', async () => {
+  test('count the keys that workers process', async () => {
     const metrics = prepare();
     const queue = metrics.queue('endpoints');
     const labels = '{name="endpoints",controller="endpoints"}';
@@ -145,7 +145,7 @@ describe('metrics', () => {
     expect((await samples(metrics)).get(`workqueue_unfinished_work_seconds${labels}`)).toBe(0);
   });
 
-  test('go on counting when a part is asked for again, as a reload does', async () => {
+  test('keep their counts when the same handles are requested again, as a reload does', async () => {
     const metrics = prepare();
     metrics.controller('endpoints', 1).reconciled('success', 1);
     metrics.controller('endpoints', 2).reconciled('success', 1);

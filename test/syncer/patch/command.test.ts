@@ -1,4 +1,4 @@
-/** The command line as a user types it. */
+/** The command `patch`: output, flags and exit codes. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -96,7 +96,7 @@ describe('patch', () => {
     expect(stdout).toContain('switch: "on"');
   });
 
-  test('back, with both objects in the context', async () => {
+  test('--reverse, with both objects in the context', async () => {
     const patches = file(`{patches: [
       {path: a, expression: '"x" + value', reverseExpression: 'value.slice(1) + context.hostObject.h + context.virtualObject.v'},
       {path: b, expression: '"x"'}]}`);

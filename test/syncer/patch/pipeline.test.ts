@@ -253,7 +253,7 @@ describe('questions to the sandbox', () => {
     expect(evaluator.turns).toEqual([3, 2]);
   });
 
-  test('paths are printed only for who reads them', async () => {
+  test('paths are formatted only when they are read', async () => {
     const { pipeline, evaluator } = build([
       { path: 'metadata.annotations[*]', expression: 'context.path' },
       { path: 'subsets[*].addresses[*].ip', expression: 'value' },
@@ -266,7 +266,7 @@ describe('questions to the sandbox', () => {
     expect(object).toMatchObject({ metadata: { annotations: { a: 'metadata.annotations.a' } } });
   });
 
-  test('no promise where everything is known', () => {
+  test('no promise is created when every result is known', () => {
     const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'immediately' });
     const result = pipeline.apply('toHost', { a: 1 }, context()) as PatchedObject;
     expect(result.object).toEqual({ a: 2 });
@@ -279,7 +279,7 @@ describe('questions to the sandbox', () => {
   });
 });
 
-describe('against doing one patch after the other', () => {
+describe('compared with one patch after the other', () => {
   const paths = ['a', 'b', '*', 'a.b', 'a.*', 'a[*]', 'a[0]', 'a[1]', 'a.0.b', 'b[*].a', 'b.*.*', ''];
   const expressions = [
     'value',

@@ -1,4 +1,4 @@
-/** What each patch matched and changed, as `explain` and the playground show it. */
+/** The trace of patches: the matches and changes of each one, as `explain` and the playground show them. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';

@@ -43,12 +43,12 @@ function object(kind: string, metadata: Partial<ObjectMeta>, rest: JsonObject = 
   return { apiVersion: 'v1', kind, metadata: { name: 'web', namespace: 'test', ...metadata }, ...rest };
 }
 
-/** The copy of test/web as this program makes it. */
+/** The copy of test/web as this program creates it. */
 async function managedCopy(uid = 'u1'): Promise<KubeObject> {
   const virtual = [object('Endpoints', { uid })];
-  const [made] = await renderToHost({ virtual, host: [] }, options());
-  if (made?.kind !== 'object') throw new Error('not rendered');
-  return { ...made.object, metadata: { ...made.object.metadata, uid: 'h1', resourceVersion: '5' } };
+  const [rendered] = await renderToHost({ virtual, host: [] }, options());
+  if (rendered?.kind !== 'object') throw new Error('not rendered');
+  return { ...rendered.object, metadata: { ...rendered.object.metadata, uid: 'h1', resourceVersion: '5' } };
 }
 
 function options(requireService = false) {
@@ -105,7 +105,7 @@ describe('worked cases of the engine', () => {
     expect(rendered).toMatchObject({ kind: 'object', object: wanted });
   });
 
-  test('ep-05, overruled: no Service is no obstacle; with requireService the copy goes', async () => {
+  test('ep-05, overruled: synced without a Service; with requireService the copy is deleted', async () => {
     expect(decide(await seen({}), rules).kind).toBe('update');
     expect(decide(await seen({}), { requireService: true, kind: endpointsKind })).toEqual({
       kind: 'delete',
@@ -131,7 +131,7 @@ describe('worked cases of the engine', () => {
     });
   });
 
-  test('ep-14, overruled: a host copy that was deleted is made again', async () => {
+  test('ep-14, overruled: a host copy that was deleted is created again', async () => {
     expect(decide(await seen({ host: undefined }), rules).kind).toBe('create');
   });
 

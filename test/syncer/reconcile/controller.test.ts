@@ -1,4 +1,4 @@
-/** Workers and what follows from their results: turns of the event loop, and log levels. */
+/** The workers of the controller: fairness of the event loop, and the log level of each result. */
 
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -9,7 +9,7 @@ import { createController } from '../../../src/syncer/reconcile/controller.ts';
 const nothing = (): undefined => undefined;
 
 describe('ten thousand decisions that need no request', () => {
-  test('let timers and sockets have their turn', async () => {
+  test('do not block timers and sockets', async () => {
     const queue = createWorkQueue({
       clock: systemClock,
       metrics: { depth: nothing, added: nothing, retried: nothing, queued: nothing, worked: nothing },

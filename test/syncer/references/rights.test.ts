@@ -93,7 +93,7 @@ describe('the rights of leader election', () => {
       .map(describeRight);
   };
 
-  test('are asked for where it is enabled and something is written', () => {
+  test('are required if it is enabled and the daemon writes', () => {
     const where = 'leases.coordination.k8s.io in namespace "team" of the host cluster';
     expect(leases(true, false)).toEqual([`get ${where}`, `create ${where}`, `update ${where}`]);
     expect([leases(false, false), leases(true, true)]).toEqual([[], []]);

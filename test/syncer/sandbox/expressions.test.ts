@@ -1,4 +1,4 @@
-/** Expressions in the real sandbox: the worked ones, what is in scope, what comes back. */
+/** Expressions in the real sandbox: worked cases, the variables in scope, results and errors. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -93,7 +93,7 @@ describe('what is in scope', () => {
   });
 });
 
-describe('what comes back', () => {
+describe('results', () => {
   test.each<[string, Outcome | RegExp]>([
     ['undefined', { undefined: true }],
     ['null', { value: null }],
@@ -136,7 +136,7 @@ describe('what comes back', () => {
     expect({ outcome, isExpected }).toEqual({ outcome, isExpected: true });
   });
 
-  test('a quote in a result does not move its neighbours, however it is made', async () => {
+  test('a quote in a result does not change the other results, whatever its encoding', async () => {
     const hostile = [
       'plain',
       'a","b',
@@ -183,7 +183,7 @@ describe('what comes back', () => {
     expect([...(texts.errors?.keys() ?? [])]).toEqual([2]);
   });
 
-  test('results are frozen: they may be given out again', async () => {
+  test('results are frozen, because they are shared', async () => {
     const program = sandbox.define('({ a: [value] })');
     const [value] = (await sandbox.ask(program, [1])).values;
     expect(isJsonObject(value) && Object.isFrozen(value) && Object.isFrozen(value['a'])).toBe(true);
@@ -226,7 +226,7 @@ describe('errors', () => {
 });
 
 describe('many requests', () => {
-  test('of several programs, with and without objects, come back to who asked', async () => {
+  test('of several programs, with and without objects, return to their callers', async () => {
     const programs = [
       sandbox.define('value + 1'),
       sandbox.define('context.virtualObject.metadata.name + value'),

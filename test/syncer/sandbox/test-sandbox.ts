@@ -1,4 +1,4 @@
-/** A sandbox for tests, asked with promises. */
+/** A sandbox for tests, with a promise for each request. */
 
 import { systemClock } from '../../../src/base/clock.ts';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';

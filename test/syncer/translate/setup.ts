@@ -1,4 +1,4 @@
-/** What the tests of this folder share: translators of one virtual cluster, and small objects. */
+/** Helpers of this folder: translators of one virtual cluster, and small objects. */
 
 import type { NamespaceMode } from '../../../src/config/types.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';

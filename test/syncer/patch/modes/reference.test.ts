@@ -81,13 +81,13 @@ describe('virtual to host', () => {
     });
   });
 
-  test('the host knows it by another name', async () => {
-    const known = { namespace: 'ns', name: 'made-by-another-client' };
+  test('the copy on the host has another name', async () => {
+    const known = { namespace: 'ns', name: 'created-by-another-client' };
     const references = {
       lookup: (one: { name: string; namespace: string }, direction: Direction) =>
         direction === 'toHost' && one.name === 'abc' && one.namespace === 'default' ? known : undefined,
     };
-    expect(await toHost('abc', { references })).toBe('made-by-another-client');
+    expect(await toHost('abc', { references })).toBe('created-by-another-client');
     expect(await toHost('other', { references })).toBe(hostNameShort('other', 'default', 'vc'));
   });
 
@@ -189,7 +189,7 @@ describe('host to virtual', () => {
     expect(await toVirtual('abc', MAPPINGS)).toBe('abc');
   });
 
-  test('there and back is where it started', async () => {
+  test('both directions together restore the value', async () => {
     for (const job of [{}, { naming: 'long' } as const, MAPPINGS]) {
       const value = { name: 'abc', namespace: 'team' };
       const host = (await toHost(value, { ...job, reference: PARTS })) ?? null;

@@ -120,7 +120,7 @@ describe('paths that do not parse name the part and the character', () => {
     expect(parsePath('  a[b]')).toMatchObject({ problem: { offset: 4 } });
   });
 
-  test('no text makes it throw, and every offset is inside the text', () => {
+  test('parsing does not throw for any text, and every offset is inside the text', () => {
     const parts = fc.constantFrom(
       'a',
       '.',

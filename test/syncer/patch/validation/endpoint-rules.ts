@@ -1,4 +1,4 @@
-/** What an API server takes and refuses as an Endpoints object; the same table is tried on a real one. */
+/** Endpoints objects that an API server accepts and rejects; a test runs the same table on a real one. */
 
 import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
 

@@ -11,7 +11,7 @@ function problem(after: JsonObject, before: JsonObject = VALID): string | undefi
   return found && `${printPath(found.path)}: ${found.message}`;
 }
 
-describe('what a patch may not make of an Endpoints', () => {
+describe('the result of a patch is rejected', () => {
   test.each(REFUSED)('%j = %j', (path, value, message) => {
     expect(problem(changed(path, value))).toMatch(message);
   });
@@ -30,7 +30,7 @@ describe('what a patch may not make of an Endpoints', () => {
   });
 });
 
-describe('what the object had before is not refused', () => {
+describe('an invalid value that the object had before is accepted', () => {
   test.each(REFUSED.filter(([path]) => path.length > 2))('%j = %j', (path, value) => {
     const before = changed(path, value);
     expect(problem(before, before)).toBeUndefined();
@@ -53,7 +53,7 @@ describe('what the object had before is not refused', () => {
     expect(worse).toMatch(/addresses.0.ip/);
   });
 
-  test('a name that is none, as it was', () => {
+  test('an invalid name, unchanged', () => {
     const object: JsonObject = { metadata: { name: [] } };
     expect(problem(cloneJson(object), object)).toBeUndefined();
   });
@@ -68,7 +68,7 @@ describe('what the object had before is not refused', () => {
     );
   });
 
-  test('it never throws', () => {
+  test('validation never throws', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (metadata, before, after) => {
         const found = validateEndpoints(

@@ -1,4 +1,4 @@
-/** One row a rule: what both sides show, and what is to be done. */
+/** One row for each rule: the state of both sides, and the decision. */
 
 import { endpointsKind } from '../../../../src/syncer/kinds/endpoints.ts';
 import { describe, expect, test } from 'vitest';
@@ -224,7 +224,7 @@ describe('decide', () => {
     expect(`${decision.kind}${reason}`).toBe(does);
   });
 
-  test('a refusal says what, where and what to do', () => {
+  test('the note about a foreign object has its name and the next step', () => {
     const decision = decide(seen({ host: hostObject(), ownership: foreign }), {
       requireService: false,
       kind: endpointsKind,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createArrivals } from '../../../../src/syncer/reconcile/guards/arrivals.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 
-describe('what is known of values on their way', () => {
+describe('the state of values on their way', () => {
   test('is kept for the record that the copy shows, however many later writes fail', () => {
     const arrivals = createArrivals(new FakeClock());
     arrivals.note('a', 'shown', 'due');
@@ -17,7 +17,7 @@ describe('what is known of values on their way', () => {
   test('is nothing for the record of another daemon', () => {
     const arrivals = createArrivals(new FakeClock());
     arrivals.note('a', 'ours', 'arrived');
-    expect(arrivals.of('a', 'theirs')).toBe('unknown');
+    expect(arrivals.of('a', 'foreign')).toBe('unknown');
     expect(arrivals.of('b', 'ours')).toBe('unknown');
   });
 

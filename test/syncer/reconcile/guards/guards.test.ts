@@ -4,7 +4,7 @@ import { createRecreationBackoff } from '../../../../src/syncer/reconcile/guards
 import { FakeClock } from '../../../fake-clock.ts';
 
 describe('re-creation back-off', () => {
-  test('at once the first time, then 250 ms × 2ⁿ up to five minutes', () => {
+  test('immediate the first time, then 250 ms × 2ⁿ up to five minutes', () => {
     const clock = new FakeClock();
     const backoff = createRecreationBackoff(clock);
     const waits: number[] = [];

@@ -1,4 +1,4 @@
-/** What the cache holds after a write whose answer cannot be used. */
+/** The state of the cache after a write with an unusable response. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createSemaphore } from '../../../../src/base/semaphore.ts';

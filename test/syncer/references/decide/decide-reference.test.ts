@@ -1,4 +1,4 @@
-/** One row a rule: what both sides show, which name is written, and whether anything is imported. */
+/** One row for each rule: the state of both sides, the name that is written, and the import. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -207,14 +207,14 @@ describe('a referenced object', () => {
     expect(text).toBe(does);
   });
 
-  test('only Secrets are refused by what Secrets are called', () => {
+  test('the denied names of Secrets apply to Secrets only', () => {
     const other = { ...RESOURCE, kind: 'Gadget', group: 'example.com' };
     const kind = { ...KIND, virtual: other, host: other };
     expect(decideReference(seen({ kind, source: source('vc-vc') }), RULES).action).toBe('to-virtual');
   });
 });
 
-describe('copies that have no purpose', () => {
+describe('copies that are not needed', () => {
   const names = (parts: Partial<ReferenceObservation>): string[] => {
     const observation = seen(parts);
     const decision = decideReference(observation, RULES);

@@ -1,4 +1,4 @@
-/** What imported copies look like. */
+/** The content and the metadata of imported copies. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -74,25 +74,25 @@ describe('the copy on the host', () => {
     );
   });
 
-  test('is at its fixpoint after one write', () => {
+  test('needs no second write', () => {
     fc.assert(
       fc.property(object, object, (first, second) => {
         const there = forgeHostImport(first, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
         const stored = {
           ...there,
-          status: { theirs: 1 },
+          status: { foreign: 1 },
           metadata: { ...there.metadata, uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] },
         };
         const next = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: stored }, OPTIONS);
         expect(next.metadata).toMatchObject({ uid: 'h1', resourceVersion: '9', finalizers: ['t/h'] });
-        expect(next['status']).toEqual({ theirs: 1 });
+        expect(next['status']).toEqual({ foreign: 1 });
         const again = forgeHostImport(second, GADGET_KIND, { target: TARGET, host: next }, OPTIONS);
         expect(needsWrite(again, next)).toBe(false);
       }),
     );
   });
 
-  test('keeps what others add to its labels and annotations, and takes back what they change', () => {
+  test('keeps what others add to its labels and annotations, and corrects what they change', () => {
     const virtual: KubeObject = {
       metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
     };
@@ -100,8 +100,8 @@ describe('the copy on the host', () => {
     const { labels, annotations } = there.metadata;
     const metadata = {
       ...there.metadata,
-      labels: { ...labels, a: 'x', l: 'theirs' },
-      annotations: { ...annotations, b: 'x', n: 'theirs' },
+      labels: { ...labels, a: 'x', l: 'foreign' },
+      annotations: { ...annotations, b: 'x', n: 'foreign' },
     };
     const next = forgeHostImport(
       virtual,
@@ -109,8 +109,8 @@ describe('the copy on the host', () => {
       { target: TARGET, host: { ...there, metadata } },
       OPTIONS,
     );
-    expect(next.metadata.labels).toMatchObject({ a: '1', l: 'theirs' });
-    expect(next.metadata.annotations).toMatchObject({ b: '1', n: 'theirs' });
+    expect(next.metadata.labels).toMatchObject({ a: '1', l: 'foreign' });
+    expect(next.metadata.annotations).toMatchObject({ b: '1', n: 'foreign' });
   });
 });
 

@@ -1,4 +1,4 @@
-/** Which synced objects name which other objects: the index against a model that looks everything up. */
+/** Which synced objects name which other objects: the index compared with a model without an index. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

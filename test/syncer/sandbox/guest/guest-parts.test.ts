@@ -1,4 +1,4 @@
-/** Parts of the guest that stand in for what the daemon or the platform has, held to the original. */
+/** Functions of the guest that replace those of the daemon or the platform, compared with the original. */
 
 import { hash } from 'node:crypto';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** What the stripper made is kept between starts. */
+/** The output of the type stripper is cached between starts. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Which match a stop is attributed to. */
+/** The match that a stop of the sandbox is attributed to. */
 
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/base/logger.ts';

@@ -1,4 +1,4 @@
-/** Answers as a child might give them that is not ours any more. */
+/** Responses of a child process that an attacker controls. */
 
 import { describe, expect, test } from 'vitest';
 import { readAnswer } from '../../../../src/syncer/sandbox/results/answer-text.ts';
@@ -25,7 +25,7 @@ describe('an answer', () => {
     ['a quote that breaks the list', '[[1,6,0,0]]\t["a""]'],
     ['a backslash', '[[2,11,0,0]]\t["a\\",","b"]'],
     ['something that is not a string', '[[2,7,0,0]]\t["a",1]'],
-  ])('with %s is known as spoiled', (_what, text) => {
+  ])('with %s is detected as corrupt', (_what, text) => {
     expect(readAnswer(text)?.[0]?.values).toBeUndefined();
   });
 

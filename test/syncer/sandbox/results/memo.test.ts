@@ -40,7 +40,7 @@ describe('keys', () => {
 });
 
 describe('the budget', () => {
-  test('holds over all programs, and the one that takes most gives', () => {
+  test('applies to all programs together, and the largest one is evicted first', () => {
     const memo = new Memo(20_000);
     const [greedy, modest] = [memo.open(VALUE), memo.open(VALUE)];
     modest.set('kept', 'x');
@@ -53,7 +53,7 @@ describe('the budget', () => {
     expect(greedy.get('key0')).toBeUndefined();
   });
 
-  test('comes back when a program goes', () => {
+  test('is freed when a program is removed', () => {
     const memo = new Memo(MIB);
     const program = memo.open(VALUE);
     program.set('a', REMEMBERED_NULL);

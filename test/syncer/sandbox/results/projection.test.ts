@@ -45,7 +45,7 @@ describe('what crosses', () => {
     });
   });
 
-  test('objects that can be got hold of are known', () => {
+  test('objects that an expression can reference are detected', () => {
     const escapes = (paths: string[][]): boolean => {
       const projection = project(paths);
       return projection.escapes(projection.cut({ hostObject: null, virtualObject: OBJECT }));
@@ -58,7 +58,7 @@ describe('what crosses', () => {
   });
 });
 
-test('what is built from leaves has every value where it was', () => {
+test('an object that is built from leaves has every value at its place', () => {
   const key = fc.constantFrom('a', 'b', 'c', '__proto__', 'x.y', '0');
   const paths = fc.uniqueArray(fc.array(key, { minLength: 1, maxLength: 3 }), {
     maxLength: 4,

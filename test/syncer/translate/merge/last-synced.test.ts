@@ -50,7 +50,7 @@ describe('the sync record', () => {
     );
   });
 
-  test('that cannot be read is none', () => {
+  test('that cannot be parsed is ignored', () => {
     const broken = ['', 'x', 'null', '[]', '{}', '{"v":2}', '{"v":1,"a":1}', '{"v":1,"a":"eAAAAAAAA"}'];
     const wrong = ['{"v":1,"l":"zAAAAAAAABBBBBBBB"}', '{"v":1,"p":"e AAAAAAABBBBBBBB"}', '{"v":1,"a":"eé"}'];
     expect([undefined, ...broken, ...wrong].map(decodeLastSynced).filter(Boolean)).toEqual([]);
@@ -72,7 +72,7 @@ describe('the sync record', () => {
     expect(recordedRevision('{"v":1}')).toBeUndefined();
   });
 
-  test('tells values apart with 48 bits', () => {
+  test('distinguishes values with 48 bits', () => {
     expect(shortHash('a')).toMatch(/^[A-Za-z0-9_-]{8}$/);
     expect(shortHash('a')).not.toBe(shortHash('b'));
   });

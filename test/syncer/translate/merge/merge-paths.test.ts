@@ -174,7 +174,7 @@ describe('paths where the host keeps its own value', () => {
   });
 });
 
-describe('where indices cannot be trusted', () => {
+describe('if the indices of both sides differ', () => {
   test('the host’s own value goes nowhere while one side has more addresses', () => {
     const virtual = object(address('1.1.1.1'), address('1.1.1.2'));
     const host = withSubset(copyOf(object(address('1.1.1.1'))), {
@@ -199,7 +199,7 @@ describe('where indices cannot be trusted', () => {
     expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
   });
 
-  test('a value that a patch made is corrected', () => {
+  test('a value that a patch created is corrected', () => {
     const making = {
       ...patches,
       forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'made' }),

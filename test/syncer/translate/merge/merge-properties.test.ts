@@ -1,4 +1,4 @@
-/** What must hold of the merge for every history of changes, whatever was interrupted in between. */
+/** Properties of the merge for every history of changes, with interruptions at any point. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -138,7 +138,7 @@ function play(actions: readonly Action[], patches: TestPatches): World {
   return world;
 }
 
-/** p: both ways, and the reverse is not the exact inverse. t: forward only. o: reverse only. m: made by a patch. */
+/** p: both ways, and the reverse is not the exact inverse. t: forward only. o: reverse only. m: created by a patch. */
 const PATCHED_FLOW: Record<string, Flow> = { p: 'both', t: 'toHost', o: 'toVirtual', m: 'both' };
 
 function mapValues(
@@ -305,7 +305,7 @@ describe('without patches', () => {
     );
   });
 
-  test('bookkeeping is corrected whatever another client made of it', () => {
+  test('bookkeeping is corrected after any change by another client', () => {
     const key = fc.constantFrom(LAST_SYNCED, MANAGED_ANNOTATIONS);
     const damage = fc.array(fc.record({ map: fc.constant<'annotations'>('annotations'), key, value }), {
       maxLength: 3,

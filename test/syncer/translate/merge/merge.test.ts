@@ -34,7 +34,7 @@ function annotationOf(object: KubeObject, key: string): string | undefined {
   return object.metadata.annotations?.[key];
 }
 
-/** One annotation `k` with a flow, and what its expressions make of it; undefined removes it. */
+/** One annotation `k` with a flow, and the functions of its expressions; undefined removes it. */
 function patchK(
   flow: Flow,
   forward: (value: string | undefined) => string | undefined = (value) => value,
@@ -52,7 +52,7 @@ function patchK(
 
 const made = patchK('both', (value) => value ?? 'made');
 
-describe('what a patch makes', () => {
+describe('a value that a patch creates', () => {
   const virtual = endpoints({ annotations: { own: '1' } });
 
   test('is on the host only; changed there, it is corrected', () => {
@@ -145,7 +145,7 @@ describe('what another client adds on the host', () => {
     expect(annotationOf(second.host, 'k')).toBe('bad');
   });
 
-  test('brings along what a reverse patch makes of it', () => {
+  test('flows back with the other changes of the reverse patch', () => {
     const patches = {
       ...noPatches,
       reverse: (object: KubeObject) => touch(object, { annotations: { extra: 'r' } }),
@@ -160,7 +160,7 @@ describe('what another client adds on the host', () => {
 });
 
 describe('flows', () => {
-  test('a host change that the reverse makes nothing of is drift, corrected at once', () => {
+  test('a host change that the reverse maps to the virtual value is drift, corrected immediately', () => {
     const patches = patchK(
       'both',
       (value) => value && `f-${value}`,
@@ -187,7 +187,7 @@ describe('flows', () => {
     expect(annotationOf(gone.host, 'k')).toBeUndefined();
   });
 
-  test('toVirtual: the host keeps its own, a change goes back, the virtual one stays home', () => {
+  test('toVirtual: the host keeps its own, a change goes back, the virtual one does not flow', () => {
     const patches = patchK('toVirtual', undefined, (value) => value && `r-${value}`);
     const virtual = endpoints({ annotations: { k: 'v' } });
     const copy = copyOf(virtual, patches);

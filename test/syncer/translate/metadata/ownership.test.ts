@@ -44,7 +44,7 @@ function verdict(object: KubeObject, expected?: typeof virtual, with_ = names): 
 }
 
 describe('ownership', () => {
-  test('a copy is ours, and says whose', () => {
+  test('a copy is ours, and names its virtual object', () => {
     expect(ownershipOf(copy, ENDPOINTS, names)).toEqual({ kind: 'ours', virtual, uid: 'u1' });
   });
 
@@ -89,7 +89,7 @@ describe('ownership', () => {
     expect(verdict(object)).toBe(kind);
   });
 
-  test('a removed uid is no other uid', () => {
+  test('a missing uid does not count as another uid', () => {
     expect(ownershipOf(damaged({ [OBJECT_UID]: undefined }), ENDPOINTS, names)).toMatchObject({
       uid: undefined,
     });
@@ -106,7 +106,7 @@ describe('ownership', () => {
     expect(verdict(damaged({ [OBJECT_NAME]: undefined }, { [MARKER]: undefined }), virtual)).toBe('unmarked');
   });
 
-  test('a changed name in a copy that we made does not change whose it is', () => {
+  test('a changed name in a copy that we created does not change its owner', () => {
     const renamed = damaged({ [OBJECT_NAME]: 'another' });
     expect(ownershipOf(renamed, ENDPOINTS, names)).toMatchObject({ kind: 'ours', virtual });
     expect(namedVirtual(renamed, ENDPOINTS, names)).toEqual(virtual);
@@ -157,11 +157,11 @@ describe('ownership', () => {
     expect(namedVirtual(copy, ENDPOINTS, mapped)).toEqual(virtual);
   });
 
-  test('multi-namespace modes ask for a namespace of theirs', () => {
+  test('in multi-namespace modes a copy is ours only in a namespace of that mode', () => {
     const legacy = translators(LEGACY);
-    const theirs = mergePair({ virtual: endpoints({}), host: undefined, with: legacy }).host;
-    expect(verdict(theirs, undefined, legacy.names)).toBe('ours');
-    expect(verdict(theirs)).toBe('foreign');
+    const hashed = mergePair({ virtual: endpoints({}), host: undefined, with: legacy }).host;
+    expect(verdict(hashed, undefined, legacy.names)).toBe('ours');
+    expect(verdict(hashed)).toBe('foreign');
     const mapped = translators(mappings({ shop: 'h' }, true));
     const there = mergePair({ virtual: endpoints({}), host: undefined, with: mapped }).host;
     expect([there.metadata.name, there.metadata.namespace]).toEqual(['web', 'h']);
