@@ -43,7 +43,7 @@ interface Row {
   readonly unit: string;
   readonly digits: number;
   value(measured: Measured): number;
-  /** Of ours by theirs. */
+  /** Our value divided by that of kube-apiserver. */
   readonly target?: { readonly atLeast: number } | { readonly atMost: number };
 }
 

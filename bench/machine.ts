@@ -3,7 +3,7 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 
 export interface Machine {
-  /** Over the minute before the benchmark: other work on the machine makes every number worse. */
+  /** Over the minute before the benchmark: other work on the machine distorts every number. */
   readonly loadAverage: number;
   readonly cpu: string;
   readonly cores: number;

@@ -41,7 +41,7 @@ export interface Measured {
   readonly idleCpuMsPerSecond: number;
   readonly rssBytes: number;
   readonly processes: number;
-  /** Writes after kill -9 and start, besides the one update that was made in between. */
+  /** Writes after kill -9 and start, besides the one update in between. */
   readonly restartWrites: number;
   /** From process start to the host event of that update. */
   readonly restartFirstMs: number;
@@ -177,7 +177,7 @@ async function createObjects(virtual: TestCluster, plan: Plan, namespace: string
 
 /** The same object with every address on another node. */
 function moved(object: KubeObject, node: string): KubeObject {
-  const subsets = object['subsets'] as { addresses: Record<string, JsonValue>[] }[]; // made by createObjects
+  const subsets = object['subsets'] as { addresses: Record<string, JsonValue>[] }[]; // created by createObjects
   return {
     ...object,
     subsets: subsets.map((subset) => ({
