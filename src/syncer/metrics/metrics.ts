@@ -12,7 +12,7 @@ import { queueSeries, type QueueSeries } from './queue-series.ts';
 import { SeriesRegistry } from '../../base/metrics/series.ts';
 import { syncSeries, type SyncSeries } from './sync-series.ts';
 
-/** Handles for every room of the program; each takes only the part that it needs, as a structural type of its own. */
+/** Handles for every module of the program; each takes only the part that it needs, as a structural type of its own. */
 export interface Metrics {
   /** Prometheus' text format, and the `Content-Type` that goes with it. */
   text(): Promise<string>;

@@ -8,7 +8,7 @@
  * | host namespace | without that label, kinds that a patch names only | metadata of what may be imported, or is in the way |
  *
  * The third one could be a GET per unresolved name instead. It is a watch, because an object must be imported the moment it appears and
- * followed when it changes: polling would cost a request per name and round, as long as the process runs, and still be late. It needs no right that the
+ * followed when it changes: polling would cost a request per name and round without end, and still be late. It needs no right that the
  * second one does not need (RBAC knows no label selectors), and the two never hold the same object. What is kept of an object there
  * is a few hundred bytes; its data are read only when it is imported.
  */
