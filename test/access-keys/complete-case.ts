@@ -18,7 +18,7 @@ export interface Completed {
   readonly added: readonly string[];
 }
 
-/** `isFirst`: nothing has been made before, so that an apply creates. */
+/** `isFirst`: no object has been created before, so that an apply creates it. */
 export function completed(request: CaseRequest, isFirst: boolean): Completed {
   const { body, bodyRaw } = request;
   if (!isCreate(request, isFirst)) return { request, added: [] };

@@ -132,8 +132,8 @@ function fields(document: JsonObject): string[] {
 test('OpenAPI: the same operations, and every field', async () => {
   const real = golden('openapi-v3.management.platform.sh.v1');
   const own = await ours(`/openapi/v3/apis/${GROUP}/v1`);
-  const [theirs, offered] = [operations(real), operations(own)];
-  expect(theirs.filter((line) => !offered.includes(line))).toEqual([
+  const [recorded, offered] = [operations(real), operations(own)];
+  expect(recorded.filter((line) => !offered.includes(line))).toEqual([
     // Discovery has it, and a list with ?watch has been the way to watch for long.
     expect.stringMatching(/^get \/apis\/management.platform.sh\/v1\/ /u),
     expect.stringMatching(/^get \S+\/v1\/watch\/ownedaccesskeys /u),

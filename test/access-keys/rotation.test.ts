@@ -112,7 +112,7 @@ describe('the response', () => {
     expect(answer.headers.get('warning')).toContain(String.raw`unknown field \"overlap\"`);
   });
 
-  test('other methods and other objects have none', async () => {
+  test('other methods and other objects have no such subresource', async () => {
     const path = `${KEYS_PATH}/${name}/rotate`;
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
       expect((await administrator.send({ method, path })).status).toBe(405);
@@ -137,7 +137,7 @@ describe('the old secret', () => {
     expect([await status(key.text), await status(secret)]).toEqual([ROTATED, 200]);
   });
 
-  test('issues tokens until then, which live on like those of the new one', async () => {
+  test('issues tokens until then, which stay valid like those of the new one', async () => {
     const before = await post(key.client, TOKENS_PATH);
     const secret = await rotated({ overlapSeconds: 3600 });
     const created = [before, await post(key.client, TOKENS_PATH), await post(api.as(secret), TOKENS_PATH)];
@@ -147,7 +147,7 @@ describe('the old secret', () => {
     expect((await post(key.client, TOKENS_PATH)).status).toBe(401);
   });
 
-  test('ends no later because of another rotation, and earlier when that asks for it', async () => {
+  test('ends no later because of another rotation, and earlier if that has a shorter overlap', async () => {
     const second = await rotated({ overlapSeconds: 100 });
     const third = await rotated({ overlapSeconds: 200 });
     clock.advance(100_000);
@@ -173,7 +173,7 @@ describe('the old secret', () => {
     await rotated({ overlapSeconds: 0 });
   });
 
-  test('is no secret for another key while it works', async () => {
+  test('cannot be the secret of another key while it is valid', async () => {
     await rotated({ overlapSeconds: 60 });
     const spec = { displayName: 'D', ttl: 0, type: 'User', user: 'u', key: key.text };
     const answer = await post(administrator, KEYS_PATH, { metadata: { name: `${name}-copy` }, spec });
@@ -214,7 +214,7 @@ async function isAuthenticated(token: string): Promise<boolean> {
   return at(json, 'status.authenticated') === true;
 }
 
-describe('who may rotate', () => {
+describe('the right to rotate', () => {
   test('the key itself, its user and an administrator may rotate, no other caller', async () => {
     const other = await newKey(`${name}-other`, { user: 'stranger' });
     expect((await rotate(other.client)).status).toBe(404);
@@ -253,7 +253,7 @@ describe('who may rotate', () => {
   });
 });
 
-test('the audit log says who rotated, and which secret each request came with', async () => {
+test('the audit log has the user of each rotation, and the secret id of each request', async () => {
   const secret = await rotated({ overlapSeconds: 60 });
   await status(key.text);
   await status(secret);

@@ -1,4 +1,4 @@
-/** The events of a watch, line by line. */
+/** Reads the events of a watch line by line. */
 
 export interface Lines {
   next(): Promise<string>;

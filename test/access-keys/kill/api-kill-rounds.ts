@@ -15,7 +15,7 @@ import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';
 import { KeyWriter } from './key-writer.ts';
 
 const CHILD = join(import.meta.dirname, 'api-to-kill.ts');
-/** Where the scripts of package.json have theirs. */
+/** The compile cache that the scripts of package.json use. */
 const COMPILE_CACHE = join(import.meta.dirname, '../../../node_modules/.cache/endpoint-syncer-scripts');
 const WRITERS = 6;
 const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
@@ -112,7 +112,7 @@ class CrashTest {
   async check(url: string): Promise<void> {
     await using administrator = await this.#administrator(url);
     // One for all keys: each has its own header.
-    await using anybody = this.#client(url);
+    await using client = this.#client(url);
     const list = await administrator.send({ method: 'GET', path: KEYS_PATH });
     const { metadata, items } = list.json as { metadata: { resourceVersion: string }; items: JsonObject[] };
     const revision = Number(metadata.resourceVersion);
@@ -121,16 +121,16 @@ class CrashTest {
     const found = new Map(items.map((item) => [(item['metadata'] as { name: string }).name, item]));
     for (const writer of this.#writers) {
       const as = (key: string): Promise<RawAnswer> =>
-        anybody.send({ method: 'GET', path: KEYS_PATH, headers: { authorization: `Bearer ${key}` } });
+        client.send({ method: 'GET', path: KEYS_PATH, headers: { authorization: `Bearer ${key}` } });
       if (await writer.check(found.get(writer.name), as)) this.unheard++;
     }
-    await this.#checkToken(administrator, anybody, found);
+    await this.#checkToken(administrator, client, found);
   }
 
   /** A token is good after the kill: the key that signed it was there before it was given out. */
   async #checkToken(
     administrator: RawClient,
-    anybody: RawClient,
+    client: RawClient,
     found: ReadonlyMap<string, JsonObject>,
   ): Promise<void> {
     if (!found.has('signer')) {
@@ -139,7 +139,7 @@ class CrashTest {
       const { json } = await administrator.send({ method: 'POST', path: KEYS_PATH, body });
       const headers = { authorization: `Bearer ${(json as { spec: { key: string } }).spec.key}` };
       const token = { metadata: {}, spec: {} };
-      const created = await anybody.send({ method: 'POST', path: TOKENS_PATH, headers, body: token });
+      const created = await client.send({ method: 'POST', path: TOKENS_PATH, headers, body: token });
       this.#token = (created.json as { status: { token: string } }).status.token;
     }
     const review = { method: 'POST', path: TOKEN_REVIEWS, body: { spec: { token: this.#token } } };

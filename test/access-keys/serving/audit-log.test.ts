@@ -1,4 +1,4 @@
-/** The audit log: its lines, its files, its failures. */
+/** The audit log: its lines, its files, and failures to write it. */
 
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -129,12 +129,12 @@ test.each([
   '/apis/apps/v1?labelSelector=a%3Db%2Cc%20in%20%28d%29',
   '/api/v1/keys/packet',
   '/%e2%82%ac?limit=5',
-])('what is no credential stays as it was: %s', (text) => {
+])('text that is not a credential is not masked: %s', (text) => {
   expect(masked(text)).toBe(text);
 });
 
 describe('files', () => {
-  test('are turned over by size, and only so many are kept', async () => {
+  test('are rotated by size, and a limited number is kept', async () => {
     await using log = auditLog({ fileBytesMax: 2000, filesKept: 2 });
     for (let round = 0; round < 8; round++) {
       recordMany(log, 2);
@@ -145,7 +145,7 @@ describe('files', () => {
       expect((await stat(join(folder, name))).size).toBeLessThan(2000);
   });
 
-  test('are gone on with after a restart', async () => {
+  test('are continued after a restart', async () => {
     for (let start = 0; start < 2; start++) {
       await using log = auditLog();
       recordMany(log, 3);
@@ -153,7 +153,7 @@ describe('files', () => {
     expect(await lines()).toHaveLength(6);
   });
 
-  test('get what is buffered after a moment, and at the end', async () => {
+  test('get the buffered lines after a short delay, and at the end', async () => {
     const clock = new FakeClock();
     const log = auditLog({ clock });
     recordMany(log, 1);
@@ -169,7 +169,7 @@ describe('files', () => {
   });
 });
 
-describe('a disk that takes nothing', () => {
+describe('a disk that rejects writes', () => {
   test('does not stop requests: lines are dropped and counted, and the problem is logged once', async () => {
     const messages: string[] = [];
     const logger: Logger = {
@@ -187,7 +187,7 @@ describe('a disk that takes nothing', () => {
     expect(messages).toEqual(['cannot write the audit log; requests are served without it']);
   });
 
-  test('or takes it slowly, holds no more than a bound', () => {
+  test('or is slow, buffers a bounded number of lines', () => {
     const log = auditLog({ queueBytesMax: 10_000, path: join(folder, 'missing', 'audit.log') });
     recordMany(log, 1000);
     expect(log.dropped).toBeGreaterThan(800);

@@ -82,7 +82,7 @@ describe('self-signed', () => {
     expect(server.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
   });
 
-  test('keys are for their owner alone', async () => {
+  test('keys are readable by their owner only', async () => {
     const dataDir = freshFolder();
     await selfSigned(dataDir, ['localhost'], NOW_MS);
     for (const key of ['ca.key', 'tls.key']) {
@@ -91,7 +91,7 @@ describe('self-signed', () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
   });
 
-  test('what is there stays; other names, an end in sight and a lost file get a new certificate of the same authority', async () => {
+  test('an existing certificate stays; other names, a near expiry and a lost file cause a new one of the same authority', async () => {
     const dataDir = freshFolder();
     const first = await selfSigned(dataDir, ['localhost'], NOW_MS);
     const again = await selfSigned(dataDir, ['localhost'], NOW_MS + 300 * DAY_MS);
@@ -127,7 +127,7 @@ describe('self-signed', () => {
     await expect(failed).rejects.toBeInstanceOf(TerminalError);
   });
 
-  test('an authority that has ended, or is another one than its key, is not silently replaced', async () => {
+  test('an authority that has expired or does not match its key is not silently replaced', async () => {
     const dataDir = freshFolder();
     await selfSigned(dataDir, ['localhost'], NOW_MS);
     await expect(selfSigned(dataDir, ['localhost'], NOW_MS + 3651 * DAY_MS)).rejects.toThrow(/has expired/);
@@ -137,7 +137,7 @@ describe('self-signed', () => {
     );
   });
 
-  test('a server on every address is known by every address', () => {
+  test('the certificate of a server on every address names every address', () => {
     expect(servingNames('0.0.0.0')).toEqual(expect.arrayContaining(['localhost', '127.0.0.1', '::1']));
     expect(servingNames('', ['Api.Example.com', 'not a name'])).toContain('api.example.com');
     expect(servingNames('', ['not a name'])).not.toContain('not a name');
@@ -182,7 +182,7 @@ describe('files', () => {
       /without a passphrase/,
     ],
     ['one of two', async () => ({ ...(await writeGiven(given)), keyFile: '' }), /both certFile and keyFile/],
-  ])('%s: an error that says which', async (_name, files, message) => {
+  ])('%s: an error that names the file', async (_name, files, message) => {
     const failed = openServingCertificate(options(await files()));
     await expect(failed).rejects.toBeInstanceOf(TerminalError);
     await expect(failed).rejects.toThrow(message);
@@ -225,7 +225,7 @@ describe('a TLS server', () => {
     await server.close();
   });
 
-  test('says which address it cannot have', async () => {
+  test('names the address that is in use', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as { port: number }; // it listens on TCP

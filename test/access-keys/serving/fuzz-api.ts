@@ -1,4 +1,4 @@
-/** The whole key and token API under garbage: what it answered, and whether anything has changed behind it. */
+/** The whole key and token API under garbage requests: its responses, and a check that its state is unchanged. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

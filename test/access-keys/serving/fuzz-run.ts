@@ -1,4 +1,4 @@
-/** Sends garbage to a server and judges what comes back. */
+/** Sends garbage to a server and checks the responses. */
 
 import { isJsonObject } from '../../../src/base/json.ts';
 import { garbage, type Garbage } from './garbage-requests.ts';

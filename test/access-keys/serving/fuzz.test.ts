@@ -1,4 +1,4 @@
-/** Garbage in, a proper Status out: `FUZZ_SEED` and `FUZZ_COUNT` choose other garbage, and more of it. */
+/** Garbage requests get a valid Status. `FUZZ_SEED` and `FUZZ_COUNT` set the seed and the number of requests. */
 
 import { expect, test } from 'vitest';
 import { fuzzApi } from './fuzz-api.ts';

@@ -1,4 +1,4 @@
-/** Bodies that a client might send to hurt a server: JSON, YAML, patches and protobuf that are not what they should be. */
+/** Malformed and hostile request bodies: JSON, YAML, patches and protobuf. */
 
 import type { Seeded } from './seeded.ts';
 

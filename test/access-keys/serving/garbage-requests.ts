@@ -1,4 +1,4 @@
-/** Whole requests that a client might send to hurt a server, from HTTP that is none to URLs, queries and headers that are odd. */
+/** Malformed and hostile requests: invalid HTTP, and unusual URLs, queries and headers. */
 
 import { garbageBody, garbagePatch, type Body } from './garbage-bodies.ts';
 import type { Seeded } from './seeded.ts';

@@ -1,4 +1,4 @@
-/** Bytes to a socket, and the HTTP answers that come back. */
+/** Sends raw bytes to a socket and reads the HTTP responses. */
 
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';

@@ -1,4 +1,4 @@
-/** Rates: by key, by address, each with its own bucket. */
+/** Rate limits by key and by address, each with its own token bucket. */
 
 import { describe, expect, test } from 'vitest';
 import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
@@ -24,7 +24,7 @@ function untilRefused(attempt: () => void): { count: number; error: StatusError 
 }
 
 describe('requests', () => {
-  test('of one key are bounded, another key goes on, and a second later so does this one', () => {
+  test('of one key are limited; another key is not affected, and the first one works again a second later', () => {
     const clock = new FakeClock();
     const limits = new RequestLimits(clock);
     const { count, error } = untilRefused(() => limits.admit(withKey('a'), 'get'));
@@ -41,7 +41,7 @@ describe('requests', () => {
     expect(untilRefused(() => limits.admit(withKey('a'), 'get')).count).toBe(10_000);
   });
 
-  test('that create are bounded more closely', () => {
+  test('that create have a lower limit', () => {
     const clock = new FakeClock();
     const limits = new RequestLimits(clock, { creates: { burst: 5, perSecond: 1 } });
     expect(untilRefused(() => limits.admit(withKey('a'), 'create'))).toMatchObject({
@@ -53,7 +53,7 @@ describe('requests', () => {
 });
 
 describe('failed authentications', () => {
-  test('are bounded by address; an IPv6 client cannot wander through its network', () => {
+  test('are limited by address, and for IPv6 by network', () => {
     const clock = new FakeClock();
     const limits = new RequestLimits(clock);
     expect(untilRefused(() => limits.refused('192.0.2.1')).count).toBe(100);

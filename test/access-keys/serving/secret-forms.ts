@@ -1,4 +1,4 @@
-/** The forms in which a secret could lie somewhere. */
+/** The encodings in which a secret could be stored or logged. */
 
 export class SecretHunt {
   /** What it is called → its bytes. */

@@ -1,4 +1,4 @@
-/** The whole life of keys and tokens in a process of its own, and then a search for every secret in every byte that it wrote or answered. */
+/** Every operation on keys and tokens in a separate process, and then a search for every secret in all bytes that it wrote or sent. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -371,7 +371,7 @@ test('no secret is in anything that the process wrote, logged or answered', { ti
   expect(witness.logged).toMatch(/"level":"(info|debug)"/);
 });
 
-test('the hunt finds what is there, however it is written', () => {
+test('the search finds a secret in every encoding', () => {
   const hunt = new SecretHunt();
   const secret = hunt.add('s', 'correct-horse-battery-staple-0123456789');
   const hidden = [

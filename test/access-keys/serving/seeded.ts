@@ -1,4 +1,4 @@
-/** Random values from a number, so that a run can be done again. */
+/** Random values from a seed, so that a run can be repeated. */
 
 export class Seeded {
   #state: number;

@@ -1,4 +1,4 @@
-/** Signing keys: when they come, sign and go, over several replicas and long sleeps. */
+/** Rotation of signing keys: publication, use and removal, with several replicas and long pauses. */
 
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
@@ -26,7 +26,7 @@ async function kidOfToken(harness: TokenHarness, spec = {}): Promise<string | un
 }
 
 describe('rotation', () => {
-  test('a key is published for a day before it signs, and until its last token is over', async () => {
+  test('a key is published for a day before it signs, and until its last token has expired', async () => {
     await using harness = await startTokens();
     const [first] = await kids(harness);
     await harness.clock.advanceAsync(ROTATION_MS - DAY_MS - HOUR_MS);
@@ -44,7 +44,7 @@ describe('rotation', () => {
     expect(await kids(harness)).toEqual([next]);
   });
 
-  test('after a long sleep the old key signs until the new one has been published for two hours', async () => {
+  test('after a long pause the old key signs until the new one has been published for two hours', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
     const before = await startTokens({ store, clock });
@@ -97,7 +97,7 @@ describe('in the store', () => {
     ]);
   });
 
-  test('keys of another master key: the start ends with what to do', async () => {
+  test('with keys of another master key the start fails with the next step', async () => {
     await using harness = await startTokens();
     const seal = new AesSeal(Buffer.alloc(32, 8), randomBytes);
     const start = startTokens({ store: harness.store, clock: harness.clock, seal });
@@ -105,7 +105,7 @@ describe('in the store', () => {
     await expect(start).rejects.toThrow('restore the master key file');
   });
 
-  test('a store that does not answer for minutes stops no token, one for longer does', async () => {
+  test('tokens are issued while the store is unavailable for minutes, and not after longer', async () => {
     const store = new MemoryStore();
     await using harness = await startTokens({ store });
     const key = harness.index.set(keyRecord());
@@ -187,7 +187,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe('at every moment of any timeline', () => {
-  test('every token that is not over verifies, also with a copy of the key set that is an hour old', async () => {
+  test('every unexpired token verifies, also with a copy of the key set that is an hour old', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (timeline) => {
         const world = await Timeline.start();

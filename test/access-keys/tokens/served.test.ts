@@ -1,4 +1,4 @@
-/** Tokens over HTTP, through the machinery: what a client sees of the kind and of the public documents. */
+/** Tokens over HTTP: the responses for the kind, and the public documents. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowEverything } from '../../../src/apiserver/request/authorizer.ts';
@@ -131,7 +131,7 @@ describe('everything else', () => {
     expect([status, json?.['reason']]).toEqual([405, 'MethodNotAllowed']);
   });
 
-  test('OpenAPI says every field, and PATCH with fieldValidation, without which kubectl creates nothing', async () => {
+  test('OpenAPI has every field, and PATCH with fieldValidation, without which kubectl creates nothing', async () => {
     const { json } = await client.send({
       method: 'GET',
       path: '/openapi/v3/apis/management.platform.sh/v1',
@@ -144,7 +144,7 @@ describe('everything else', () => {
     expect(undescribed(json ?? {})).toEqual([]);
   });
 
-  test('the public documents need no credentials; a token is no credential here', async () => {
+  test('the public documents need no credentials; a token is not accepted as a credential', async () => {
     await using anonymous = new RawClient({ url: `http://${server.address}` });
     for (const path of harness.tokens.publicDocuments.keys()) {
       const { status, headers } = await anonymous.send({ method: 'GET', path });

@@ -1,4 +1,4 @@
-/** What a create of a DirectClusterEndpointToken answers. */
+/** The response to the creation of a DirectClusterEndpointToken. */
 
 import { describe, expect, test } from 'vitest';
 import { decodeProtectedHeader } from 'jose';
@@ -118,7 +118,7 @@ describe('spec.ttl', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('is cut to what is left of the key, with a warning where one was asked for', async () => {
+  test('is cut to what is left of the key, with a warning if the request had a ttl', async () => {
     const harness = await startTokens();
     const expiresAtMs = harness.clock.now() + 90_500;
     const key = harness.index.set(keyRecord({ expiresAtMs }));
@@ -214,14 +214,14 @@ describe('the creator of a token', () => {
     ['over', { expiresAtMs: Date.UTC(2025, 0, 1) }],
     ['over within this second', { expiresAtMs: Date.UTC(2026, 0, 1) + 500 }],
     ['changed', { tokenGeneration: 2 }],
-  ])('no key that is %s by now: 401', async (_what, change) => {
+  ])('a key that is %s by now: 401', async (_what, change) => {
     const [harness, key] = await withKey();
     harness.index.set({ ...keyRecord(change) });
     expect((await refusal(harness.create(key.user, {}))).code).toBe(401);
     await harness[Symbol.asyncDispose]();
   });
 
-  test('no key that is gone: 401', async () => {
+  test('a key that was deleted: 401', async () => {
     const [harness, key] = await withKey();
     harness.index.keys.clear();
     expect((await refusal(harness.create(key.user, {}))).code).toBe(401);

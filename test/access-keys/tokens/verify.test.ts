@@ -1,4 +1,4 @@
-/** Verification of tokens. */
+/** Verification of tokens: valid, expired, revoked and forged ones. */
 
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ function twinOf(signature: string): string {
 }
 
 describe('a good token', () => {
-  test('speaks for the user of its key, within its own scope', async () => {
+  test('authenticates as the user of its key, within its own scope', async () => {
     const { harness, key, token } = await withToken({ scope: SCOPE });
     await expect(harness.tokens.verify(token)).resolves.toEqual({
       ...key.user,
@@ -129,14 +129,14 @@ describe('a token is invalid', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('when its key is gone', async () => {
+  test('when its key is deleted', async () => {
     const { harness, token } = await withToken();
     harness.index.keys.clear();
     await expect(harness.tokens.verify(token)).resolves.toBeUndefined();
     await harness[Symbol.asyncDispose]();
   });
 
-  test('when one character is another', async () => {
+  test('when one character is changed', async () => {
     const { harness, token } = await withToken();
     for (let at = 0; at < token.length; at += 7) {
       const other = token[at] === 'A' ? 'B' : 'A';
@@ -200,7 +200,7 @@ describe('a token is invalid', () => {
 });
 
 describe('the API itself', () => {
-  test('takes no token, and asks no host cluster about one', async () => {
+  test('rejects tokens without a review by the host cluster', async () => {
     const { harness, token } = await withToken();
     const asked: string[] = [];
     const authenticator = new BearerAuthenticator({

@@ -76,8 +76,8 @@ function reaches(within: Scope | undefined, asked: AccessRequest, where: Request
   return within === undefined || matchGrants(grantsOf(within), asked, where).isAllowed;
 }
 
-describe('whatever is asked for', () => {
-  test('a token reaches no further and lives no longer than its key, as it says and as it is verified', async () => {
+describe('for any request', () => {
+  test('a token has no wider scope and no longer lifetime than its key, in its claims and in its verification', async () => {
     await using harness = await startTokens();
     const nowMs = harness.clock.now();
     let granted = 0;

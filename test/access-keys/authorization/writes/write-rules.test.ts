@@ -26,7 +26,7 @@ const fresh = (): string => `key-${++count}`;
 async function createKey(as: string, spec: JsonObject): Promise<string> {
   const { status, json } = await server.create(as, fresh(), spec);
   return status === 201
-    ? 'made'
+    ? 'created'
     : `${status} ${textAt(json ?? {}, 'message').replace(/^.*? is (forbidden|invalid): /, '')}`;
 }
 
@@ -44,9 +44,9 @@ const MAKER: Scope = {
 
 describe('new keys', () => {
   test.each<[string, JsonObject, string]>([
-    ['alice', { user: 'alice' }, 'made'],
-    ['alice', { subject: 'alice' }, 'made'],
-    ['alice', { team: 'blue' }, 'made'],
+    ['alice', { user: 'alice' }, 'created'],
+    ['alice', { subject: 'alice' }, 'created'],
+    ['alice', { team: 'blue' }, 'created'],
     [
       'alice',
       { user: 'bob' },
@@ -62,9 +62,9 @@ describe('new keys', () => {
       { subject: 'platform:team:blue' },
       '403 spec.subject: only an administrator or "platform:team:blue" may create access keys of "platform:team:blue"',
     ],
-    ['admin', { user: 'bob' }, 'made'],
-    ['admin', { user: 'system:admin' }, 'made'],
-    ['alice', { user: 'alice', groups: ['platform:team:blue'] }, 'made'],
+    ['admin', { user: 'bob' }, 'created'],
+    ['admin', { user: 'system:admin' }, 'created'],
+    ['alice', { user: 'alice', groups: ['platform:team:blue'] }, 'created'],
     [
       'alice',
       { user: 'alice', groups: ['x'] },
@@ -90,15 +90,15 @@ describe('new keys', () => {
       { user: 'cluster-a', groups: ['platform:auth-delegators'] },
       '403 spec.groups: only an administrator may add the group "platform:auth-delegators": you can add groups that you belong to',
     ],
-    ['admin', { user: 'bob', groups: ['system:masters', 'platform:admins'] }, 'made'],
-    ['alice', { user: 'alice', type: '' }, 'made'],
+    ['admin', { user: 'bob', groups: ['system:masters', 'platform:admins'] }, 'created'],
+    ['alice', { user: 'alice', type: '' }, 'created'],
     [
       'alice',
       { user: 'alice', type: 'Login' },
       '403 spec.type: only an administrator may create access keys of type "Login"',
     ],
-    ['admin', { user: 'alice', type: 'Login' }, 'made'],
-    ['alice', { user: 'alice', scope: {} }, 'made'],
+    ['admin', { user: 'alice', type: 'Login' }, 'created'],
+    ['alice', { user: 'alice', scope: {} }, 'created'],
   ])('%s creates %j', async (as, spec, expected) => {
     const found = await createKey(as, spec);
     expect(found).toBe(expected);
@@ -141,9 +141,9 @@ describe('scopes', () => {
   });
 
   test.each<[JsonObject, string]>([
-    [{ projects: [{ project: 'a' }] }, 'made'],
-    [{ spaces: [{ project: 'a', space: 's' }] }, 'made'],
-    [{}, 'made'],
+    [{ projects: [{ project: 'a' }] }, 'created'],
+    [{ spaces: [{ project: 'a', space: 's' }] }, 'created'],
+    [{}, 'created'],
     [
       { projects: [{ project: 'b' }] },
       '403 spec.scope.projects[0]: allows more in space "*" of project "b" than the scope of the caller: a key with a scope creates and changes only keys within that scope',
@@ -161,7 +161,7 @@ describe('scopes', () => {
     expect(await createKey('scoped-admin', { user: 'bob', scope: { clusters: [{ cluster: 'c' }] } })).toMatch(
       /^403 spec\.scope\.clusters\[0\]/,
     );
-    expect(await createKey('scoped-admin', { user: 'bob' })).toBe('made');
+    expect(await createKey('scoped-admin', { user: 'bob' })).toBe('created');
   });
 
   test('a key with a scope does not change a key with a wider scope', async () => {
@@ -207,13 +207,13 @@ describe('a key that expires', () => {
   const IDLE = `403 spec.ttlAfterLastActivity: each use would extend the life of the key: ${RULE}`;
 
   test.each<[JsonObject, string]>([
-    [{ ttl: 60 }, 'made'],
-    [{ ttl: 1 }, 'made'],
+    [{ ttl: 60 }, 'created'],
+    [{ ttl: 1 }, 'created'],
     [{ ttl: 61 }, TTL],
     [{ ttl: 0 }, TTL],
     [{ ttl: 60, ttlAfterLastActivity: true }, IDLE],
     [{ ttl: 0, ttlAfterLastActivity: true }, TTL],
-    [{ ttl: 60, disabled: true }, 'made'],
+    [{ ttl: 60, disabled: true }, 'created'],
     [{ ttl: 0, disabled: true }, TTL],
   ])('creates none that outlives it: %j', async (spec, expected) => {
     for (const life of [{}, { ttlAfterLastActivity: true }, { groups: ['platform:admins'] }]) {
@@ -226,7 +226,7 @@ describe('a key that expires', () => {
     const { token } = await short();
     server.clock.advance(20_000);
     expect(await createKey(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
-    expect(await createKey(token, { user: 'alice', ttl: 40 })).toBe('made');
+    expect(await createKey(token, { user: 'alice', ttl: 40 })).toBe('created');
   });
 
   test('a negative ttl is rejected by validation', async () => {
@@ -271,7 +271,7 @@ describe('a key that expires', () => {
     const { token } = await short({ ttlAfterLastActivity: true });
     server.clock.advance(50_000);
     server.keys.recordUse((await server.keys.authenticator.authenticate(token)) ?? caller('nobody'));
-    expect(await createKey(token, { user: 'alice', ttl: 60 })).toBe('made');
+    expect(await createKey(token, { user: 'alice', ttl: 60 })).toBe('created');
     expect(await createKey(token, { user: 'alice', ttl: 61 })).toMatch(/^403 spec\.ttl/);
   });
 });

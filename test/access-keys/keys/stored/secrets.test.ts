@@ -75,7 +75,7 @@ describe('secrets', () => {
     expect(text).not.toMatch(/credential|digest|sealed|f:key|f:connectorData|f:idToken/);
   });
 
-  test('writing the same again is no change, with or without the secrets', async () => {
+  test('writing the same object again is a no-op, with or without the secrets', async () => {
     await using api = await startKeyServer();
     const created = await api.create('k1', SPEC);
     const version = (): Promise<unknown> =>
@@ -92,7 +92,7 @@ describe('secrets', () => {
     expect(await version()).toBe(before);
   });
 
-  test('an apply that repeats its secrets is no change', async () => {
+  test('an apply that repeats its secrets is a no-op', async () => {
     await using api = await startKeyServer();
     const body = {
       ...TYPE,
@@ -137,7 +137,7 @@ describe('secrets', () => {
     expect(JSON.parse(kept)).toEqual({ ...body, spec });
   });
 
-  test('a secret stays until it is emptied, or what holds it goes', async () => {
+  test('a secret is kept until it is set to the empty string, or its object is removed', async () => {
     await using api = await startKeyServer();
     await api.create('k1', SPEC);
     const sealed = async (): Promise<string[]> => {
@@ -164,7 +164,7 @@ describe('secrets', () => {
     expect(await sealed()).toEqual([]);
   });
 
-  test('whatever is written in whatever order, nothing but the key of the create is ever seen', async () => {
+  test('after any writes in any order no secret is returned except the key in the response to the create', async () => {
     await using api = await startKeyServer();
     let count = 0;
     const secret = fc.constantFrom('', ...Object.values(SECRETS));
