@@ -1,4 +1,4 @@
-/** A cluster-scoped kind with a status, as custom resources are: what the generic api does is seen on it, not on a built-in kind. */
+/** A cluster-scoped kind with a status, as custom resources are, to test the generic API without a built-in kind. */
 
 import { META_TYPES } from '../../src/apiserver/schema/meta-types.ts';
 import { invalidValue } from '../../src/apiserver/field-error.ts';

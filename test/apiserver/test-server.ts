@@ -1,4 +1,4 @@
-/** The generic api around the kinds of a test: no cluster, no namespaces. */
+/** The generic API server with the kinds of a test, without a cluster and namespaces. */
 
 import { allowEverything } from '../../src/apiserver/request/authorizer.ts';
 import { startServer, type RunningServer, type StartOptions } from '../../src/apiserver/http/start-server.ts';

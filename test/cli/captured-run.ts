@@ -1,4 +1,4 @@
-/** A command as a user types it, in this process, with what it prints. */
+/** Runs a command in this process and returns its output. */
 
 import { vi } from 'vitest';
 import { runProgram } from '../../src/cli/program.ts';

@@ -1,4 +1,4 @@
-/** Compiled code is kept between starts. V8 uses it only under the flags under which it was compiled. */
+/** Compiled code is cached between starts. V8 uses it only with the flags that it was compiled with. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

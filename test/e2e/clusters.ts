@@ -35,7 +35,7 @@ export interface RealClusters extends AsyncDisposable {
   stop(component: Component): Promise<void>;
   /** Resolves when an API server answers `/readyz`; the controllers are only started. */
   start(component: Component): Promise<void>;
-  /** Makes etcd forget every revision but the current one. */
+  /** Compacts etcd to the current revision. */
   compact(): Promise<void>;
   /** Of a component that runs. */
   pidOf(component: Component): number;

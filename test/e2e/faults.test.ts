@@ -206,7 +206,7 @@ test(
 );
 
 test(
-  'credentials are replaced on disk: the daemon goes on with the new ones',
+  'credentials are replaced on disk: the daemon continues with the new ones',
   async () => {
     const keys = keysOf(20);
     await createAll(keys);

@@ -73,7 +73,7 @@ async function results(cluster: TrustingCluster, credential: string): Promise<Re
 }
 
 const IN: Results = { pods: 'ok', nodes: '403' };
-const NOBODY: Results = { pods: '401', nodes: '401' };
+const UNAUTHENTICATED: Results = { pods: '401', nodes: '401' };
 const BY_RULE: Results = { pods: 'ok', nodes: '403 access key scope does not allow this resource' };
 const outside = (target: string): Results => {
   const denied = `403 access key scope does not contain ${target}`;
@@ -90,8 +90,8 @@ const WHOLE = { none: IN, clusters: IN };
 const PARTS = { none: IN, projects: IN, virtualClusters: IN };
 
 describe.each<[string, Trust, 'token' | 'key', Record<string, Results>]>([
-  ['a cluster, signed tokens', SIGNED, 'token', table(WHOLE, NOBODY)],
-  ['a cluster, token reviews', REVIEWED, 'key', table({ ...WHOLE, rules: IN }, NOBODY)],
+  ['a cluster, signed tokens', SIGNED, 'token', table(WHOLE, UNAUTHENTICATED)],
+  ['a cluster, token reviews', REVIEWED, 'key', table({ ...WHOLE, rules: IN }, UNAUTHENTICATED)],
   [
     'a cluster, signed tokens with access reviews',
     RECOMMENDED,
@@ -102,13 +102,13 @@ describe.each<[string, Trust, 'token' | 'key', Record<string, Results>]>([
     'a virtual cluster, signed tokens',
     { ...SIGNED, ...VIRTUAL_CLUSTER, replace: withVirtualClusterRule },
     'token',
-    table(PARTS, NOBODY),
+    table(PARTS, UNAUTHENTICATED),
   ],
   [
     'a virtual cluster, token reviews',
     { ...REVIEWED, ...VIRTUAL_CLUSTER },
     'key',
-    table({ ...PARTS, roles: IN, rules: IN }, NOBODY),
+    table({ ...PARTS, roles: IN, rules: IN }, UNAUTHENTICATED),
   ],
   [
     'a virtual cluster, signed tokens with access reviews',

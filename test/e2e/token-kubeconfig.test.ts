@@ -84,14 +84,14 @@ test.each(Object.entries(WAYS))(
     const place = `--cluster-server ${url} --cluster-certificate-authority ${caFile} --cluster-name cluster-a`;
     const flags = `-o kubeconfig --ttl ${TTL_SECONDS}s --token ${key} ${place}`.split(' ');
     const [program = '', ...programArguments] = command;
-    const made = await run(
+    const printed = await run(
       program,
       [...programArguments, 'keys', 'token', ...flags, ...platform.connection],
       env,
     );
-    expect([made.code, made.err]).toEqual([0, '']);
+    expect([printed.code, printed.err]).toEqual([0, '']);
     const kubeconfig = join(home, 'cluster-a.kubeconfig');
-    writeFileSync(kubeconfig, made.out, { mode: 0o600 });
+    writeFileSync(kubeconfig, printed.out, { mode: 0o600 });
     const getPods = (): Promise<Output> => run(kubectl, ['get', 'pods'], { ...env, KUBECONFIG: kubeconfig });
     const works = { code: 0, out: '', err: 'No resources found in default namespace.\n' };
 
@@ -108,6 +108,6 @@ test.each(Object.entries(WAYS))(
     await eventually(() => cluster.kubectl(token, 'get pods'), refused, { timeoutMs: 40_000 });
     expect(await getPods()).toEqual(works);
     expect(cachedToken(home)).not.toBe(first);
-    expect(readFileSync(kubeconfig, 'utf8')).toBe(made.out);
+    expect(readFileSync(kubeconfig, 'utf8')).toBe(printed.out);
   },
 );

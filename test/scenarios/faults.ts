@@ -14,7 +14,7 @@ import { pair, type NewWorld, type World } from './world.ts';
 export function faultScenarios(newWorld: NewWorld): void {
   describe('under faults', () => {
     test(
-      'the daemon that dies after each of its writes gets everything done',
+      'a daemon that is killed after each of its writes completes all of them',
       { timeout: 90_000 },
       async ({ expect }) => {
         await using world = await newWorld();
@@ -83,7 +83,7 @@ export function faultScenarios(newWorld: NewWorld): void {
     });
 
     test.for(['host', 'virtual'] as const)(
-      'the %s API server gone and back, work goes on',
+      'after an outage of the %s API server syncing resumes',
       async (side, { expect }) => {
         await using world = await newWorld();
         const proxy = await world.proxy(side);

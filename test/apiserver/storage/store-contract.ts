@@ -1,4 +1,4 @@
-/** What every driver of the store must do. */
+/** The contract of the store, as tests that every driver passes. */
 
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';

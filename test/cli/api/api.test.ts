@@ -1,4 +1,4 @@
-/** `api` as a process: where it listens, how it ends, and what it says when it cannot start. */
+/** `api` as a process: its address, its shutdown, and its errors when it cannot start. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

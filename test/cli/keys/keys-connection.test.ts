@@ -1,4 +1,4 @@
-/** Which address and which credential a `keys` command uses. */
+/** The address and the credential that a `keys` command uses. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

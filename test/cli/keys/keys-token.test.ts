@@ -246,10 +246,10 @@ describe('kubeconfig', () => {
   test('a flag overrides the kubeconfig, also for the plugin', async () => {
     const own = join(folder, 'other.kubeconfig');
     writeFileSync(own, kubeconfigText(api, { current: 'pak_wrong', named: key }), { mode: 0o600 });
-    const made = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own];
-    const byKey = await capturedRun([...made, '--token', key]);
+    const command = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own];
+    const byKey = await capturedRun([...command, '--token', key]);
     expect([byKey.code, byKey.out.includes(own), byKey.out.includes(key)]).toEqual([0, false, true]);
-    const byContext = await capturedRun([...made, '--context', 'named']);
+    const byContext = await capturedRun([...command, '--context', 'named']);
     expect([byContext.code, byContext.out.includes(own), byContext.out.includes(key)]).toEqual([
       0,
       true,

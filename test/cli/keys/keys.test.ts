@@ -1,4 +1,4 @@
-/** `keys`: the first key, whether the API runs or not, and keys in everyday life. */
+/** `keys`: the first key, whether the API runs or not, and the life cycle of keys. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -106,10 +106,10 @@ describe('keys create, list and revoke', () => {
     );
 
   test('create: the key on standard output, its description on standard error', async () => {
-    const made = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot', '--ttl', '90d');
-    expect([made.code, made.out]).toEqual([0, expect.stringMatching(KEY)]);
-    expect(made.err).toMatch(/^key ci of user ci-bot, expires \d{4}-.*Z; it is not shown again\n$/u);
-    expect(await statusOf(api, made.out)).toBe(200);
+    const created = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot', '--ttl', '90d');
+    expect([created.code, created.out]).toEqual([0, expect.stringMatching(KEY)]);
+    expect(created.err).toMatch(/^key ci of user ci-bot, expires \d{4}-.*Z; it is not shown again\n$/u);
+    expect(await statusOf(api, created.out)).toBe(200);
     const again = await keys('create', ...here(), '--name', 'ci', '--user', 'ci-bot');
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('"ci" already exists')]);
   });

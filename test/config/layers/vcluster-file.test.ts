@@ -41,8 +41,8 @@ describe('inheritance from vCluster’s file', () => {
   test.each([
     ['endpoints', false, true],
     ['endpointSlices', true, false],
-  ] as const)('not whether %s are synced: the configuration file alone decides', (kind, theirs, ours) => {
-    const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${theirs}}}}`);
+  ] as const)('not whether %s are synced: the configuration file alone decides', (kind, inherited, ours) => {
+    const { sync, vclusterConfig } = merged(`sync: {toHost: {${kind}: {enabled: ${inherited}}}}`);
     expect(sync[kind].enabled).toBe(ours);
     expect(vclusterConfig).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
   });
@@ -101,8 +101,8 @@ describe('findings name the right file', () => {
 
   test('a patch that is inherited, and one that is not', () => {
     const [text, wrong] = [`sync: {toHost: {${OFF}}}`, 'patches: [{path: a, expression: "("}]'];
-    const theirs = `sync: {toHost: {endpoints: {enabled: false, ${wrong}}, endpointSlices: {enabled: false}}}`;
-    expect(found(theirs, '')).toEqual([
+    const inherited = `sync: {toHost: {endpoints: {enabled: false, ${wrong}}, endpointSlices: {enabled: false}}}`;
+    expect(found(inherited, '')).toEqual([
       expect.stringMatching(/^values.yaml:1:79 sync.toHost.endpoints.patches/u),
     ]);
     expect(found(text, `sync: {toHost: {endpoints: {${wrong}}}}`)).toEqual([

@@ -263,12 +263,12 @@ describe('pending writes', () => {
     list(10, await secret('a', 5), await secret('b', 6));
     const name = (key: string): string => names.object(thing(key));
     const ours = ledger.open(name('a'), { deletedRevision: 5 });
-    const theirs = ledger.open(name('b'), { deletedRevision: 6 });
+    const other = ledger.open(name('b'), { deletedRevision: 6 });
     cache.event('DELETED', await secret('a', 11));
     cache.event('MODIFIED', await secret('b', 12));
     cache.event('DELETED', await secret('b', 13));
     expect(ours.seen?.revision).toBe(11);
-    expect([theirs.seen, theirs.isBlind]).toEqual([undefined, false]);
+    expect([other.seen, other.isBlind]).toEqual([undefined, false]);
   });
 
   test('know when a list may have skipped their event', async () => {

@@ -155,7 +155,7 @@ describe('a namespace that other programs use too', () => {
 
   test('Secrets of other programs and stores are not visible', async () => {
     const { store, client } = replica;
-    await client.create(SECRETS, { metadata: { name: 'theirs', namespace: 'default' } });
+    await client.create(SECRETS, { metadata: { name: 'foreign', namespace: 'default' } });
     await client.create(SECRETS, {
       metadata: {
         name: 'helm',

@@ -1,4 +1,4 @@
-/** What each writer of the crash test does, in which order: known to the child that does it and to the parent that checks it. */
+/** The writes of each writer of the crash test in their order, for the child that does them and the parent that checks them. */
 
 export const WRITERS = 6;
 const KEYS_PER_WRITER = 4;

@@ -1,4 +1,4 @@
-/** kill -9, again and again, of a process that writes: what was acknowledged is there, and nothing is half there. */
+/** kill -9, again and again, of a process that writes: every acknowledged write is stored, and none is stored partly. */
 
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -10,7 +10,7 @@ import type { StoredEntry } from '../../../../src/apiserver/storage/store.ts';
 import { Model, SHARED, WRITERS } from './kill-plan.ts';
 
 const CHILD = join(import.meta.dirname, 'store-to-kill.ts');
-/** Where the scripts of package.json have theirs. */
+/** The compile cache that the scripts of package.json use. */
 const COMPILE_CACHE = join(import.meta.dirname, '../../../../node_modules/.cache/endpoint-syncer-scripts');
 /** Small, so that compaction is frequent while the process is killed. */
 const HISTORY_LIMIT = 100;

@@ -1,4 +1,4 @@
-/** Random numbers that a printed seed brings back. */
+/** Random numbers from a printed seed, so that a run can be repeated. */
 
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;

@@ -1,4 +1,4 @@
-/** What `verify` finds, and that a damaged store does not open. */
+/** The problems that `verify` finds. A damaged store does not open. */
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** One sentence for every way in which an object is, or is not, synced. */
+/** The status sentence for every reason why an object is, or is not, synced. */
 
 import { statusOfImport, statusOfOther } from '../../../../src/cli/live/explanation/import-status.ts';
 import { describe, expect, test } from 'vitest';

@@ -152,14 +152,14 @@ describe('host to virtual', () => {
   });
 
   test('a lookup comes first; what it names must fit into the value', async () => {
-    const references = { lookup: () => ({ namespace: 'team', name: 'theirs' }) };
+    const references = { lookup: () => ({ namespace: 'team', name: 'known' }) };
     const host = { name: 'v123', namespace: 'ns' };
     expect(await toVirtual(host, { references, reference: PARTS })).toEqual({
-      name: 'theirs',
+      name: 'known',
       namespace: 'team',
     });
     expect(await toVirtual('v123', { references })).toBe('v123');
-    expect(await toVirtual('v123', { references, context: { objectNamespace: 'team' } })).toBe('theirs');
+    expect(await toVirtual('v123', { references, context: { objectNamespace: 'team' } })).toBe('known');
   });
 
   test('a long name is taken apart, where that has one answer', async () => {

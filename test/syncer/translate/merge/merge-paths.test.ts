@@ -202,14 +202,14 @@ describe('if the indices of both sides differ', () => {
   test('a value that a patch created is corrected', () => {
     const making = {
       ...patches,
-      forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'made' }),
+      forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'created' }),
     };
     const virtual = object(address('1.1.1.1'));
     const copy = mergePair({ virtual, host: undefined, patches: making }).host;
     const host = withSubset(copy, { addresses: [address('1.1.1.1', { hostname: 'changed' })], ports });
     const merged = mergePair({ virtual, host, patches: making });
     expect(merged.isVirtualChanged).toBe(false);
-    expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 0, 'hostname'])).toBe('made');
+    expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 0, 'hostname'])).toBe('created');
   });
 
   test('a value added on the host without a record is removed', () => {

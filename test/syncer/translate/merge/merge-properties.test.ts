@@ -169,7 +169,7 @@ const patched: TestPatches = {
       return key === 't' ? `t${old}` : old;
     });
     const { metadata } = result;
-    metadata.annotations = { ...metadata.annotations, m: metadata.annotations?.['m'] ?? 'made' };
+    metadata.annotations = { ...metadata.annotations, m: metadata.annotations?.['m'] ?? 'created' };
     return result;
   },
   reverse: (object) =>

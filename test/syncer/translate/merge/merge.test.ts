@@ -50,23 +50,23 @@ function patchK(
   };
 }
 
-const made = patchK('both', (value) => value ?? 'made');
+const created = patchK('both', (value) => value ?? 'created');
 
 describe('a value that a patch creates', () => {
   const virtual = endpoints({ annotations: { own: '1' } });
 
   test('is on the host only; changed there, it is corrected', () => {
-    const host = touch(copyOf(virtual, made), { annotations: { k: 'changed' } });
-    const merged = mergePair({ virtual, host, patches: made });
-    expect(annotationOf(merged.host, 'k')).toBe('made');
+    const host = touch(copyOf(virtual, created), { annotations: { k: 'changed' } });
+    const merged = mergePair({ virtual, host, patches: created });
+    expect(annotationOf(merged.host, 'k')).toBe('created');
     expect(merged.isVirtualChanged).toBe(false);
     expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('own');
   });
 
   test('goes when the patch goes, from a record or after one was lost', () => {
-    const copy = copyOf(virtual, made);
+    const copy = copyOf(virtual, created);
     expect(annotationOf(mergePair({ virtual, host: copy }).host, 'k')).toBeUndefined();
-    const again = mergePair({ virtual, host: touch(copy, { annotations: LOST }), patches: made }).host;
+    const again = mergePair({ virtual, host: touch(copy, { annotations: LOST }), patches: created }).host;
     const after = mergePair({ virtual, host: again });
     expect(annotationOf(after.host, 'k')).toBeUndefined();
     expect(after.isVirtualChanged).toBe(false);
