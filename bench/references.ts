@@ -242,7 +242,7 @@ async function requestsOf(port: number): Promise<number> {
   return (await metric(port, 'rest_client_requests_total')) ?? 0;
 }
 
-/** Ready, and nothing queued or asked for a second. */
+/** Waits until the daemon is ready and has neither queued keys nor requests for a second. */
 async function whenIdle(port: number): Promise<void> {
   for (let quiet = 0, before = -1; quiet < 10;) {
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -60,7 +60,7 @@ const IN_WORDS: Record<string, string> = {
 
 /** The server removes its own finalizers: objects that wait for them are deleted soon. */
 const GONE_AFTER = ['delete-foreground', 'delete-orphan', 'delete-policy-query'];
-/** A write may leave out who owns a key and its type: they stay, and are in the answer. */
+/** A write may omit the owner and the type of a key: they stay, and are in the response. */
 const KEPT: Record<string, readonly string[]> = {
   'put-dry-run': ['user', 'type'],
   'apply-remove-field': ['user', 'type'],

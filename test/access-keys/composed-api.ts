@@ -21,7 +21,7 @@ export interface Composed extends AsyncDisposable {
   readonly dataDir: string;
   /** PEM. */
   readonly ca: string;
-  /** Who could read the master key: may do everything. */
+  /** The local administrator, who can read the master key and may do everything. */
   readonly administrator: RawClient;
   /** A client with this bearer token, or with none. */
   as(token: string | undefined): RawClient;

@@ -166,7 +166,7 @@ describe.each(['virtual', 'host'] as const)('the %s API server', (cluster) => {
       await whenConverged(keys, 0);
       process.kill(clusters.pidOf(cluster), 'SIGSTOP');
       const changing = changeAll(keys, 1);
-      // The daemon's requests and watches meet the silence, too.
+      // The daemon's requests and watches get no response either.
       await new Promise((resolve) => setTimeout(resolve, 8000));
       process.kill(clusters.pidOf(cluster), 'SIGCONT');
       await changing;

@@ -1,4 +1,4 @@
-/** The clusters of the suite run the version that was asked for: `KUBE_VERSION`, or the one that go.mod pins. */
+/** The clusters of the suite run the requested version: `KUBE_VERSION`, or the one that go.mod pins. */
 
 import { expect, inject, test } from 'vitest';
 import { TestCluster } from '../scenarios/cluster-client.ts';

@@ -180,7 +180,7 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
 const LIVES_MAX = 40;
 
 /**
- * Runs daemons until one finds nothing to write, and returns how many writes there were. On real clusters each dies of its first
+ * Runs daemons until one finds nothing to write, and returns the number of writes. On real clusters each is killed at its first
  * write; on embedded ones of its second, which takes half of the starts and comes to the same writes.
  */
 export async function dieAfterWrites(

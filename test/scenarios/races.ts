@@ -28,7 +28,7 @@ interface Opened {
   readonly daemon: Daemon;
   readonly virtual: ApiProxy;
   readonly host: ApiProxy;
-  /** Of the one object. Its name is in no other one's requests. */
+  /** The key of the object. Its name is in no request about another object. */
   readonly key: string;
 }
 
@@ -287,7 +287,7 @@ function storms(open: Open): void {
       expect(new Set(log.of(world.hostName(key)))).toEqual(new Set(['MODIFIED']));
     });
 
-    test('of deletions and creations ends in what is there', async () => {
+    test('of deletions and creations ends in the last state', async () => {
       const { world, daemon, key: first } = await open({ create: false });
       const [namespace] = pair(first);
       const keys = Array.from({ length: 10 }, (_, i) => `${namespace}/storm-${i}`);

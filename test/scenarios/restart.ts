@@ -85,7 +85,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(virtual.metadata.labels).toMatchObject({ gone: 'host' });
     });
 
-    test('what was added or changed on the host is in the virtual cluster', async () => {
+    test('keys that were added or changed on the host are in the virtual cluster', async () => {
       expect((await both('host-added'))[0].metadata).toMatchObject({
         labels: { added: '1' },
         annotations: { added: '1' },

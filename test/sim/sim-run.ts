@@ -104,7 +104,7 @@ class SimRun {
     for (const daemon of this.#daemons) {
       daemon.crashAfterWrites(Infinity);
       daemon.resume();
-      // The owner is looked for at a start.
+      // The owner is read at a start.
       if (this.#settings.hasOwner) daemon.crash();
       daemon.start();
     }
@@ -266,7 +266,7 @@ class SimRun {
     }
     this.#isRecordLost ||=
       manager !== DAEMON_MANAGER && hasKinds(previous) && (isDeletion || !hasKinds(object));
-    // Who holds a Lease has a random name; a repeated Event says nothing new.
+    // The holder of a Lease has a random name; a repeated Event has no new text.
     if (this.#options.trace === undefined || plural === 'leases') return;
     if (plural === 'events')
       return previous === undefined ? this.#trace(`event ${eventText(object)}`) : undefined;

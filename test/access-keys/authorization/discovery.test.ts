@@ -53,7 +53,7 @@ describe('of a cluster', () => {
     }
   });
 
-  test('what the rules leave out otherwise stays denied', async () => {
+  test('other requests outside the rules stay denied', async () => {
     const rules: Scope = { rules: [{ cluster: 'a', resources: [{ resources: ['pods'] }] }] };
     const denied = await reviewed(rules, '/kubernetes/cluster/a', '/metrics');
     expect(denied).toMatchObject({ denied: true, reason: 'access key scope does not allow this path' });

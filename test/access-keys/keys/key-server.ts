@@ -69,7 +69,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   });
 }
 
-/** Callers are who their bearer token says, or the subject of the key that it is. */
+/** The bearer token of a caller is a user name, or a key. */
 export async function startKeyServer(options: KeyServerOptions = {}): Promise<KeyServer> {
   const store = options.store ?? new MemoryStore();
   const keys = makeKeys(store, options);

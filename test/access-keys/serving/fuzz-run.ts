@@ -34,7 +34,7 @@ export async function runFuzz({ peer, token, seed, count }: FuzzOptions): Promis
     const line = new Line(peer);
     for (let n = next++; n < count; n = next++) {
       const request = garbage(new Seeded(Math.imul(seed, 1_000_003) + n), token);
-      const problem = await judge(line, request, codes).catch((error: unknown) => String(error));
+      const problem = await check(line, request, codes).catch((error: unknown) => String(error));
       if (problem !== '') faults.push(`seed ${seed}, request ${n}: ${problem}\n  ${shown(request.bytes)}`);
     }
     line.close();
@@ -47,7 +47,7 @@ function shown(bytes: Buffer): string {
   return JSON.stringify(bytes.toString('latin1', 0, 600));
 }
 
-async function judge(line: Line, request: Garbage, codes: Map<number, number>): Promise<string> {
+async function check(line: Line, request: Garbage, codes: Map<number, number>): Promise<string> {
   // What is broken gets a connection of its own, which its sender ends: another request behind it could be taken for a part of it.
   if (request.isLast) line.close();
   const bytes = await line.send(request.bytes, request.isHead, request.isLast);

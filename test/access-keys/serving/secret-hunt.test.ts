@@ -298,7 +298,7 @@ function wrongKey(hunt: SecretHunt, name: string): string {
   return hunt.add(`wrong key ${name}`, generateAccessKey(randomBytes));
 }
 
-/** Who is refused leaves no credential behind either. */
+/** Rejected requests leave no credential behind either. */
 async function strangers(witness: Witness, keys: readonly string[]): Promise<void> {
   const { hunt } = witness;
   const unknown = wrongKey(hunt, 'sent');

@@ -27,7 +27,7 @@ import { FakeClock } from '../../fake-clock.ts';
 export const ISSUER = 'https://platform.example.com';
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** The same seal every time it is asked for: what a restart with the same file is. */
+/** A seal with a fixed key, as after a restart with the same key file. */
 export function testSeal(): Seal {
   return new AesSeal(Buffer.alloc(32, 7), randomBytes);
 }

@@ -65,7 +65,7 @@ async function eventually(check: () => void): Promise<void> {
 
 function writes(driver: string, open: NewStore, counter: Counter): void {
   describe(`${driver}: writes`, () => {
-    test('what was created is there, at the revision of its creation', async () => {
+    test('a created object is stored at the revision of its creation', async () => {
       await using store = await open();
       const before = await store.revision();
       const entry = await store.create(key('a'), { x: 1 });

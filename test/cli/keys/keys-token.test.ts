@@ -200,7 +200,7 @@ describe('kubeconfig', () => {
     ]);
   });
 
-  test('what the plugin is given runs, whatever else is set', async () => {
+  test('the plugin runs with the arguments of the kubeconfig, whatever the environment sets', async () => {
     const config = await kubeconfig(...cluster, '--scope-project', '*', '--scope-virtual-cluster', 'p/v');
     const [user] = config['users'] as {
       user: { exec: { args: string[]; env: { name: string; value: string }[] } };

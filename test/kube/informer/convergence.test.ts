@@ -1,5 +1,5 @@
 /**
- * Whatever the server does, the cache ends up as the server is, and who replays the events ends up there too. fast-check invents the
+ * The cache, and a replay of its events, converge to the state of the server under any faults. fast-check generates the
  * history and the faults.
  */
 

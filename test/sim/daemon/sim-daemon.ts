@@ -210,7 +210,7 @@ export class SimDaemon {
   }
 
   #exit(life: Life, why: string): void {
-    // Who holds a Lease has a random name.
+    // The holder of a Lease has a random name.
     this.#options.trace(`a daemon ends: ${why.replace(/ to .*/, '')}`);
     life.process.crash();
     this.#options.clock.schedule(RESTART_MS, () => this.start());

@@ -178,7 +178,7 @@ describe('results', () => {
     });
   });
 
-  test('what no patch touches is the same object', async () => {
+  test('unchanged parts are shared with the input', async () => {
     const result = (await apply([
       { path: 'subsets[0].addresses[1].ip', expression: '"1.2.3.4"' },
     ])) as typeof OBJECT;

@@ -102,7 +102,7 @@ describe('the trace of patches', () => {
     expect(object).toMatchObject({ subsets: [{ addresses: [{ hostname: 'b' }] }] });
   });
 
-  test('where nothing matched, the nearest path that exists is named', async () => {
+  test('a path without a match names the nearest path that exists', async () => {
     const { patches } = await trace([
       { path: 'subsets[*].adresses[*].ip', expression: 'value' },
       { path: 'status', expression: 'value' },

@@ -124,7 +124,7 @@ async function send(user: UserInfo, { method, path }: Asked, prefix = ''): Promi
   return status;
 }
 
-test('here: a review by oneself, a review by another, and the request', async () => {
+test('here: a review by the caller, a review by another user, and the request', async () => {
   const seen = new Set<boolean>();
   await fc.assert(
     fc.asyncProperty(users, fc.constantFrom(...SERVED), async (user, asked) => {
@@ -133,7 +133,7 @@ test('here: a review by oneself, a review by another, and the request', async ()
       expect(status === 403).toBe(review['allowed'] !== true);
       seen.add(review['allowed'] === true);
       const self = await server.send('someone', 'POST', SELF_REVIEWS, { spec: asked.attributes });
-      // Who may not ask, learns of one thing only: that.
+      // A caller that may not review itself gets 403, and a review of that right agrees.
       const isAsked = self.status === 201;
       const asking = onResource('create', 'authorization.k8s.io', 'selfsubjectaccessreviews');
       expect((await reviewOf(user, asking))['allowed']).toBe(isAsked);

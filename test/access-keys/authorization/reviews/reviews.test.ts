@@ -229,7 +229,7 @@ describe('SubjectAccessReview', () => {
   });
 });
 
-describe('about oneself', () => {
+describe('reviews of the caller itself', () => {
   test('kubectl auth whoami', async () => {
     const { name, token } = await newKey();
     const answer = await server.send(token, 'POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {});

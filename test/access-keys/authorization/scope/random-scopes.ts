@@ -1,4 +1,4 @@
-/** Random scopes and requests over few names, so that they often meet. */
+/** Random scopes and requests over few names, so that they often match. */
 
 import fc from 'fast-check';
 import type { AccessRequest } from '../../../../src/apiserver/request/authorizer.ts';

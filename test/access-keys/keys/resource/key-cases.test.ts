@@ -68,7 +68,7 @@ const BEFORE: Record<string, (api: KeyServer, clock: FakeClock) => Promise<strin
     void (await api.create('k1', { identity: { connectorData: 'eA==' } })),
 };
 
-/** About who may do what, about tokens, and about other servers: not the kind's own. */
+/** Cases about authorization, tokens and other servers, which other tests run. */
 const ELSEWHERE =
   /^platform-(dcet-.*|other-user-forbidden|groups-escalation|unscoped-from-scoped|scope-denies)$/;
 

@@ -27,7 +27,7 @@ export interface Attempt {
 }
 
 const RESOURCE = 'things';
-/** Few, so that writers meet. */
+/** Few, so that writers conflict. */
 const NAMES = ['a', 'b', 'c'];
 
 export function keyNamed(name: string): StoreKey {

@@ -385,7 +385,7 @@ describe('why', () => {
     const status = await statusIn(testCase);
     expect(status).toMatchObject({ state, reason });
     const text = status?.sentence ?? '';
-    // The end of a pending sentence depends on who leads.
+    // The end of a pending sentence depends on which replica is the leader.
     const isSaid = typeof sentence === 'string' ? text.startsWith(sentence) : sentence.test(text);
     expect({ text, isSaid }).toEqual({ text, isSaid: true });
   });

@@ -177,7 +177,7 @@ describe('printing', () => {
     expect(printPath(path)).toBe(expected);
   });
 
-  test('what is printed parses back to the same place', () => {
+  test('a printed path parses to the same path', () => {
     const odd = fc.constantFrom(
       '.',
       '[',

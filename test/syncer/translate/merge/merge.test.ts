@@ -224,7 +224,7 @@ describe('without a record', () => {
     expect(merged.isVirtualChanged).toBe(false);
   });
 
-  test('what the virtual side removed goes, what another client added flows back', () => {
+  test('a key that the virtual side removed is deleted, a key that another client added flows back', () => {
     const host = touch(lost, { labels: { own: '1' }, annotations: { added: '1' } });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
     expect(annotationOf(merged.host, 'b')).toBeUndefined();

@@ -151,7 +151,7 @@ describe('ownership', () => {
     expect(verdict(clone, { name: 'db', namespace: 'shop' })).toBe('foreign');
   });
 
-  test('what another naming rule left behind still names its object', () => {
+  test('a copy of another naming rule still names its object', () => {
     const { names: mapped } = translators(mappings({ shop: 'h' }));
     expect(ownershipOf(copy, ENDPOINTS, mapped)).toMatchObject({ kind: 'ours', virtual });
     expect(namedVirtual(copy, ENDPOINTS, mapped)).toEqual(virtual);

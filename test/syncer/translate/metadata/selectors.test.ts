@@ -46,7 +46,7 @@ describe('label keys', () => {
     );
   });
 
-  test('what is no map of strings is cut down to one', () => {
+  test('members that are not strings are removed from a map', () => {
     expect([null, 'x', [1], { a: '1', b: 2, c: null }].map(stringMapOf)).toEqual([{}, {}, {}, { a: '1' }]);
   });
 });
@@ -139,7 +139,7 @@ describe('selector text', () => {
     expect(parseSelector(text).ok).toBe(false);
   });
 
-  test('what is printed reads as the same', () => {
+  test('a printed selector parses to the same selector', () => {
     const word = fc.stringMatching(/^[A-Za-z0-9._/-]{1,6}$/);
     const requirement: fc.Arbitrary<SelectorRequirement> = fc.oneof(
       fc.record({
