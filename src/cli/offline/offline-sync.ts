@@ -22,12 +22,10 @@ import { createTranslators, pipelineOptions, sandboxSettings } from '../../synce
 export interface OfflineSync extends AsyncDisposable {
   readonly config: Config;
   readonly compiled: CompiledPatches;
-  /** The options to sync the Endpoints among these objects: names, patches, references. */
-  optionsFor(world: RenderWorld): OfflineOptions;
   /** The options of the patch pipeline of a synced kind that finds the names of referenced objects with `lookup`. */
   pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
-  /** The same for each kind that is synced. */
-  optionsForKinds(world: RenderWorld): readonly OfflineOptions[];
+  /** The options to sync these objects, for each kind that is synced: names, patches, references. */
+  readonly optionsForKinds: (world: RenderWorld) => readonly OfflineOptions[];
   /** The synced kinds, where these are the virtual objects. */
   kindsAmong(virtual: readonly KubeObject[]): readonly SyncedKind[];
   /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
@@ -63,8 +61,6 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
       return pipelineOptions({ config, kind, compiled: patches, evaluator: sandbox, lookup });
     },
     kindsAmong: (virtual) => kindsAmong(config, virtual),
-    optionsFor: (world) =>
-      offlineOptions({ config, kind: endpointsKind, compiled, evaluator: sandbox, world }),
     optionsForKinds: (world) =>
       kindsAmong(config, world.virtual).map((kind, at) =>
         offlineOptions({

@@ -1,6 +1,7 @@
 /** What the cases of one configuration exercised: entries, their directions, and the branches of their expressions. */
 
 import type { JsonObject } from '../../base/json.ts';
+import { ENDPOINTS } from '../../kube/object.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction, PatchContext } from '../../syncer/patch/types.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
@@ -43,8 +44,13 @@ export class CoverageRun {
     this.#sync = sync;
   }
 
-  optionsFor: OfflineSync['optionsFor'] = (world) => {
-    const options = this.#sync.optionsFor(world);
+  /** The entries of Endpoints are observed. */
+  optionsForKinds: OfflineSync['optionsForKinds'] = (world) =>
+    this.#sync
+      .optionsForKinds(world)
+      .map((options) => (options.kind.resource === ENDPOINTS ? this.#observe(options) : options));
+
+  #observe(options: OfflineOptions): OfflineOptions {
     const { pipeline } = options;
     return {
       ...options,
@@ -56,7 +62,7 @@ export class CoverageRun {
         },
       },
     };
-  };
+  }
 
   async report(): Promise<PatchCoverage[]> {
     const { patches } = this.#sync.compiled;

@@ -2,7 +2,7 @@
 
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { asJson, ENDPOINTS, keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
+import { asJson, keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import { reverseObject } from '../../syncer/reconcile/copy-forge.ts';
 import {
   renderToHost,
@@ -34,28 +34,37 @@ export interface CaseRun {
   readonly brokenRoundTrip: readonly Mismatch[];
 }
 
-/** `optionsFor` as in {@link OfflineSync}: a coverage run observes the pipeline there. */
+/** `optionsForKinds` as in {@link OfflineSync}: a coverage run observes the pipelines there. */
 export async function runCase(
   test: TestCase,
-  sync: Pick<OfflineSync, 'config' | 'optionsFor'>,
+  sync: Pick<OfflineSync, 'config' | 'optionsForKinds'>,
 ): Promise<CaseRun> {
   const world = {
     virtual: inNamespace(test.virtual, 'default'),
     host: inNamespace(test.host, sync.config.host.namespace),
   };
-  const isOn = sync.config.sync.endpoints.enabled;
-  const options = sync.optionsFor(world);
-  const rendered = isOn ? await renderToHost(world, options) : [];
+  const kinds = sync.optionsForKinds(world);
+  const rendered = await renderKinds(kinds, (options) => renderToHost(world, options));
   const forward = outcomeOf(rendered, 'host');
   const copies = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
   const mismatches = compareOutcome('', test.expect, forward);
-  const brokenRoundTrip = test.roundTrip ? await roundTrip(world, copies, options) : [];
-  if (test.reverse === undefined || !isOn)
+  const brokenRoundTrip = test.roundTrip ? await roundTrips(world, copies, kinds) : [];
+  if (test.reverse === undefined || kinds.length === 0)
     return { forward, reverse: undefined, mismatches, brokenRoundTrip };
   const changed = { virtual: world.virtual, host: hostAfter(world.host, copies) };
-  const reverse = outcomeOf(await renderToVirtual(changed, sync.optionsFor(changed)), 'virtual');
+  const back = await renderKinds(sync.optionsForKinds(changed), (options) =>
+    renderToVirtual(changed, options),
+  );
+  const reverse = outcomeOf(back, 'virtual');
   mismatches.push(...compareOutcome('reverse: ', test.reverse, reverse));
   return { forward, reverse, mismatches, brokenRoundTrip };
+}
+
+async function renderKinds(
+  kinds: readonly RenderOptions[],
+  render: (options: RenderOptions) => Promise<Rendered[]>,
+): Promise<Rendered[]> {
+  return (await Promise.all(kinds.map(render))).flat();
 }
 
 /** What flows back: host objects as the case gives them; where it gives none, or only a name, the copy that was just made. */
@@ -83,7 +92,7 @@ function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual'): Out
         outcome[other].push(asJson(withoutBookkeeping(one.object)));
         break;
       case 'skipped':
-        outcome.skipped.push({ kind: ENDPOINTS.kind, ...parseKey(one.key), reason: one.reason });
+        outcome.skipped.push({ kind: one.of, ...parseKey(one.key), reason: one.reason });
         break;
       case 'refused': {
         const [kind = '', key = ''] = one.what.split(' ');
@@ -194,21 +203,30 @@ function containing(
   });
 }
 
+async function roundTrips(
+  world: RenderWorld,
+  copies: readonly KubeObject[],
+  kinds: readonly RenderOptions[],
+): Promise<Mismatch[]> {
+  return (await Promise.all(kinds.map((options) => roundTrip(world, copies, options)))).flat();
+}
+
 /** Every copy translated back, with nothing changed on the host, has to give the virtual object again. */
 async function roundTrip(
   world: RenderWorld,
   copies: readonly KubeObject[],
   options: RenderOptions,
 ): Promise<Mismatch[]> {
+  const { resource } = options.kind;
   const virtual = new Map(
-    world.virtual.filter(({ kind }) => kind === ENDPOINTS.kind).map((object) => [objectKey(object), object]),
+    world.virtual.filter(({ kind }) => kind === resource.kind).map((object) => [objectKey(object), object]),
   );
   const mismatches: Mismatch[] = [];
-  for (const copy of copies.filter(({ kind }) => kind === ENDPOINTS.kind)) {
-    const name = virtualOf(copy, ENDPOINTS, options.names);
+  for (const copy of copies.filter(({ kind }) => kind === resource.kind)) {
+    const name = virtualOf(copy, resource, options.names);
     const original = name && virtual.get(keyOf(name));
     if (name === undefined || original === undefined) continue;
-    const subject = `round trip ${ENDPOINTS.kind} ${keyOf(name)}`;
+    const subject = `round trip ${resource.kind} ${keyOf(name)}`;
     try {
       const reversed = await reverseObject(copy, original, name.namespace, options.pipeline);
       const back = backTranslate(reversed, name, { ...options, content: options.kind.content }, original);
@@ -226,11 +244,14 @@ function crossing(object: KubeObject, { pipeline, kind }: RenderOptions): JsonOb
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {
     const all = Object.entries(stringMapOf(metadata[member]));
-    const entries = all.filter(([key]) => !EXCLUDED_ANNOTATIONS.has(key));
+    const isExcluded = (key: string): boolean =>
+      member === 'labels' ? kind.content.isOwnLabel(key) : EXCLUDED_ANNOTATIONS.has(key);
+    const entries = all.filter(([key]) => !isExcluded(key));
     delete metadata[member];
     if (entries.length > 0) metadata[member] = Object.fromEntries(entries);
   }
-  const { apiVersion: _apiVersion, kind: _kind, subsets: _subsets, ...content } = object;
+  const { apiVersion: _apiVersion, kind: _kind, ...content } = object;
+  for (const member of kind.content.members) delete content[member];
   let crossed: JsonValue = asJson({ ...content, ...kind.content.stored(asJson(object)), metadata });
   for (const path of pipeline.hostOwnedPaths(crossed).toReversed())
     crossed = withValueAt(crossed, path, undefined);

@@ -83,7 +83,10 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
       const runs: CaseRun[] = [];
       for (const test of file.cases) {
         const startMs = monotonicMs();
-        const run = await runCase(test, { config: loaded, optionsFor: (covered ?? sync).optionsFor });
+        const run = await runCase(test, {
+          config: loaded,
+          optionsForKinds: (covered ?? sync).optionsForKinds,
+        });
         runs.push(run);
         const durationMs = monotonicMs() - startMs;
         const wrong = flags.update === true ? [] : run.mismatches;

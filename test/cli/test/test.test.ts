@@ -158,6 +158,42 @@ describe('test', () => {
     expect(out).toContain('0 of 1 cases passed');
   });
 
+  test('EndpointSlices are synced with their own patches, in both directions', async () => {
+    const path = folderWith({
+      'config.yaml': `sync:
+  toHost:
+    endpointSlices:
+      enabled: true
+      patches:
+        - path: endpoints[*].zone
+          expression: '"host-" + value'
+          reverseExpression: value.replace(/^host-/, "")
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+      'slice.yaml': `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: db-1, namespace: shop, labels: {kubernetes.io/service-name: db}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1], zone: a}]
+ports: []
+`,
+      'endpoint-syncer-test.yaml': `config: config.yaml
+cases:
+  - name: zone
+    virtual: [slice.yaml]
+    expect: {host: [{kind: EndpointSlice, metadata: {name: db-1-x-shop-x-vc}, endpoints: [{zone: host-a}]}]}
+    roundTrip: true
+  - name: not the zone of the host
+    virtual: [slice.yaml]
+    expect: {host: [{kind: EndpointSlice, endpoints: [{zone: a}]}]}
+`,
+    });
+    const { out } = await capturedRun(['test', path]);
+    expect(out).toMatch(/ zone +\d+ms +pass\n/);
+    expect(out).toContain('1 of 2 cases passed');
+    expect(out).toContain('    - expected: "a"\n    + actual:   "host-a"\n');
+  });
+
   test('-o junit is XML in which every text is escaped', async () => {
     const path = folderWith({
       'a&b/endpoint-syncer-test.yaml': 'config: ../config.yaml\ncases: [{name: "<it>"}]\n',
