@@ -1,8 +1,9 @@
 /**
  * Looks for EndpointSlices of our copies that another syncer writes too. vCluster copies the slices that the virtual cluster's mirroring
  * controller makes; the host's mirroring controller adopts such a slice for our copy, and from then on both write it, in turns with and
- * without the patches. What does not change in that fight: the slice has the mirroring controller's label and our marker, but no
- * `generateName`, so that controller did not create it. A list now and then is enough, nothing is watched for it.
+ * without the patches. What does not change in that fight: the slice has the mirroring controller's label and our marker, but a name that
+ * the controller would not generate (`generateName` proves nothing: the controller drops it with its first update of the metadata). A
+ * list now and then is enough, nothing is watched for it.
  */
 
 import { sleep, type Clock } from '../base/clock.ts';
@@ -31,6 +32,8 @@ const REPORTED_MAX = 100;
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 const SERVICE_NAME = 'kubernetes.io/service-name';
+const NAME_MAX = 63;
+const RANDOM_CHARS = 5;
 const NOTE =
   'Another syncer, most likely that of vCluster, writes the EndpointSlice "%" of the host copy too, without the patches. ' +
   "Set sync.toHost.endpointSlices.enabled to false in vCluster's values.";
@@ -58,8 +61,13 @@ async function reportContested(options: SliceCheckOptions): Promise<void> {
 }
 
 /** The mirroring controller has adopted it, and did not create it. */
-function isContested({ metadata }: KubeObject): boolean {
-  return metadata.labels?.[MANAGED_BY] === MIRRORING && metadata['generateName'] === undefined;
+function isContested({ metadata: { name, labels } }: KubeObject): boolean {
+  return labels?.[MANAGED_BY] === MIRRORING && !isGeneratedFor(labels[SERVICE_NAME] ?? '', name);
+}
+
+/** Names as API servers generate them from `SERVICE-`: cut to 58 characters, then five random ones. */
+function isGeneratedFor(service: string, name: string): boolean {
+  return name.slice(0, -RANDOM_CHARS) === `${service}-`.slice(0, NAME_MAX - RANDOM_CHARS);
 }
 
 async function report(

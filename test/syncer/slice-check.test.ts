@@ -19,13 +19,12 @@ const target = names.toHost({ name: virtual.metadata.name, namespace: virtual.me
 if (target === undefined) throw new Error('every namespace is mapped');
 const copy = forgeHostObject(virtual, { kind: ENDPOINTS, content: endpointsContent, target, names, labels });
 
-function slice(manager: string, generateName?: string): KubeObject {
+function slice(manager: string, name = 'web-abcde-x-default-x-suffix'): KubeObject {
   const sliceLabels: StringMap = {
     'kubernetes.io/service-name': target?.name ?? '',
     'endpointslice.kubernetes.io/managed-by': manager,
   };
-  const metadata = { name: 'web-abc', namespace: target?.namespace ?? '', labels: sliceLabels };
-  return { metadata: generateName === undefined ? metadata : { ...metadata, generateName } };
+  return { metadata: { name, namespace: target?.namespace ?? '', labels: sliceLabels } };
 }
 
 /** Events of all checks within `ms`; `lists` counts the lists. */
@@ -81,7 +80,10 @@ describe('slices of our copies', () => {
   });
 
   test.each([
-    ['that it created', slice(MIRRORING, 'web-')],
+    [
+      'that it created, whose generateName it drops with its first update',
+      slice(MIRRORING, `${target.name}-abcde`),
+    ],
     ['of the endpoint slice controller', slice('endpointslice-controller.k8s.io')],
     ['of this program', slice('endpoint-syncer')],
   ])('%s are not', async (_, one) => {
