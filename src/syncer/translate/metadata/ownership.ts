@@ -166,7 +166,8 @@ function isDamagedCopy(
   expected: NamespacedName | undefined,
   translator: NameTranslator,
 ): boolean {
-  if (expected === undefined || !hasMarkerAndRecord(known) || isCloned(known, translator)) return false;
+  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
+  if (isCloned(known, translator) || isOfAnother(known, expected)) return false;
   return isLikelyCopyOf(known, expected, translator);
 }
 
@@ -177,6 +178,18 @@ function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator
   if (stated === undefined || name === undefined || namespace === undefined) return false;
   const isElsewhere = name !== host.name || namespace !== host.namespace;
   return isElsewhere && isAtItsPlace({ name, namespace }, stated, translator);
+}
+
+/** Nothing in the bookkeeping speaks for `expected`: a clone whose place has changed with the naming rule. */
+function isOfAnother(known: Bookkeeping, expected: NamespacedName): boolean {
+  const stated = annotatedVirtual(known.annotations);
+  const hostName = ownValue(known.annotations, OBJECT_HOST_NAME);
+  return (
+    stated !== undefined &&
+    fitOf(known, expected) === 0 &&
+    hostName !== undefined &&
+    hostName !== known.host.name
+  );
 }
 
 /** It is where the copy of `virtual` belongs, and what is left of its bookkeeping fits no other object of this place better. */

@@ -147,8 +147,14 @@ describe('ownership', () => {
   });
 
   test('a copy that was applied again in the place of another one is not ours', () => {
-    const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-shop-x-vc' } };
+    const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-shop-x-suffix' } };
     expect(verdict(clone, { name: 'db', namespace: 'shop' })).toBe('foreign');
+  });
+
+  test('it is not after a change of the naming rule either, which moves the place of the copied one', () => {
+    const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-data-x-suffix' } };
+    const { names: mapped } = translators(mappings({ shop: 'h' }));
+    expect(verdict(clone, { name: 'db', namespace: 'data' }, mapped)).toBe('foreign');
   });
 
   test('a copy of another naming rule still names its object', () => {
