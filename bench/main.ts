@@ -38,7 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   },
   sync: {
     summary: 'the whole sync on real kube-apiservers, beside a bare loop',
-    load: () => import('./sync.ts'),
+    load: () => import('./sync/sync.ts'),
   },
 };
 

@@ -9,12 +9,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startRealClusters } from '../test/e2e/clusters.ts';
-import { Guardian } from '../test/e2e/guardian.ts';
-import { thisMachine } from './machine.ts';
-import { measure, type Measured, type Plan, type Subject } from './sync-measure.ts';
-import { report } from './sync-report.ts';
-import type { WriteResult } from './results.ts';
+import { startRealClusters } from '../../test/e2e/clusters.ts';
+import { Guardian } from '../../test/e2e/guardian.ts';
+import { thisMachine } from '../machine.ts';
+import { measure, type Measured, type Plan, type Subject } from './measure.ts';
+import { report } from './report.ts';
+import type { WriteResult } from '../results.ts';
 
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
   const plan = planOf(args);

@@ -1,8 +1,8 @@
 /** The sync benchmark's numbers as JSON and as a table, each next to its target. */
 
-import type { JsonValue } from '../src/base/json.ts';
-import type { Machine } from './machine.ts';
-import type { Measured, Plan, Subject } from './sync-measure.ts';
+import type { JsonValue } from '../../src/base/json.ts';
+import type { Machine } from '../machine.ts';
+import type { Measured, Plan, Subject } from './measure.ts';
 
 type Rounds = Readonly<Record<Subject, readonly Measured[]>>;
 

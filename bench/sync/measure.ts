@@ -3,14 +3,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../src/kube/object.ts';
-import type { JsonValue } from '../src/base/json.ts';
-import type { RealClusters } from '../test/e2e/clusters.ts';
-import { killGroup, type Guardian } from '../test/e2e/guardian.ts';
-import { TestCluster } from '../test/scenarios/cluster-client.ts';
-import { freePorts } from '../test/scenarios/free-ports.ts';
-import { CopyWatch } from './copy-watch.ts';
-import { costOf, type ProcessCost } from './process-cost.ts';
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { JsonValue } from '../../src/base/json.ts';
+import type { RealClusters } from '../../test/e2e/clusters.ts';
+import { killGroup, type Guardian } from '../../test/e2e/guardian.ts';
+import { TestCluster } from '../../test/scenarios/cluster-client.ts';
+import { freePorts } from '../../test/scenarios/free-ports.ts';
+import { CopyWatch } from '../copy-watch.ts';
+import { costOf, type ProcessCost } from '../process-cost.ts';
 
 export type Subject = 'ours' | 'ours-with-expression' | 'loop';
 
@@ -105,11 +105,11 @@ interface Place {
 }
 
 async function startSubject(subject: Subject, bench: Bench, place: Place): Promise<Running> {
-  const root = join(import.meta.dirname, '..');
+  const root = join(import.meta.dirname, '..', '..');
   const { clusters, directory } = bench;
   const [virtualFile, hostFile] = [clusters.virtual.kubeconfigPath, clusters.host.kubeconfigPath];
   let args = [
-    join(import.meta.dirname, 'peers', 'loop.ts'),
+    join(import.meta.dirname, '..', 'peers', 'loop.ts'),
     virtualFile,
     hostFile,
     place.vcluster,
