@@ -16,6 +16,8 @@ import { Guardian, killGroup } from '../test/e2e/guardian.ts';
 import { TestCluster } from '../test/scenarios/cluster-client.ts';
 import { freePorts } from '../test/scenarios/free-ports.ts';
 import { CopyWatch } from './copy-watch.ts';
+import { metric } from './daemon-process.ts';
+import { inParallel } from './in-parallel.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';
@@ -116,7 +118,7 @@ async function measure(subject: Subject, { plan, clusters, guardian, directory }
   const { rssBytes, cpuMs } = costOf(pid);
 
   const updatedMs = performance.now();
-  await inParallel(plan.secrets, (index) => update(virtual, secrets, index, 'v1'));
+  await inParallel(plan.secrets, IN_FLIGHT, (index) => update(virtual, secrets, index, 'v1'));
   const updateClientMs = performance.now() - updatedMs;
   const updateMs = isReferring ? (await imports.whenAll(expected, 'v1')) - updatedMs : updateClientMs;
   await whenIdle(port);
@@ -176,12 +178,12 @@ function configuration(
 
 async function createObjects(virtual: TestCluster, plan: Plan, namespace: string): Promise<KubeObject[]> {
   const secrets: KubeObject[] = [];
-  await inParallel(plan.secrets, async (index) => {
+  await inParallel(plan.secrets, IN_FLIGHT, async (index) => {
     const metadata = { name: `s-${index}`, namespace, labels: { version: 'v0' } };
     const data = { k: Buffer.from(`${'x'.repeat(1000)} v0`).toString('base64') };
     secrets[index] = await virtual.create('Secret', { metadata, type: 'Opaque', data });
   });
-  await inParallel(plan.endpoints, async (index) => {
+  await inParallel(plan.endpoints, IN_FLIGHT, async (index) => {
     const annotations = { [NOTE]: `s-${index % plan.secrets}` };
     await virtual.create('Endpoints', {
       metadata: { name: `ep-${index}`, namespace, annotations },
@@ -224,31 +226,21 @@ function versionOf({ metadata }: KubeObject): string {
   return metadata.labels?.['version'] ?? '';
 }
 
-/** The sum over all series of one metric; undefined while the daemon does not answer. */
-async function metric(port: number, name: string): Promise<number | undefined> {
-  try {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const values = text.split('\n').flatMap((line) => {
-      const match = /^([a-z_]+)(?:\{.*\})? (\S+)$/.exec(line);
-      return match?.[1] === name ? [Number(match[2])] : [];
-    });
-    return values.reduce((sum, value) => sum + value, 0);
-  } catch {
-    return undefined;
-  }
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
 }
 
 async function requestsOf(port: number): Promise<number> {
-  return (await metric(port, 'rest_client_requests_total')) ?? 0;
+  return (await metric(urlOf(port), 'rest_client_requests_total')) ?? 0;
 }
 
 /** Waits until the daemon is ready and has neither queued keys nor requests for a second. */
 async function whenIdle(port: number): Promise<void> {
   for (let quiet = 0, before = -1; quiet < 10;) {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    const isReady = (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true;
+    const isReady = (await fetch(`${urlOf(port)}/readyz`).catch(() => undefined))?.ok === true;
     const now = await requestsOf(port);
-    const depth = await metric(port, 'workqueue_depth');
+    const depth = await metric(urlOf(port), 'workqueue_depth');
     quiet = isReady && depth === 0 && now === before ? quiet + 1 : 0;
     before = now;
   }
@@ -291,13 +283,4 @@ function tableOf(measured: Record<Subject, Measured>, perReference: CostPerRefer
 
 function at(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
-
-async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: IN_FLIGHT }, async () => {
-      while (next < count) await work(next++);
-    }),
-  );
 }

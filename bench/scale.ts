@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRealClusters } from '../test/e2e/clusters.ts';
 import { Guardian } from '../test/e2e/guardian.ts';
-import { costOfRunning, Fleet, kill, pause, quantile, whenIdle } from './fleet.ts';
+import { pause, whenIdle } from './daemon-process.ts';
+import { costOfRunning, Fleet, kill, quantile } from './fleet.ts';
 import { thisMachine } from './machine.ts';
 import type { WriteResult } from './results.ts';
 

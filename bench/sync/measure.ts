@@ -1,15 +1,14 @@
 /** One subject, one round: every phase of the sync benchmark in its own namespaces of the shared clusters. */
 
-import type { ChildProcess } from 'node:child_process';
-import { openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
 import type { RealClusters } from '../../test/e2e/clusters.ts';
 import { killGroup, type Guardian } from '../../test/e2e/guardian.ts';
 import { TestCluster } from '../../test/scenarios/cluster-client.ts';
-import { freePorts } from '../../test/scenarios/free-ports.ts';
 import { CopyWatch } from '../copy-watch.ts';
+import { pause, startDaemon, startNode, type Running } from '../daemon-process.ts';
+import { inParallel } from '../in-parallel.ts';
 import { costOf, type ProcessCost } from '../process-cost.ts';
 
 export type Subject = 'ours' | 'ours-with-expression' | 'loop';
@@ -58,6 +57,7 @@ export interface Bench {
 const UPDATE_IN_FLIGHT = 10;
 const SINGLE_PAUSE_MS = 8;
 const NODE = 'nodeName';
+const LOOP = join(import.meta.dirname, '..', 'peers', 'loop.ts');
 
 export async function measure(subject: Subject, bench: Bench): Promise<Measured> {
   const { plan, clusters, round } = bench;
@@ -92,72 +92,33 @@ export async function measure(subject: Subject, bench: Bench): Promise<Measured>
   return { ...bulk, ...update, ...singles, ...idle, rssBytes, processes, ...restart };
 }
 
-interface Running {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  readonly startedMs: number;
-}
-
 interface Place {
   readonly vcluster: string;
   readonly virtualNamespace: string;
   readonly hostNamespace: string;
 }
 
-async function startSubject(subject: Subject, bench: Bench, place: Place): Promise<Running> {
-  const root = join(import.meta.dirname, '..', '..');
-  const { clusters, directory } = bench;
-  const [virtualFile, hostFile] = [clusters.virtual.kubeconfigPath, clusters.host.kubeconfigPath];
-  let args = [
-    join(import.meta.dirname, '..', 'peers', 'loop.ts'),
-    virtualFile,
-    hostFile,
-    place.vcluster,
-    place.hostNamespace,
-  ];
-  if (subject !== 'loop') {
-    const [port = 0] = await freePorts(1);
-    const file = join(directory, `${place.vcluster}.json`);
-    writeFileSync(file, JSON.stringify(configuration(subject, { virtualFile, hostFile, place, port })));
-    args = [join(root, 'src', 'main.ts'), 'run', '--config', file];
-  }
-  const log = openSync(join(directory, `${place.vcluster}.log`), 'a');
-  const startedMs = performance.now();
-  const child = bench.guardian.spawn(globalThis.process.execPath, args, {
-    cwd: root,
-    stdio: ['ignore', log, log],
-  });
-  return { child, pid: child.pid ?? 0, startedMs };
-}
-
-function configuration(
+async function startSubject(
   subject: Subject,
-  {
-    virtualFile,
-    hostFile,
-    place,
-    port,
-  }: { virtualFile: string; hostFile: string; place: Place; port: number },
-): JsonValue {
+  { clusters, directory, guardian }: Bench,
+  { vcluster, hostNamespace }: Place,
+): Promise<Running> {
+  if (subject === 'loop') {
+    const files = [clusters.virtual.kubeconfigPath, clusters.host.kubeconfigPath];
+    const args = [LOOP, ...files, vcluster, hostNamespace];
+    return { ...startNode({ directory, guardian, vcluster }, args), url: '' };
+  }
   const expression = {
     path: `subsets[*].addresses[*].${NODE}`,
     expression: 'value + "." + context.vcluster.name',
   };
-  return {
-    sync: { toHost: { endpoints: { enabled: true, patches: subject === 'ours' ? [] : [expression] } } },
-    endpointSyncer: {
-      name: place.vcluster,
-      virtual: { kubeconfig: virtualFile },
-      host: { kubeconfig: hostFile, namespace: place.hostNamespace },
-      http: { bindAddress: `127.0.0.1:${port}` },
-      log: { level: 'warn', format: 'json' },
-    },
-  };
+  const toHost = { endpoints: { enabled: true, patches: subject === 'ours' ? [] : [expression] } };
+  return startDaemon({ clusters, directory, guardian, vcluster, hostNamespace, toHost });
 }
 
 async function createObjects(virtual: TestCluster, plan: Plan, namespace: string): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
-  await inParallel(plan.objects, async (index) => {
+  await inParallel(plan.objects, UPDATE_IN_FLIGHT, async (index) => {
     objects[index] = await virtual.create('Endpoints', {
       metadata: { name: `ep-${index}`, namespace, labels: { app: `app-${index % 20}` } },
       subsets: [
@@ -224,7 +185,7 @@ async function updatePhase({
   const before: ProcessCost = costOf(process.pid);
   const writes = copies.events;
   const startedMs = performance.now();
-  await inParallel(objects.length, async (index) => {
+  await inParallel(objects.length, UPDATE_IN_FLIGHT, async (index) => {
     const object = objects[index];
     if (object !== undefined) objects[index] = await virtual.update('Endpoints', moved(object, 'node-1'));
   });
@@ -288,17 +249,4 @@ async function restartPhase(
   const seenMs = await seen;
   await pause(2000); // anything else that the start would write
   return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - startedMs };
-}
-
-async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: UPDATE_IN_FLIGHT }, async () => {
-      while (next < count) await work(next++);
-    }),
-  );
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,0 +1,108 @@
+/** A daemon under measurement: its process, its configuration and what its metrics say. */
+
+import type { ChildProcess } from 'node:child_process';
+import { openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../src/base/json.ts';
+import type { RealClusters } from '../test/e2e/clusters.ts';
+import type { Guardian } from '../test/e2e/guardian.ts';
+import { freePorts } from '../test/scenarios/free-ports.ts';
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly startedMs: number;
+  /** Of its metrics and health checks. */
+  readonly url: string;
+}
+
+export interface DaemonOptions {
+  readonly clusters: RealClusters;
+  readonly guardian: Guardian;
+  /** Of its configuration and its log. */
+  readonly directory: string;
+  readonly vcluster: string;
+  readonly hostNamespace: string;
+  /** The section `sync.toHost`. */
+  readonly toHost: JsonObject;
+  /** More of the section `endpointSyncer`. */
+  readonly settings?: JsonObject;
+}
+
+const ROOT = join(import.meta.dirname, '..');
+
+export async function startDaemon(options: DaemonOptions): Promise<Running> {
+  const { directory, vcluster } = options;
+  const [port = 0] = await freePorts(1);
+  const file = join(directory, `${vcluster}-${port}.json`);
+  writeFileSync(file, JSON.stringify(configuration(options, port)));
+  const args = [join(ROOT, 'src', 'main.ts'), 'run', '--config', file];
+  return { ...startNode(options, args), url: `http://127.0.0.1:${port}` };
+}
+
+/** A Node program whose output goes to the log of its virtual cluster. */
+export function startNode(
+  { directory, guardian, vcluster }: Pick<DaemonOptions, 'directory' | 'guardian' | 'vcluster'>,
+  args: readonly string[],
+): Omit<Running, 'url'> {
+  const log = openSync(join(directory, `${vcluster}.log`), 'a');
+  const startedMs = performance.now();
+  const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log] });
+  return { child, pid: child.pid ?? 0, startedMs };
+}
+
+function configuration(
+  { clusters, vcluster, hostNamespace, toHost, settings }: DaemonOptions,
+  port: number,
+): JsonObject {
+  return {
+    sync: { toHost },
+    endpointSyncer: {
+      name: vcluster,
+      virtual: { kubeconfig: clusters.virtual.kubeconfigPath },
+      host: { kubeconfig: clusters.host.kubeconfigPath, namespace: hostNamespace },
+      http: { bindAddress: `127.0.0.1:${port}` },
+      log: { level: 'warn', format: 'json' },
+      ...settings,
+    },
+  };
+}
+
+/** Resolves when the daemon is ready and nothing is queued. */
+export async function whenIdle(running: Running): Promise<number> {
+  for (;;) {
+    if ((await isReady(running)) && (await depthOf(running)) === 0) return performance.now();
+    await pause(50);
+  }
+}
+
+function isReady({ url }: Running): Promise<boolean> {
+  return fetch(`${url}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+async function depthOf({ url }: Running): Promise<number> {
+  const names = ['workqueue_depth', 'workqueue_unfinished_work_seconds'];
+  const values = await Promise.all(names.map((name) => metric(url, name)));
+  return values.reduce<number>((sum, value) => sum + (value ?? Infinity), 0);
+}
+
+/** The sum over all series of one metric; undefined while the daemon does not answer. */
+export async function metric(url: string, name: string): Promise<number | undefined> {
+  try {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const values = text.split('\n').flatMap((line) => {
+      const match = /^([a-z_]+)(?:\{.*\})? (\S+)$/.exec(line);
+      return match?.[1] === name ? [Number(match[2])] : [];
+    });
+    return values.reduce((sum, value) => sum + value, 0);
+  } catch {
+    return undefined;
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

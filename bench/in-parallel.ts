@@ -1,0 +1,13 @@
+/** Does one piece of work after another, at most `inFlight` at a time. */
+export async function inParallel(
+  count: number,
+  inFlight: number,
+  work: (index: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: inFlight }, async () => {
+      while (next < count) await work(next++);
+    }),
+  );
+}
