@@ -2,7 +2,8 @@
 
 import type { JsonValue } from '../../src/base/json.ts';
 import type { Machine } from '../machine.ts';
-import type { Measured, Plan, Subject } from './measure.ts';
+import type { Measured, Plan } from './measure.ts';
+import type { Subject } from './subjects.ts';
 
 type Rounds = Readonly<Record<Subject, readonly Measured[]>>;
 

@@ -12,8 +12,9 @@ import { parseArgs } from 'node:util';
 import { startRealClusters } from '../../test/e2e/clusters.ts';
 import { Guardian } from '../../test/e2e/guardian.ts';
 import { thisMachine } from '../machine.ts';
-import { measure, type Measured, type Plan, type Subject } from './measure.ts';
+import { measure, type Measured, type Plan } from './measure.ts';
 import { report } from './report.ts';
+import type { Subject } from './subjects.ts';
 import type { WriteResult } from '../results.ts';
 
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {

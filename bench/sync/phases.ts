@@ -1,0 +1,144 @@
+/** The phases of the sync benchmark, one after another on the same objects. */
+
+import type { KubeObject } from '../../src/kube/object.ts';
+import type { TestCluster } from '../../test/scenarios/cluster-client.ts';
+import type { CopyWatch } from '../copy-watch.ts';
+import { pause, type Running } from '../daemon-process.ts';
+import { quantile } from '../fleet.ts';
+import { inParallel } from '../in-parallel.ts';
+import { costOf } from '../process-cost.ts';
+import { buildObject, FIRST_NODE, withNode, type BenchKind } from './kinds.ts';
+
+/** Times in ms, sizes in bytes. */
+export interface Bulk {
+  /** From process start to the host event of the last copy. */
+  readonly bulkMs: number;
+  readonly bulkWrites: number;
+  readonly bulkCpuMsPerObject: number;
+}
+
+export interface Update {
+  /** The updating client's own time: first PUT sent to last PUT answered. */
+  readonly updateClientMs: number;
+  /** First PUT sent to the host event of the last copy. */
+  readonly updateMs: number;
+  readonly updateWrites: number;
+  readonly updateCpuMsPerObject: number;
+}
+
+export interface Singles {
+  readonly singleP50Ms: number;
+  readonly singleP99Ms: number;
+}
+
+export interface Idle {
+  readonly idleWrites: number;
+  readonly idleCpuMsPerSecond: number;
+}
+
+export interface Restart {
+  /** Writes after kill -9 and start, besides the one update in between. */
+  readonly restartWrites: number;
+  /** From process start to the host event of that update. */
+  readonly restartFirstMs: number;
+}
+
+/** The objects of one subject in one round; `objects` has their newest versions. */
+export interface Workload {
+  readonly kind: BenchKind;
+  readonly virtual: TestCluster;
+  readonly copies: CopyWatch;
+  readonly objects: KubeObject[];
+}
+
+const UPDATE_IN_FLIGHT = 10;
+const SINGLE_PAUSE_MS = 8;
+
+export async function createObjects(
+  virtual: TestCluster,
+  kind: BenchKind,
+  { objects: count, ...shape }: { objects: number; addresses: number; namespace: string },
+): Promise<KubeObject[]> {
+  const objects: KubeObject[] = [];
+  await inParallel(count, UPDATE_IN_FLIGHT, async (index) => {
+    objects[index] = await virtual.create(kind.kind, buildObject(kind, { ...shape, index }));
+  });
+  return objects;
+}
+
+/** Resolves when the API server has answered. */
+export async function update(
+  { kind, virtual, objects }: Workload,
+  index: number,
+  node: string,
+): Promise<void> {
+  const object = objects[index];
+  if (object === undefined) throw new Error(`no object ${index}`);
+  objects[index] = await virtual.update(kind.kind, withNode(kind, object, node));
+}
+
+/** Starts waiting at once; resolves with the time at which the copy was seen on that node. */
+export function whenCopied({ copies, objects }: Workload, index: number, node: string): Promise<number> {
+  return copies.when(objects[index]?.metadata.name ?? '', node);
+}
+
+export async function bulkPhase({ copies, objects }: Workload, process: Running): Promise<Bulk> {
+  const doneMs = await copies.whenAll(objects.length, FIRST_NODE);
+  const { cpuMs } = costOf(process.pid);
+  return {
+    bulkMs: doneMs - process.startedMs,
+    bulkWrites: copies.events,
+    bulkCpuMsPerObject: cpuMs / objects.length,
+  };
+}
+
+export async function updatePhase(workload: Workload, process: Running): Promise<Update> {
+  const { copies, objects } = workload;
+  const [writes, { cpuMs }] = [copies.events, costOf(process.pid)];
+  const startedMs = performance.now();
+  await inParallel(objects.length, UPDATE_IN_FLIGHT, (index) => update(workload, index, 'node-1'));
+  const answeredMs = performance.now();
+  const doneMs = await copies.whenAll(objects.length, 'node-1');
+  return {
+    updateClientMs: answeredMs - startedMs,
+    updateMs: doneMs - startedMs,
+    updateWrites: copies.events - writes,
+    updateCpuMsPerObject: (costOf(process.pid).cpuMs - cpuMs) / objects.length,
+  };
+}
+
+export async function singlePhase(workload: Workload, count: number): Promise<Singles> {
+  const latencies: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const index = (i * 7) % workload.objects.length;
+    const node = `single-${i}`;
+    const seen = whenCopied(workload, index, node);
+    await update(workload, index, node);
+    const answeredMs = performance.now();
+    latencies.push(Math.max(0, (await seen) - answeredMs));
+    await pause(SINGLE_PAUSE_MS);
+  }
+  latencies.sort((a, b) => a - b);
+  return { singleP50Ms: quantile(latencies, 0.5), singleP99Ms: quantile(latencies, 0.99) };
+}
+
+export async function idlePhase({ copies }: Workload, process: Running, idleMs: number): Promise<Idle> {
+  const [writes, { cpuMs }] = [copies.events, costOf(process.pid)];
+  await pause(idleMs);
+  return {
+    idleWrites: copies.events - writes,
+    idleCpuMsPerSecond: ((costOf(process.pid).cpuMs - cpuMs) / idleMs) * 1000,
+  };
+}
+
+/** After kill -9; one object changes while nothing runs. */
+export async function restartPhase(workload: Workload, start: () => Promise<Running>): Promise<Restart> {
+  const { copies } = workload;
+  const writes = copies.events;
+  const seen = whenCopied(workload, 0, 'restarted');
+  await update(workload, 0, 'restarted');
+  const { startedMs } = await start();
+  const seenMs = await seen;
+  await pause(2000); // anything else that the start would write
+  return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - startedMs };
+}

@@ -1,0 +1,47 @@
+/** What is measured: programs that sync one kind, and how each is started. */
+
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/base/json.ts';
+import type { RealClusters } from '../../test/e2e/clusters.ts';
+import type { Guardian } from '../../test/e2e/guardian.ts';
+import { startDaemon, startNode, type Running } from '../daemon-process.ts';
+import { ENDPOINTS, type BenchKind } from './kinds.ts';
+
+export type Subject = 'ours' | 'ours-with-expression' | 'loop';
+
+interface SubjectOptions {
+  readonly kind: BenchKind;
+  readonly program: 'daemon' | 'loop';
+  readonly hasExpression?: boolean;
+}
+
+export const SUBJECTS: Readonly<Record<Subject, SubjectOptions>> = {
+  ours: { kind: ENDPOINTS, program: 'daemon' },
+  'ours-with-expression': { kind: ENDPOINTS, program: 'daemon', hasExpression: true },
+  loop: { kind: ENDPOINTS, program: 'loop' },
+};
+
+/** Where one subject runs in one round. */
+export interface Place {
+  readonly clusters: RealClusters;
+  readonly guardian: Guardian;
+  readonly directory: string;
+  readonly vcluster: string;
+  readonly virtualNamespace: string;
+  readonly hostNamespace: string;
+}
+
+const LOOP = join(import.meta.dirname, '..', 'peers', 'loop.ts');
+
+export async function startSubject(subject: Subject, place: Place): Promise<Running> {
+  const { kind, program, hasExpression = false } = SUBJECTS[subject];
+  if (program === 'daemon') return startDaemon({ ...place, toHost: toHostOf(kind, hasExpression) });
+  const files = [place.clusters.virtual.kubeconfigPath, place.clusters.host.kubeconfigPath];
+  const args = [LOOP, ...files, place.vcluster, place.hostNamespace];
+  return { ...startNode(place, args), url: '' };
+}
+
+function toHostOf({ nodePath, toHostKey }: BenchKind, hasExpression: boolean): JsonObject {
+  const patch = { path: nodePath, expression: 'value + "." + context.vcluster.name' };
+  return { [toHostKey]: { enabled: true, patches: hasExpression ? [patch] : [] } };
+}
