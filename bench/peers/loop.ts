@@ -1,8 +1,8 @@
 /**
- * The least that a syncer can be: list and watch the virtual Endpoints, translate names, write to the host. No ownership, no back-sync,
- * no Services, no retries, no metrics. It shows what the API servers and Node allow at all.
+ * The least that a syncer can be: list and watch the virtual Endpoints or EndpointSlices, translate names, write to the host. No
+ * ownership, no back-sync, no Services, no retries, no metrics. It shows what the API servers and Node allow at all.
  *
- * Usage: loop.ts VIRTUAL_KUBECONFIG HOST_KUBECONFIG VCLUSTER HOST_NAMESPACE
+ * Usage: loop.ts VIRTUAL_KUBECONFIG HOST_KUBECONFIG VCLUSTER HOST_NAMESPACE endpoints|endpointslices
  */
 
 import { readFileSync } from 'node:fs';
@@ -18,11 +18,28 @@ interface Meta {
   annotations?: Record<string, string>;
 }
 
-interface Endpoints {
+interface Referrer {
+  targetRef?: Record<string, string>;
+}
+
+/** An Endpoints or an EndpointSlice. */
+interface Synced {
   apiVersion?: string;
   kind?: string;
   metadata: Meta;
-  subsets?: { addresses?: { targetRef?: Record<string, string> }[] }[];
+  subsets?: { addresses?: Referrer[] }[];
+  addressType?: string;
+  endpoints?: Referrer[];
+  ports?: unknown;
+}
+
+interface Kind {
+  readonly kind: string;
+  readonly apiVersion: string;
+  /** Of its group and version. */
+  readonly path: string;
+  /** Everything but metadata. */
+  readonly content: (object: Synced) => Partial<Synced>;
 }
 
 interface Cluster {
@@ -37,31 +54,61 @@ interface Cluster {
 const IN_FLIGHT = 10;
 const UID = 'vcluster.loft.sh/object-uid';
 
-const [virtualFile = '', hostFile = '', vcluster = '', hostNamespace = ''] = process.argv.slice(2);
+const SERVICE = 'kubernetes.io/service-name';
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  endpoints: {
+    kind: 'Endpoints',
+    apiVersion: 'v1',
+    path: '/api/v1',
+    content: ({ metadata, subsets = [] }) => ({
+      subsets: subsets.map((subset) => ({
+        ...subset,
+        addresses: (subset.addresses ?? []).map((address) => withHostPod(address, metadata)),
+      })),
+    }),
+  },
+  endpointslices: {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    path: '/apis/discovery.k8s.io/v1',
+    content: ({ metadata, addressType = 'IPv4', endpoints = [], ports }) => ({
+      addressType,
+      endpoints: endpoints.map((endpoint) => withHostPod(endpoint, metadata)),
+      ports,
+    }),
+  },
+};
+
+const [virtualFile = '', hostFile = '', vcluster = '', hostNamespace = '', resource = ''] =
+  process.argv.slice(2);
+const kind = KINDS[resource];
+if (kind === undefined) throw new Error(`unknown resource "${resource}"; use endpoints or endpointslices`);
+const { path: groupPath, kind: kindName, apiVersion, content } = kind;
 const virtual = connect(virtualFile);
 const host = connect(hostFile);
-const hostPath = `/api/v1/namespaces/${hostNamespace}/endpoints`;
+const virtualPath = `${groupPath}/${resource}`;
+const hostPath = `${groupPath}/namespaces/${hostNamespace}/${resource}`;
 
 /** Host name → the resourceVersion to update over. */
 const copies = new Map<string, string>();
-const queue = new Map<string, Endpoints>();
+const queue = new Map<string, Synced>();
 const busy = new Set<string>();
 
 const existing = await listAll(host, hostPath);
 const unchanged = new Map<string, string>();
 for (const copy of existing.items) {
   copies.set(copy.metadata.name, copy.metadata.resourceVersion ?? '');
-  unchanged.set(copy.metadata.name, JSON.stringify([copy.metadata.labels, copy.subsets]));
+  unchanged.set(copy.metadata.name, stateOf(copy));
 }
-const listed = await listAll(virtual, '/api/v1/endpoints');
+const listed = await listAll(virtual, virtualPath);
 for (const object of listed.items) {
   const copy = translate(object);
-  if (unchanged.get(copy.metadata.name) !== JSON.stringify([copy.metadata.labels, copy.subsets]))
-    enqueue(object);
+  if (unchanged.get(copy.metadata.name) !== stateOf(copy)) enqueue(object);
 }
 await watch(listed.resourceVersion);
 
-function enqueue(object: Endpoints): void {
+function enqueue(object: Synced): void {
   queue.set(`${object.metadata.namespace}/${object.metadata.name}`, object);
   void pump();
 }
@@ -79,57 +126,68 @@ async function pump(): Promise<void> {
   }
 }
 
-async function write(object: Endpoints): Promise<void> {
+async function write(object: Synced): Promise<void> {
   const copy = translate(object);
   const { name } = copy.metadata;
   const over = copies.get(name);
   const stored =
     over === undefined
-      ? await host.json<Endpoints>('POST', hostPath, copy)
-      : await host.json<Endpoints>('PUT', `${hostPath}/${name}`, {
+      ? await host.json<Synced>('POST', hostPath, copy)
+      : await host.json<Synced>('PUT', `${hostPath}/${name}`, {
           ...copy,
           metadata: { ...copy.metadata, resourceVersion: over },
         });
   copies.set(name, stored.metadata.resourceVersion ?? '');
 }
 
-function translate({ metadata, subsets }: Endpoints): Endpoints {
-  const { name, namespace = '', uid = '', labels = {}, annotations = {} } = metadata;
+function translate(object: Synced): Synced {
+  const { name, namespace = '', uid = '', labels = {}, annotations = {} } = object.metadata;
+  const service = labels[SERVICE];
   return {
-    apiVersion: 'v1',
-    kind: 'Endpoints',
+    apiVersion,
+    kind: kindName,
     metadata: {
-      name: `${name}-x-${namespace}-x-${vcluster}`,
+      name: hostName(name, namespace),
       namespace: hostNamespace,
-      labels: { ...labels, 'vcluster.loft.sh/managed-by': vcluster, 'vcluster.loft.sh/namespace': namespace },
+      labels: {
+        ...labels,
+        ...(service === undefined ? {} : { [SERVICE]: hostName(service, namespace) }),
+        'vcluster.loft.sh/managed-by': vcluster,
+        'vcluster.loft.sh/namespace': namespace,
+      },
       annotations: { ...annotations, 'vcluster.loft.sh/object-name': name, [UID]: uid },
     },
-    subsets: (subsets ?? []).map((subset) => ({
-      ...subset,
-      addresses: (subset.addresses ?? []).map((address) => {
-        const ref = address.targetRef;
-        if (ref?.['kind'] !== 'Pod') return address;
-        const { uid: _uid, resourceVersion: _version, ...kept } = ref;
-        const podName = `${ref['name']}-x-${ref['namespace'] ?? namespace}-x-${vcluster}`;
-        return { ...address, targetRef: { ...kept, name: podName, namespace: hostNamespace } };
-      }),
-    })),
+    ...content(object),
   };
+}
+
+function withHostPod<T extends Referrer>(referrer: T, { namespace = '' }: Meta): T {
+  const ref = referrer.targetRef;
+  if (ref?.['kind'] !== 'Pod') return referrer;
+  const { uid: _uid, resourceVersion: _version, ...kept } = ref;
+  const name = hostName(ref['name'] ?? '', ref['namespace'] ?? namespace);
+  return { ...referrer, targetRef: { ...kept, name, namespace: hostNamespace } };
+}
+
+function hostName(name: string, namespace: string): string {
+  return `${name}-x-${namespace}-x-${vcluster}`;
+}
+
+/** Equal for a copy and the translation of its original when there is nothing to write. */
+function stateOf({ metadata, subsets, addressType, endpoints, ports }: Synced): string {
+  return JSON.stringify([metadata.labels, subsets, addressType, endpoints, ports]);
 }
 
 async function listAll(
   cluster: Cluster,
   path: string,
-): Promise<{ items: Endpoints[]; resourceVersion: string }> {
-  const list = await cluster.json<{ items: Endpoints[]; metadata: { resourceVersion: string } }>('GET', path);
+): Promise<{ items: Synced[]; resourceVersion: string }> {
+  const list = await cluster.json<{ items: Synced[]; metadata: { resourceVersion: string } }>('GET', path);
   return { items: list.items, resourceVersion: list.metadata.resourceVersion };
 }
 
 async function watch(resourceVersion: string): Promise<void> {
-  const { body } = await virtual.send(
-    'GET',
-    `/api/v1/endpoints?watch=true&resourceVersion=${resourceVersion}`,
-  );
+  const { body } = await virtual.send('GET', `${virtualPath}?watch=true&resourceVersion=${resourceVersion}`);
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of body) {
@@ -137,7 +195,7 @@ async function watch(resourceVersion: string): Promise<void> {
     rest = lines.pop() ?? '';
     for (const line of lines) {
       if (line === '') continue;
-      const event = JSON.parse(line) as { type: string; object: Endpoints }; // an API server's own
+      const event = JSON.parse(line) as { type: string; object: Synced }; // an API server's own
       if (event.type === 'ADDED' || event.type === 'MODIFIED') enqueue(event.object);
       else if (event.type === 'DELETED')
         await host.send('DELETE', `${hostPath}/${translate(event.object).metadata.name}`);

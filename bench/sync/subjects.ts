@@ -5,9 +5,9 @@ import type { JsonObject } from '../../src/base/json.ts';
 import type { RealClusters } from '../../test/e2e/clusters.ts';
 import type { Guardian } from '../../test/e2e/guardian.ts';
 import { startDaemon, startNode, type Running } from '../daemon-process.ts';
-import { ENDPOINTS, type BenchKind } from './kinds.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type BenchKind } from './kinds.ts';
 
-export type Subject = 'ours' | 'ours-with-expression' | 'loop';
+export type Subject = 'ours' | 'ours-with-expression' | 'loop' | 'ours-slices' | 'loop-slices';
 
 interface SubjectOptions {
   readonly kind: BenchKind;
@@ -19,6 +19,8 @@ export const SUBJECTS: Readonly<Record<Subject, SubjectOptions>> = {
   ours: { kind: ENDPOINTS, program: 'daemon' },
   'ours-with-expression': { kind: ENDPOINTS, program: 'daemon', hasExpression: true },
   loop: { kind: ENDPOINTS, program: 'loop' },
+  'ours-slices': { kind: ENDPOINT_SLICES, program: 'daemon' },
+  'loop-slices': { kind: ENDPOINT_SLICES, program: 'loop' },
 };
 
 /** Where one subject runs in one round. */
@@ -37,11 +39,15 @@ export async function startSubject(subject: Subject, place: Place): Promise<Runn
   const { kind, program, hasExpression = false } = SUBJECTS[subject];
   if (program === 'daemon') return startDaemon({ ...place, toHost: toHostOf(kind, hasExpression) });
   const files = [place.clusters.virtual.kubeconfigPath, place.clusters.host.kubeconfigPath];
-  const args = [LOOP, ...files, place.vcluster, place.hostNamespace];
+  const args = [LOOP, ...files, place.vcluster, place.hostNamespace, kind.resource];
   return { ...startNode(place, args), url: '' };
 }
 
 function toHostOf({ nodePath, toHostKey }: BenchKind, hasExpression: boolean): JsonObject {
   const patch = { path: nodePath, expression: 'value + "." + context.vcluster.name' };
-  return { [toHostKey]: { enabled: true, patches: hasExpression ? [patch] : [] } };
+  // Endpoints are synced unless they are switched off.
+  return {
+    endpoints: { enabled: false },
+    [toHostKey]: { enabled: true, patches: hasExpression ? [patch] : [] },
+  };
 }

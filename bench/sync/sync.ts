@@ -1,6 +1,6 @@
 /**
- * End to end on real kube-apiservers: one Endpoints object after another from the virtual cluster to the host, in bulk, updated in bulk,
- * one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`.
+ * End to end on real kube-apiservers: one Endpoints object or EndpointSlice after another from the virtual cluster to the host, in bulk,
+ * updated in bulk, one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`.
  *
  *   npm run bench -- sync [--objects 1000] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
  */
@@ -14,7 +14,7 @@ import { Guardian } from '../../test/e2e/guardian.ts';
 import { thisMachine } from '../machine.ts';
 import { measure, type Measured, type Plan } from './measure.ts';
 import { report } from './report.ts';
-import type { Subject } from './subjects.ts';
+import { SUBJECTS, type Subject } from './subjects.ts';
 import type { WriteResult } from '../results.ts';
 
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
@@ -23,11 +23,12 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   await using guardian = new Guardian([directory]);
   await using clusters = await startRealClusters({ controllers: plan.controllers });
-  const rounds: Record<Subject, Measured[]> = { ours: [], 'ours-with-expression': [], loop: [] };
+  const rounds = new Map<Subject, Measured[]>();
   for (let round = 0; round < plan.rounds; round++) {
-    for (const subject of Object.keys(rounds) as Subject[]) {
+    for (const subject of Object.keys(SUBJECTS) as Subject[]) {
       process.stderr.write(`round ${round + 1} of ${plan.rounds}: ${subject}\n`);
-      rounds[subject].push(await measure(subject, { plan, clusters, guardian, directory, round }));
+      const measured = await measure(subject, { plan, clusters, guardian, directory, round });
+      rounds.set(subject, [...(rounds.get(subject) ?? []), measured]);
     }
   }
   const result = report(rounds, { plan, machine, date: new Date().toISOString().slice(0, 10) });
