@@ -76,7 +76,7 @@ export async function whenIdle(running: Running): Promise<number> {
   }
 }
 
-function isReady({ url }: Running): Promise<boolean> {
+export function isReady({ url }: Running): Promise<boolean> {
   return fetch(`${url}/readyz`).then(
     ({ ok }) => ok,
     () => false,

@@ -37,7 +37,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     load: () => import('./soak.ts'),
   },
   sync: {
-    summary: 'the whole sync on real kube-apiservers, beside a bare loop',
+    summary: 'the sync of Endpoints and EndpointSlices, one replica and three, beside a bare loop',
     load: () => import('./sync/sync.ts'),
   },
 };

@@ -1,10 +1,12 @@
 /** One subject, one round: every phase of the sync benchmark in its own namespaces of the shared clusters. */
 
 import type { RealClusters } from '../../test/e2e/clusters.ts';
-import { killGroup, type Guardian } from '../../test/e2e/guardian.ts';
+import type { Guardian } from '../../test/e2e/guardian.ts';
 import { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import { CopyWatch } from '../copy-watch.ts';
+import type { Running } from '../daemon-process.ts';
 import { costOf } from '../process-cost.ts';
+import { handOverPhase, writerOf, type HandOver } from './hand-over.ts';
 import { nodeOf } from './kinds.ts';
 import {
   bulkPhase,
@@ -20,7 +22,7 @@ import {
   type Update,
   type Workload,
 } from './phases.ts';
-import { startSubject, SUBJECTS, type Place, type Subject } from './subjects.ts';
+import { replicasOf, startReplica, SUBJECTS, type Place, type Subject } from './subjects.ts';
 
 export interface Plan {
   readonly objects: number;
@@ -31,7 +33,9 @@ export interface Plan {
   readonly controllers: boolean;
 }
 
-export interface Measured extends Bulk, Update, Singles, Idle, Restart {
+/** A single process is restarted, several hand over. */
+export interface Measured extends Bulk, Update, Singles, Idle, Partial<Restart>, Partial<HandOver> {
+  /** Of the process that writes, and its children. */
   readonly rssBytes: number;
   readonly processes: number;
 }
@@ -75,15 +79,22 @@ async function measurePhases(
   workload: Workload,
   { subject, place, plan }: { subject: Subject; place: Place; plan: Plan },
 ): Promise<Measured> {
-  let process = await startSubject(subject, place);
-  const bulk = await bulkPhase(workload, process);
-  const update = await updatePhase(workload, process);
+  const start = (): Promise<Running> => startReplica(subject, place);
+  const first = await start();
+  const processes = [first];
+  while (processes.length < replicasOf(subject)) processes.push(await start());
+  const bulk = await bulkPhase(workload, {
+    startedMs: first.startedMs,
+    writer: () => writerOf(processes),
+  });
+  const writer = await writerOf(processes);
+  const updates = await updatePhase(workload, writer);
   const singles = await singlePhase(workload, plan.singles);
-  const idle = await idlePhase(workload, process, plan.idleMs);
-  const { rssBytes, processes } = costOf(process.pid);
-
-  await killGroup(process.child);
-  const restart = await restartPhase(workload, async () => (process = await startSubject(subject, place)));
-  await killGroup(process.child);
-  return { ...bulk, ...update, ...singles, ...idle, rssBytes, processes, ...restart };
+  const idle = await idlePhase(workload, writer, plan.idleMs);
+  const { rssBytes, processes: count } = costOf(writer.pid);
+  const ends =
+    processes.length === 1
+      ? await restartPhase(workload, writer, start)
+      : await handOverPhase(workload, processes, start);
+  return { ...bulk, ...updates, ...singles, ...idle, rssBytes, processes: count, ...ends };
 }

@@ -1,6 +1,7 @@
 /** The phases of the sync benchmark, one after another on the same objects. */
 
 import type { KubeObject } from '../../src/kube/object.ts';
+import { killGroup } from '../../test/e2e/guardian.ts';
 import type { TestCluster } from '../../test/scenarios/cluster-client.ts';
 import type { CopyWatch } from '../copy-watch.ts';
 import { pause, type Running } from '../daemon-process.ts';
@@ -82,11 +83,15 @@ export function whenCopied({ copies, objects }: Workload, index: number, node: s
   return copies.when(objects[index]?.metadata.name ?? '', node);
 }
 
-export async function bulkPhase({ copies, objects }: Workload, process: Running): Promise<Bulk> {
+/** `writer` is asked when every copy is right. */
+export async function bulkPhase(
+  { copies, objects }: Workload,
+  { startedMs, writer }: { startedMs: number; writer: () => Promise<Running> },
+): Promise<Bulk> {
   const doneMs = await copies.whenAll(objects.length, FIRST_NODE);
-  const { cpuMs } = costOf(process.pid);
+  const { cpuMs } = costOf((await writer()).pid);
   return {
-    bulkMs: doneMs - process.startedMs,
+    bulkMs: doneMs - startedMs,
     bulkWrites: copies.events,
     bulkCpuMsPerObject: cpuMs / objects.length,
   };
@@ -131,14 +136,20 @@ export async function idlePhase({ copies }: Workload, process: Running, idleMs: 
   };
 }
 
-/** After kill -9; one object changes while nothing runs. */
-export async function restartPhase(workload: Workload, start: () => Promise<Running>): Promise<Restart> {
+/** Kill -9 and start; one object changes while nothing runs. The process that was started is killed as well. */
+export async function restartPhase(
+  workload: Workload,
+  { child }: Running,
+  start: () => Promise<Running>,
+): Promise<Restart> {
   const { copies } = workload;
+  await killGroup(child);
   const writes = copies.events;
   const seen = whenCopied(workload, 0, 'restarted');
   await update(workload, 0, 'restarted');
-  const { startedMs } = await start();
+  const restarted = await start();
   const seenMs = await seen;
   await pause(2000); // anything else that the start would write
-  return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - startedMs };
+  await killGroup(restarted.child);
+  return { restartWrites: copies.events - writes - 1, restartFirstMs: seenMs - restarted.startedMs };
 }

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../src/base/json.ts';
 import type { Machine } from '../machine.ts';
 import type { Measured, Plan } from './measure.ts';
 import { ROWS, type Row, type Target } from './rows.ts';
-import { SUBJECTS, type Subject } from './subjects.ts';
+import { replicasOf, SUBJECTS, type Subject } from './subjects.ts';
 
 type Medians = ReadonlyMap<Subject, Measured>;
 
@@ -23,6 +23,10 @@ const TABLES: readonly (readonly [Column, ...Column[]])[] = [
   [
     { subject: 'ours-slices', title: 'ours' },
     { subject: 'loop-slices', title: 'bare loop' },
+  ],
+  [
+    { subject: 'ours-replicas', title: 'the leader' },
+    { subject: 'ours', title: 'without leader election' },
   ],
 ];
 
@@ -48,8 +52,8 @@ export function report(
 function medianOf(rounds: readonly Measured[]): Measured {
   const [first] = rounds;
   if (first === undefined) throw new Error('no rounds');
-  const median = (of: (m: Measured) => number): number => {
-    const values = rounds.map(of).toSorted((a, b) => a - b);
+  const median = (of: (m: Measured) => number | undefined): number => {
+    const values = rounds.flatMap((measured) => of(measured) ?? []).toSorted((a, b) => a - b);
     return values[Math.floor(values.length / 2)] ?? 0;
   };
   const names = Object.keys(first) as (keyof Measured)[];
@@ -91,7 +95,9 @@ function isReached(value: number, target: Target): boolean {
 
 function titleOf(subject: Subject, { objects, addresses, rounds }: Plan): string {
   const { plural, elements } = SUBJECTS[subject].kind;
-  return `${objects} ${plural} × ${addresses} ${elements}, median of ${rounds}`;
+  const replicas = replicasOf(subject);
+  const programs = replicas === 1 ? '' : `, ${replicas} replicas`;
+  return `${objects} ${plural} × ${addresses} ${elements}${programs}, median of ${rounds}`;
 }
 
 /** Without the rows that none of its columns has. */

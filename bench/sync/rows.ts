@@ -82,6 +82,24 @@ export const ROWS: readonly Row[] = [
     target: atMost({ ours: 130, 'ours-with-expression': 220 }),
   },
   { name: 'processes', unit: '', value: (m) => m.processes },
+  {
+    name: 'resident memory of a standby',
+    unit: 'MiB',
+    value: (m) => (m.standbyRssBytes === undefined ? undefined : m.standbyRssBytes / MIB),
+  },
+  {
+    name: 'SIGTERM of the leader → update copied by the next',
+    unit: 'ms',
+    value: (m) => m.stopHandOverMs,
+    target: atMost({ 'ours-replicas': 2000 }),
+  },
+  {
+    name: 'kill -9 of the leader → update copied by the next',
+    unit: 'ms',
+    value: (m) => m.killHandOverMs,
+    // The default leaseDuration and retryPeriod.
+    target: atMost({ 'ours-replicas': 17_000 }),
+  },
 ];
 
 /** By subject; the others have no target. */

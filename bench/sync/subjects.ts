@@ -7,12 +7,20 @@ import type { Guardian } from '../../test/e2e/guardian.ts';
 import { startDaemon, startNode, type Running } from '../daemon-process.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type BenchKind } from './kinds.ts';
 
-export type Subject = 'ours' | 'ours-with-expression' | 'loop' | 'ours-slices' | 'loop-slices';
+export type Subject =
+  | 'ours'
+  | 'ours-with-expression'
+  | 'loop'
+  | 'ours-slices'
+  | 'loop-slices'
+  | 'ours-replicas';
 
 interface SubjectOptions {
   readonly kind: BenchKind;
   readonly program: 'daemon' | 'loop';
   readonly hasExpression?: boolean;
+  /** With leader election if more than one. */
+  readonly replicas?: number;
 }
 
 export const SUBJECTS: Readonly<Record<Subject, SubjectOptions>> = {
@@ -21,6 +29,7 @@ export const SUBJECTS: Readonly<Record<Subject, SubjectOptions>> = {
   loop: { kind: ENDPOINTS, program: 'loop' },
   'ours-slices': { kind: ENDPOINT_SLICES, program: 'daemon' },
   'loop-slices': { kind: ENDPOINT_SLICES, program: 'loop' },
+  'ours-replicas': { kind: ENDPOINTS, program: 'daemon', replicas: 3 },
 };
 
 /** Where one subject runs in one round. */
@@ -35,9 +44,17 @@ export interface Place {
 
 const LOOP = join(import.meta.dirname, '..', 'peers', 'loop.ts');
 
-export async function startSubject(subject: Subject, place: Place): Promise<Running> {
+export function replicasOf(subject: Subject): number {
+  return SUBJECTS[subject].replicas ?? 1;
+}
+
+/** One replica of it. */
+export async function startReplica(subject: Subject, place: Place): Promise<Running> {
   const { kind, program, hasExpression = false } = SUBJECTS[subject];
-  if (program === 'daemon') return startDaemon({ ...place, toHost: toHostOf(kind, hasExpression) });
+  if (program === 'daemon') {
+    const settings = { leaderElection: { enabled: replicasOf(subject) > 1 } };
+    return startDaemon({ ...place, toHost: toHostOf(kind, hasExpression), settings });
+  }
   const files = [place.clusters.virtual.kubeconfigPath, place.clusters.host.kubeconfigPath];
   const args = [LOOP, ...files, place.vcluster, place.hostNamespace, kind.resource];
   return { ...startNode(place, args), url: '' };

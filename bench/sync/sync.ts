@@ -1,6 +1,7 @@
 /**
  * End to end on real kube-apiservers: one Endpoints object or EndpointSlice after another from the virtual cluster to the host, in bulk,
- * updated in bulk, one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`.
+ * updated in bulk, one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`. Then the same with
+ * three replicas, of which the leader writes, and two hand-overs instead of the restart.
  *
  *   npm run bench -- sync [--objects 1000] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
  */
