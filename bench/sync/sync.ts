@@ -3,7 +3,7 @@
  * updated in bulk, one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`. Then the same with
  * three replicas, of which the leader writes, and two hand-overs instead of the restart.
  *
- *   npm run bench -- sync [--objects 1000] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
+ *   npm run bench -- sync [--objects 1000] [--addresses 10] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
