@@ -148,8 +148,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'ownership: a clone is a damaged copy',
     file: OWNERSHIP,
-    snippet: '|| isCloned(known, translator)) return false;',
-    replacement: ') return false;',
+    snippet: 'if (isCloned(known, translator) || isOfAnother(known, expected)) return false;',
+    replacement: '',
   },
   {
     name: 'merge: the host wins',
