@@ -309,7 +309,9 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       },
     }));
 
-    test('fails its object with an Event, the others go on; a repaired object is synced', async () => {
+    test('fails its object with an Event, the others go on; a repaired object is synced', async ({
+      expect,
+    }) => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [bad, good] = [`${ns}/bad`, `${ns}/good`];
@@ -331,7 +333,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       await world.whenCopied(bad);
     });
 
-    test('on an update leaves the copy as it was, nothing half-written', async () => {
+    test('on an update leaves the copy as it was, nothing half-written', async ({ expect }) => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/was-good`;
       await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ fails: 'fine' }) }));
@@ -345,7 +347,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       expect(await world.getCopy(key)).toEqual(copy);
     });
 
-    test('by its result, which is no Endpoints object, is a failed patch', async () => {
+    test('by its result, which is no Endpoints object, is a failed patch', async ({ expect }) => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/invalid`;
       await world.virtual.create(
@@ -359,7 +361,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
     test(
       'by never ending fails its object within two seconds while all others flow',
       { timeout: 60_000 },
-      async () => {
+      async ({ expect }) => {
         const { world, namespace } = shared();
         const ns = await namespace();
         const count = world.clusters.kind === 'real' ? 1000 : 200;
