@@ -23,12 +23,19 @@ async function terminated(world: World, hung: Hung): Promise<{ ms: number; code:
   await world.settle(daemon);
   isHung = true;
   const asked = proxy.requests.length;
+  const queued = await daemon.metric('workqueue_adds_total');
   for (const [index, key] of keys.entries())
     await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.9.0.${index + 1}`)] });
   await eventually(
     () => proxy.requests.slice(asked).filter(hung).length,
     (count) => count > 0,
     { what: 'a request that hangs' },
+  );
+  // What has not reached the daemon cannot be counted as left.
+  await eventually(
+    async () => (await daemon.metric('workqueue_adds_total')) - queued,
+    (added) => added >= keys.length,
+    { what: 'every change in the queue' },
   );
   const startedMs = performance.now();
   const { code } = await daemon.terminate();
