@@ -2,7 +2,7 @@
 
 import { parsePath, type Segment } from './paths/path-syntax.ts';
 import { isProtected } from './paths/protect.ts';
-import { compileReference, type CompiledReference } from './modes/reference.ts';
+import { compileReference, type CompiledReference } from './modes/compile-reference.ts';
 import { compileWalker, IDENTITY_KEYS, type PathWalker } from './paths/walk.ts';
 import type { Direction } from './types.ts';
 import type { PatchConfig } from '../../config/types.ts';

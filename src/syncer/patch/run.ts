@@ -4,7 +4,8 @@ import { covers, type CompiledPatch } from './compile.ts';
 import { translateLabels } from './modes/labels-patch.ts';
 import { printPath } from './paths/path-syntax.ts';
 import { restoreProtected } from './paths/protect.ts';
-import { ReferenceTranslation, type CompiledReference, type ReferenceRules } from './modes/reference.ts';
+import type { CompiledReference } from './modes/compile-reference.ts';
+import { ReferenceTranslation, type ReferenceRules } from './modes/reference-translation.ts';
 import type { Direction, PatchContext, PatchedObject } from './types.ts';
 import { UntranslatableValue } from './modes/untranslatable.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
@@ -140,7 +141,7 @@ export class PatchRun {
       this.#transform(patch, (value, path) =>
         translation.translate(reference, { value, path, object: this.#object }),
       );
-    const pending = translation.prepare(reference, () => this.#valuesOf(patch));
+    const pending = translation.prepare(reference, () => patch.walker.values(this.#object));
     if (pending === undefined) {
       translate();
       return;
@@ -150,12 +151,6 @@ export class PatchRun {
       () => this.#resume(translate),
       (error: unknown) => this.#reject?.(error),
     );
-  }
-
-  #valuesOf(patch: CompiledPatch): readonly JsonValue[] {
-    const values: JsonValue[] = [];
-    patch.walker.collect(this.#object, { values, paths: undefined });
-    return values;
   }
 
   /** Keeps the target's own value. For a whole object, `apiVersion` and `kind` come from this side. */
@@ -202,7 +197,7 @@ export class PatchRun {
   #transform(patch: CompiledPatch, change: (value: JsonValue, path: ConcretePath) => JsonValue): void {
     const places = patch.walker.locate(this.#object);
     if (places.length === 0) return;
-    const values = this.#valuesOf(patch);
+    const values = patch.walker.values(this.#object);
     const results: JsonValue[] = [];
     for (const [at, place] of places.entries()) {
       try {

@@ -8,7 +8,7 @@ import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
 import type { ObservableInformer } from '../../kube/informer/informer.ts';
 import { keyOf, type KubeObject, type ObjectKey } from '../../kube/object.ts';
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
-import type { ReferenceRules } from '../patch/modes/reference.ts';
+import type { ReferenceRules } from '../patch/modes/reference-translation.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { createContentionGuard } from '../reconcile/guards/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';

@@ -23,6 +23,8 @@ export interface ProtectedKeys {
 }
 
 export interface PathWalker {
+  values(root: JsonValue): JsonValue[];
+  /** Like `values`, and the paths of the matches where they are needed. */
   collect(root: JsonValue, matches: Matches): void;
   /** Where the matches are, in the order of `collect`. */
   locate(root: JsonValue): ConcretePath[];
@@ -38,6 +40,11 @@ export interface PathWalker {
 export function compileWalker(segments: readonly Segment[], protectedKeys: ProtectedKeys): PathWalker {
   const first = compileStep(segments, 0, 'root', protectedKeys);
   return {
+    values(root) {
+      const found: JsonValue[] = [];
+      first.collect(root, found);
+      return found;
+    },
     collect(root, matches) {
       if (matches.paths === undefined) first.collect(root, matches.values);
       else first.collectPaths(root, '', { values: matches.values, paths: matches.paths });

@@ -1,0 +1,201 @@
+/** Reference patches: the value names another object, and the name is rewritten to what that object is called on the other side. */
+
+import { isNamespaceReference, type CompiledReference, type SubPath } from './compile-reference.ts';
+import {
+  describe,
+  partsOf,
+  stringAt,
+  validPartsOf,
+  withParts,
+  type ReferencedGvk,
+} from './reference-parts.ts';
+import { UntranslatableValue } from './untranslatable.ts';
+import { printPath } from '../paths/path-syntax.ts';
+import type {
+  Direction,
+  ObjectReference,
+  PatchContext,
+  ReferenceLookup,
+  TranslatedReference,
+} from '../types.ts';
+import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../../base/json.ts';
+import type { NamespacedName } from '../../../kube/object.ts';
+import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
+
+/** What reference patches depend on. */
+export interface ReferenceRules {
+  readonly names: NameTranslator;
+  readonly lookup: ReferenceLookup;
+  /** Makes known what lookups need to know of these kinds. Undefined: nothing has to be waited for. */
+  prepare?(kinds: readonly ReferencedGvk[]): Promise<void> | undefined;
+  /** May references of this kind be rewritten, although only `kindPath` or `apiVersionPath` led to it? */
+  isKindAllowed(apiVersion: string, kind: string): boolean;
+  /** The objects are Endpoints whose Pod `targetRef`s the built-in translation rewrites: they are not rewritten again. */
+  readonly skipPodTargetRefs: boolean;
+}
+
+/** One matched value and where it is. */
+export interface ReferenceMatch {
+  readonly value: JsonValue;
+  readonly path: ConcretePath;
+  /** The object as it is when this patch runs. */
+  readonly object: JsonObject;
+}
+
+/** All references of one object in one direction, collected on the way. */
+export class ReferenceTranslation {
+  readonly references: TranslatedReference[] = [];
+  readonly notAllowed: ObjectReference[] = [];
+  readonly #rules: ReferenceRules;
+  readonly #direction: Direction;
+  readonly #context: PatchContext;
+
+  constructor(rules: ReferenceRules, direction: Direction, context: PatchContext) {
+    this.#rules = rules;
+    this.#direction = direction;
+    this.#context = context;
+  }
+
+  /** Kinds that a patch names are known from the start; those that data lead to may have to be waited for. */
+  prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
+    const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
+    if (this.#direction === 'toVirtual' || !isOpen || this.#rules.prepare === undefined) return undefined;
+    const kinds = values().flatMap((value) => validPartsOf(reference, value) ?? []);
+    return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
+  }
+
+  /** The value as the other side has it; the same value where there is nothing to rewrite. Throws {@link UntranslatableValue}. */
+  translate(reference: CompiledReference, match: ReferenceMatch): JsonValue {
+    if (isNamespaceReference(reference)) return this.#translateNamespace(reference.namespacePath, match);
+    const parts = partsOf(reference, match.value);
+    if (parts === undefined || this.#isTranslatedAlready(reference, match)) return match.value;
+    const named: ObjectReference = {
+      patchIndex: reference.patchIndex,
+      path: printPath(match.path),
+      apiVersion: parts.apiVersion,
+      kind: parts.kind,
+      namespace: parts.namespace ?? this.#ownNamespace(),
+      name: parts.name,
+    };
+    if (!this.#isAllowed(reference, parts)) {
+      this.notAllowed.push(named);
+      return match.value;
+    }
+    const target =
+      this.#direction === 'toHost' ? this.#toHost(named) : this.#toVirtual(reference, named, match);
+    this.references.push({ ...named, written: target });
+    return target === undefined ? match.value : withParts(reference, match.value, target);
+  }
+
+  /** The value names a namespace and no object, so nothing is imported for it. */
+  #translateNamespace(path: SubPath, { value, path: place }: ReferenceMatch): JsonValue {
+    if (!isJsonObject(value)) {
+      throw new UntranslatableValue(
+        `a reference with namespacePath is an object, this is ${describe(value)}`,
+      );
+    }
+    const namespace = stringAt(path, value, 'namespacePath');
+    if (namespace === undefined) return value;
+    const written =
+      this.#direction === 'toHost'
+        ? this.#rules.names.namespaceToHost(namespace)
+        : this.#virtualNamespace(namespace, path, place);
+    if (written === undefined && this.#direction === 'toHost') {
+      throw new UntranslatableValue(`no mapping covers the namespace ${namespace}`);
+    }
+    return written === undefined ? value : (path.walker.replace(value, [written]) ?? null);
+  }
+
+  /** Many virtual namespaces may share one on the host: then what the virtual object has at this place decides. */
+  #virtualNamespace(host: string, path: SubPath, place: ConcretePath): string | undefined {
+    const known = this.#rules.names.namespaceToVirtual(host);
+    if (known !== undefined) return known;
+    const counterpart = valueAt(this.#context.virtualObject, place);
+    const [virtual] = counterpart === undefined ? [] : path.walker.values(counterpart);
+    if (typeof virtual !== 'string') return undefined;
+    return this.#rules.names.namespaceToHost(virtual) === host ? virtual : undefined;
+  }
+
+  #isAllowed(reference: CompiledReference, parts: ReferencedGvk): boolean {
+    const isConfigured = parts.kind === reference.kind && parts.apiVersion === reference.apiVersion;
+    return isConfigured || this.#rules.isKindAllowed(parts.apiVersion, parts.kind);
+  }
+
+  /** What a reference without a namespace of its own means. */
+  #ownNamespace(): string {
+    const { objectNamespace } = this.#context;
+    if (this.#direction === 'toHost') return objectNamespace;
+    return this.#rules.names.namespaceToHost(objectNamespace) ?? this.#rules.names.hostNamespace;
+  }
+
+  #toHost(reference: ObjectReference): NamespacedName {
+    const known = this.#rules.lookup(reference, 'toHost');
+    const host = known ?? this.#rules.names.referenceToHost(reference);
+    if (host === undefined) {
+      throw new UntranslatableValue(
+        `the referenced ${reference.kind} ${reference.namespace}/${reference.name} is in a namespace that no mapping covers`,
+      );
+    }
+    return host;
+  }
+
+  /**
+   * A generated name cannot be computed back, so candidates are tried forward: what a lookup knows, what the virtual object has at this
+   * place, what the long rule gives. An unknown name belongs to the host and stays.
+   */
+  #toVirtual(
+    reference: CompiledReference,
+    host: ObjectReference,
+    match: ReferenceMatch,
+  ): NamespacedName | undefined {
+    const known = this.#rules.lookup(host, 'toVirtual');
+    if (known !== undefined) return this.#writable(reference, match.value, known);
+    const isForward = (virtual: NamespacedName): boolean => {
+      const forward =
+        this.#rules.lookup({ ...host, ...virtual }, 'toHost') ?? this.#rules.names.referenceToHost(virtual);
+      return forward?.name === host.name && forward.namespace === host.namespace;
+    };
+    const current = this.#virtualCounterpart(reference, match.path);
+    if (current !== undefined && isForward(current)) return current;
+    const candidates = this.#rules.names
+      .toVirtualCandidates(host)
+      .filter((virtual) => this.#writable(reference, match.value, virtual) !== undefined);
+    return candidates.length === 1 ? candidates[0] : undefined;
+  }
+
+  /** A value without a namespace of its own can only name objects of the object's namespace. */
+  #writable(
+    reference: CompiledReference,
+    value: JsonValue,
+    virtual: NamespacedName,
+  ): NamespacedName | undefined {
+    if (virtual.namespace === this.#context.objectNamespace || virtual.namespace === '') return virtual;
+    return stringAt(reference.namespacePath, value, 'namespacePath') === undefined ? undefined : virtual;
+  }
+
+  /** What the virtual object names at the same place. */
+  #virtualCounterpart(reference: CompiledReference, path: ConcretePath): NamespacedName | undefined {
+    const value = valueAt(this.#context.virtualObject, path);
+    if (value === undefined) return undefined;
+    // The virtual side's value is only a hint here; its own errors are reported on the way to the host.
+    const parts = validPartsOf(reference, value);
+    return parts && { name: parts.name, namespace: parts.namespace ?? this.#context.objectNamespace };
+  }
+
+  #isTranslatedAlready(reference: CompiledReference, { path, object }: ReferenceMatch): boolean {
+    if (!this.#rules.skipPodTargetRefs) return false;
+    const [subsets, , list, , targetRef] = [...path, ...keysOf(reference.namePath)];
+    if (subsets !== 'subsets' || targetRef !== 'targetRef') return false;
+    if (list !== 'addresses' && list !== 'notReadyAddresses') return false;
+    const whole = [...path, ...keysOf(reference.namePath)].slice(0, 5);
+    const target = valueAt(object, whole);
+    return isJsonObject(target) && Object.hasOwn(target, 'kind') && target['kind'] === 'Pod';
+  }
+}
+
+function keysOf(path: SubPath | undefined): ConcretePath {
+  return (path?.segments ?? []).map((segment) => {
+    if (segment.kind === 'key') return segment.key;
+    return segment.kind === 'index' ? segment.index : '';
+  });
+}
