@@ -2,23 +2,17 @@
 
 import { covers, type CompiledPatch } from './compile.ts';
 import { translateLabels } from './modes/labels-patch.ts';
-import { printPath } from './paths/path-syntax.ts';
+import { evaluateError, patchError } from './patch-errors.ts';
 import { restoreProtected } from './paths/protect.ts';
 import type { CompiledReference } from './modes/compile-reference.ts';
 import { ReferenceTranslation, type ReferenceRules } from './modes/reference-translation.ts';
 import type { Direction, PatchContext, PatchedObject } from './types.ts';
 import { UntranslatableValue } from './modes/untranslatable.ts';
-import { InvariantError, PatchError } from '../../base/errors.ts';
-import { excerptOf } from '../../base/excerpt.ts';
-import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
+import { layOver, withKind } from './whole-object.ts';
+import { InvariantError, type PatchError } from '../../base/errors.ts';
+import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
-import type {
-  EvaluateError,
-  EvaluateResponse,
-  Evaluator,
-  ObjectIdentity,
-  Program,
-} from '../sandbox/types.ts';
+import type { EvaluateResponse, Evaluator, ObjectIdentity, Program } from '../sandbox/types.ts';
 
 /** What is wrong with a patched object, and where. */
 export interface ResultProblem {
@@ -114,10 +108,9 @@ export class PatchRun {
       case 'evaluate':
         this.#evaluate(patch, action.program);
         return;
-      case 'keep': {
+      case 'keep':
         this.#keep(patch);
         return;
-      }
       case 'reference':
         this.#translateReferences(patch, action.reference);
         return;
@@ -257,59 +250,4 @@ export class PatchRun {
 /** The path of the patch leads to this place, or below it. */
 function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
-}
-
-function withKind(object: JsonValue, own: JsonObject): JsonValue {
-  if (!isJsonObject(object)) return object;
-  const result: JsonObject = { ...object };
-  for (const key of ['apiVersion', 'kind']) {
-    const value = ownValue(own, key);
-    if (value !== undefined) result[key] = value;
-  }
-  return result;
-}
-
-/** The result of a patch on the whole object is laid over it member by member, as vCluster does; null deletes a member. */
-function layOver(object: JsonObject, result: JsonObject): JsonObject {
-  const merged: JsonObject = { ...object };
-  for (const key of Object.keys(result)) {
-    const member = result[key] ?? null;
-    if (member === null && object[key] !== null) delete merged[key];
-    else setOwn(merged, key, member);
-  }
-  return merged;
-}
-
-function evaluateError(
-  patch: CompiledPatch,
-  object: JsonObject,
-  errors: ReadonlyMap<number, EvaluateError>,
-  direction: Direction,
-): PatchError {
-  const first = Math.min(...errors.keys());
-  const error = errors.get(first);
-  if (error === undefined) throw new InvariantError('an error without an index');
-  const path = patch.walker.locate(object)[first] ?? [];
-  const { expression, reverseExpression } = patch.config;
-  const source = (direction === 'toHost' ? expression : reverseExpression) ?? '';
-  const excerpt = excerptOf(source, error.line, error.column);
-  return patchError(patch, error.message, {
-    path,
-    kind: error.kind,
-    excerpt,
-    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  });
-}
-
-function patchError(
-  patch: CompiledPatch,
-  message: string,
-  details: {
-    readonly path: ConcretePath;
-    readonly kind: PatchError['kind'];
-    readonly excerpt?: string;
-    readonly retryAfterMs?: number;
-  },
-): PatchError {
-  return new PatchError(message, { ...details, index: patch.index, path: printPath(details.path) });
 }
