@@ -1,11 +1,11 @@
-/** Command line in, exit code out. */
+/** Entry point: runs the command line and sets the exit code. */
 
 import { limitHeapGrowth } from './cli/heap-growth.ts';
 import { runProgram } from './cli/program.ts';
 
 limitHeapGrowth();
 
-// The reader of a pipe has read enough (`| head`).
+// The reader of a pipe was closed (`| head`).
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(1);

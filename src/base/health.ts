@@ -21,7 +21,7 @@ export interface HealthServerOptions {
   bindAddress: string;
   /** Whether the process is alive, that is, need not be restarted. */
   healthChecks: Checks;
-  /** Whether the process works. Called for each request: there are more checks once it has started. */
+  /** Whether the process is ready. Called for each request, because checks are added after the start. */
   readyChecks: () => Checks;
   metrics: { text(): Promise<string>; readonly contentType: string };
   logger: Logger;
@@ -40,7 +40,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   // Importing node:http by name evaluates all that it exports, fetch included: 5 MiB that this does not need.
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer((request, response) => {
-    answer(options, request, response).catch((error: unknown) => {
+    respond(options, request, response).catch((error: unknown) => {
       options.logger.error({ err: error, url: request.url }, 'health request failed');
       send(response, 500, 'internal error\n');
     });
@@ -63,7 +63,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
     });
   });
   server.on('error', (error) => options.logger.error({ err: error }, 'health server failed'));
-  server.unref(); // answering questions keeps no process alive
+  server.unref(); // the health server alone does not keep the process alive
   const bound = server.address() as AddressInfo; // a TCP server that listens has one
   const shownHost = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return {
@@ -76,7 +76,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   };
 }
 
-async function answer(
+async function respond(
   options: HealthServerOptions,
   request: IncomingMessage,
   response: ServerResponse,

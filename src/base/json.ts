@@ -1,4 +1,4 @@
-/** JSON values as they travel: raw, unknown fields included. Everything here is total on any JSON value. */
+/** Raw JSON values, unknown fields included. No function here throws for a JSON value. */
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonArray = JsonValue[];

@@ -1,4 +1,4 @@
-/** Delays between attempts: exponential back-off with full jitter, and what a server asks for, within bounds. */
+/** Delays between attempts: exponential back-off with full jitter, and a bounded `Retry-After`. */
 
 import { backoffDelayMs } from './backoff.ts';
 import { sleep, type Clock } from './clock.ts';

@@ -1,4 +1,4 @@
-/** Asks an API server what it would let us do, before anything depends on it. */
+/** Checks our own rights with SelfSubjectAccessReviews. */
 
 import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { MalformedResponseError, type ClusterClient, type RequestOptions } from './types.ts';
@@ -7,19 +7,19 @@ export interface WantedRight {
   readonly verb: string;
   /** API group; '' for the core group. */
   readonly group: string;
-  /** With its subresource, if it is about one: `services/status`. */
+  /** May include a subresource: `services/status`. */
   readonly resource: string;
-  /** '' asks for every namespace. */
+  /** '' means every namespace. */
   readonly namespace: string;
-  /** Present: only this object. */
+  /** Restricts the right to one object. */
   readonly name?: string;
 }
 
 const PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-/** As many reviews at a time as a client has connections, nearly. */
+/** Half of the connections of a client. */
 const CONCURRENCY = 8;
 
-/** Those of `wanted` that are not allowed, in the given order. Rejects with `StatusError` or `TransportError`. */
+/** Returns the rights of `wanted` that are denied, in the given order. Rejects with `StatusError` or `TransportError`. */
 export async function missingRights<R extends WantedRight>(
   client: Pick<ClusterClient, 'request'>,
   wanted: readonly R[],
@@ -27,10 +27,10 @@ export async function missingRights<R extends WantedRight>(
 ): Promise<readonly R[]> {
   const allowed: boolean[] = [];
   const todo = wanted.entries();
-  const ask = async (): Promise<void> => {
+  const review = async (): Promise<void> => {
     for (const [index, right] of todo) allowed[index] = await isAllowed(client, right, options);
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, ask));
+  await Promise.all(Array.from({ length: CONCURRENCY }, review));
   return wanted.filter((_, index) => allowed[index] !== true);
 }
 
@@ -54,9 +54,9 @@ async function isAllowed(
     metadata: {},
     spec: { resourceAttributes },
   };
-  const answer = await client.request('POST', PATH, review, options);
-  const status = isJsonObject(answer) ? answer['status'] : undefined;
+  const response = await client.request('POST', PATH, review, options);
+  const status = isJsonObject(response) ? response['status'] : undefined;
   if (!isJsonObject(status))
-    throw new MalformedResponseError('a SelfSubjectAccessReview was answered without a status');
+    throw new MalformedResponseError('the response to a SelfSubjectAccessReview has no status');
   return status['allowed'] === true;
 }

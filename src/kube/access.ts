@@ -1,4 +1,4 @@
-/** Where an API server is and how to be let in: what a kubeconfig comes down to. */
+/** Address, credentials and trust settings of an API server, as a kubeconfig defines them. */
 
 /** Lower-case names. */
 export type RequestHeaders = Readonly<Record<string, string>>;
@@ -9,17 +9,17 @@ export interface ClientCertificate {
   readonly key: string | Buffer;
 }
 
-/** What is shown to be let in; it may expire. Every method may reject with `TransportError`. */
+/** Credentials, which may expire. Every method may reject with `TransportError`. */
 export interface Credentials {
-  /** `authorization` and impersonation, for a request now; a promise only while they have to be fetched. */
+  /** The `authorization` and impersonation headers of a request; a promise only if they have to be fetched. */
   headers(): RequestHeaders | Promise<RequestHeaders>;
   /** Called for every new connection. */
   certificate(): ClientCertificate | undefined | Promise<ClientCertificate | undefined>;
-  /** The server answered 401. True when a fresh credential may differ, so that one more try makes sense. */
+  /** Called after a 401. Returns true if renewed credentials may differ, so that a retry makes sense. */
   invalidate(): boolean;
 }
 
-/** What the server must show. */
+/** How the server's certificate is verified. */
 export interface ServerTrust {
   readonly ca?: string | Buffer;
   /** The name in the server's certificate, when it is not the host of the URL. */
@@ -40,12 +40,12 @@ export interface ServerAccess {
   trust(): ServerTrust | Promise<ServerTrust>;
 }
 
-/** The same access by another URL of the API server: `https://host:port`, possibly with a base path. */
+/** The same access with another URL of the API server: `https://host:port`, possibly with a base path. */
 export function withServer(access: ServerAccess, server: string): ServerAccess {
   return { ...access, server: server.replace(/\/+$/, '') };
 }
 
-/** Everything that a TLS connection is made with. */
+/** Certificates and settings of a TLS connection. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;

@@ -1,4 +1,4 @@
-/** Finds the resource that a kind is served as. */
+/** Maps kinds to the resources of an API server. */
 
 import { TerminalError } from '../base/errors.ts';
 import type { Resource } from './object.ts';
@@ -9,11 +9,10 @@ import { MalformedResponseError, type ClusterClient, type RequestOptions } from 
 export interface Discovery {
   /**
    * The resource of `apiVersion` (`v1`, `apps/v1`) and `kind`. Rejects with `TerminalError` when the server does not serve it, with
-   * `StatusError` or `TransportError` when the request fails. Results are cached per group and version; a kind that is missing is
-   * looked up again the next time, since a CustomResourceDefinition may bring it.
+   * `StatusError` or `TransportError` when the request fails. Results are cached per group and version. A missing kind is looked up again, since a CustomResourceDefinition may have been added.
    */
   resolve(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
-  /** The same, and `TerminalError` for a cluster-scoped kind: it cannot live in a namespace of the host. */
+  /** As {@link resolve}; also rejects with `TerminalError` for a cluster-scoped kind. */
   resolveNamespaced(apiVersion: string, kind: string, options?: RequestOptions): Promise<Resource>;
 }
 
@@ -65,7 +64,7 @@ class CachingDiscovery implements Discovery {
   }
 }
 
-/** A group and a version are DNS names: anything else must not become a path. */
+/** Validates group and version, because they become part of a URL path. */
 function splitVersion(apiVersion: string): { group: string; version: string } {
   const [first = '', second] = apiVersion.split('/', 2);
   const [group, version] = second === undefined ? ['', first] : [first, second];
@@ -75,9 +74,10 @@ function splitVersion(apiVersion: string): { group: string; version: string } {
   return { group, version };
 }
 
-function asResources(answer: unknown, group: string, version: string): readonly Resource[] {
-  const list = isJsonObject(answer) ? answer['resources'] : undefined;
-  if (!Array.isArray(list)) throw new MalformedResponseError(`no list of resources for ${group}/${version}`);
+function asResources(response: unknown, group: string, version: string): readonly Resource[] {
+  const list = isJsonObject(response) ? response['resources'] : undefined;
+  if (!Array.isArray(list))
+    throw new MalformedResponseError(`the discovery response for ${group}/${version} has no resources`);
   return list.filter(isJsonObject).flatMap((entry) => asResource(entry, group, version));
 }
 

@@ -1,4 +1,4 @@
-/** A client whose writes are checked one by one, right before each is sent. */
+/** A client that checks each write immediately before it is sent. */
 
 import type { JsonValue } from '../base/json.ts';
 import type { KubeObject, NamespacedName, Resource } from './object.ts';
@@ -15,9 +15,8 @@ import type {
   WriteOptions,
 } from './types.ts';
 
-/**
- * `checkWrite` throws when nothing may be written now. It is called when a connection is free, not when the request is queued, so a process
- * that was stopped in between sends nothing. Disposing of the result does not dispose of `client`.
+/** `checkWrite` throws if writes are not allowed. It is called when a connection is free, not when the request is queued, so a process
+ * that was suspended in between sends nothing. Disposing of the result does not dispose of `client`.
  */
 export function guardedClient(client: WatchClient, checkWrite: () => void): WatchClient {
   return new GuardedClient(client, checkWrite);
@@ -79,7 +78,7 @@ class GuardedClient implements WatchClient {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The client is its owner's.
+    // The client is owned by the caller.
   }
 
   #guarded<T extends RequestOptions>(options: T | undefined): T & RequestOptions {

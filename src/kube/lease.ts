@@ -1,7 +1,6 @@
-/**
- * A Lease of coordination.k8s.io as a lock that one of several processes holds, with client-go's rules: times in the Lease are informative,
- * every process measures on its own monotonic clock since it saw the Lease change. The holder considers itself the holder only for
- * `renewDeadlineMs` after it sent the last renewal that was answered; others wait `leaseDurationMs` after they saw it, which is later.
+/** Leader election with a Lease of coordination.k8s.io, with client-go's rules: times in the Lease are informative; every process measures on
+ * its own monotonic clock since it observed the last change of the Lease. The holder considers itself the holder only for
+ * `renewDeadlineMs` after it sent the last successful renewal. Others wait for `leaseDurationMs` after they observed it, which ends later.
  */
 
 import type { Clock } from '../base/clock.ts';
@@ -25,7 +24,7 @@ export const LEASES: Resource = {
 export interface LeaseOptions {
   readonly client: ClusterClient;
   readonly lease: NamespacedName;
-  /** Different for every process, also for one that is restarted. */
+  /** Unique per process, restarts included. */
   readonly identity: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
@@ -36,7 +35,7 @@ export interface LeaseOptions {
   readonly logger: Logger;
 }
 
-/** A Lease as this process saw it last, and since when it looks like this. */
+/** The last observed state of a Lease, and since when it is unchanged. */
 interface Seen {
   readonly object: KubeObject;
   readonly spec: JsonObject;
@@ -44,10 +43,10 @@ interface Seen {
   readonly sinceMs: number;
 }
 
-/** A clean end waits this long for its Lease to be released; without that others take it when it expires. */
+/** A graceful exit waits this long for the release of its Lease. Otherwise others take it when it expires. */
 const RELEASE_TIMEOUT_MS = 1000;
-/** A candidate looks twice in each retry period, so that it takes over a released Lease within one. */
-const LOOKS_PER_PERIOD = 2;
+/** A candidate reads the Lease twice per retry period, so that it acquires a released Lease within one period. */
+const READS_PER_PERIOD = 2;
 
 export class LeaseLock {
   readonly #options: LeaseOptions;
@@ -63,12 +62,12 @@ export class LeaseLock {
     return this.#options.identity;
   }
 
-  /** Checked before each write: it turns false when the lease expires, however long the process was stopped. */
+  /** Checked before each write. False once the lease has expired, even if the process was suspended. */
   get isHeld(): boolean {
     return this.#options.clock.monotonicMs() < this.#heldUntilMs;
   }
 
-  /** Identity of the holder as it was seen last; '' for none. */
+  /** Identity of the last observed holder; '' for none. */
   get holder(): string {
     return textOf(this.#seen?.spec, 'holderIdentity');
   }
@@ -78,7 +77,7 @@ export class LeaseLock {
     const { clock, random, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
       if (await this.#attempt(retryPeriodMs)) return true;
-      const periodMs = retryPeriodMs / LOOKS_PER_PERIOD;
+      const periodMs = retryPeriodMs / READS_PER_PERIOD;
       await sleep(clock, periodMs * (0.8 + 0.2 * random()), signal);
     }
     return false;
@@ -96,7 +95,7 @@ export class LeaseLock {
     }
   }
 
-  /** Gives the Lease up so that the next process need not wait for it to expire. Does nothing when it is not held. */
+  /** Releases the Lease, so that the next process need not wait for its expiry. Does nothing if it is not held. */
   async release(): Promise<void> {
     const { logger } = this.#options;
     const seen = this.#seen;
@@ -117,7 +116,7 @@ export class LeaseLock {
     return Math.max(0, this.#heldUntilMs - this.#options.clock.monotonicMs());
   }
 
-  /** One attempt to take or renew the Lease. An unknown outcome counts as a failure. */
+  /** One attempt to acquire or renew the Lease. An unknown outcome counts as a failure. */
   async #attempt(timeoutMs: number): Promise<boolean> {
     try {
       return await this.#takeOrRenew(timeoutMs);
@@ -126,7 +125,7 @@ export class LeaseLock {
       this.#seen = undefined;
       if (!this.isHeld) return isNotFound(error) ? this.#failed(error) : false;
     }
-    // The holder must know immediately whether another process has the Lease now.
+    // The holder must find out immediately whether another process has acquired the Lease.
     try {
       return await this.#takeOrRenew(timeoutMs);
     } catch (error) {
@@ -158,7 +157,7 @@ export class LeaseLock {
     return this.isHeld;
   }
 
-  /** Reads the Lease as it is now. */
+  /** Reads the current Lease. */
   async #look(timeoutMs: number): Promise<void> {
     const { client, lease } = this.#options;
     try {
@@ -194,7 +193,7 @@ export class LeaseLock {
     };
   }
 
-  /** Guarded by the version of `object`; undefined: there is none yet. */
+  /** `object` undefined: creates the Lease. Otherwise its version is the precondition. */
   async #write(object: KubeObject | undefined, spec: JsonObject, timeoutMs: number): Promise<void> {
     const { client, lease, fieldManager } = this.#options;
     const options = { fieldManager, timeoutMs };
@@ -215,7 +214,7 @@ export class LeaseLock {
     this.#failures = 0;
   }
 
-  /** RFC 3339 with microseconds, as `MicroTime` wants it. */
+  /** RFC 3339 with microseconds, as `MicroTime` requires. */
   #timestamp(): string {
     return new Date(this.#options.clock.now()).toISOString().replace('Z', '000Z');
   }

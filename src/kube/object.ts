@@ -33,7 +33,7 @@ export interface KubeObject {
   [field: string]: JsonValue | ObjectMeta | undefined;
 }
 
-/** The object as plain JSON, not a copy: its type only says more about `metadata`. */
+/** The same object, typed as plain JSON. */
 export function asJson(object: KubeObject): JsonObject {
   return object as unknown as JsonObject;
 }

@@ -46,7 +46,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What a server sends is not checked: a delay is a number of seconds that is not negative. */
+/** Ignores invalid values, because responses are not validated. */
 function asDelayMs(seconds: unknown): number | undefined {
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined;
 }

@@ -10,7 +10,7 @@ export interface RequestOptions {
   signal?: AbortSignal;
   /** Until the complete response has arrived, retries included. Default 30 s. */
   timeoutMs?: number;
-  /** Called at the last moment before the request is sent; when it throws, nothing is sent and the request rejects with that error. */
+  /** Called immediately before the request is sent. If it throws, nothing is sent and the request rejects with that error. */
   beforeSend?: () => void;
   /** Reads are retried within the timeout after 429 and 503; false leaves that to the caller. */
   isRetried?: boolean;
@@ -42,7 +42,7 @@ export interface ListOptions extends RequestOptions {
   limit?: number;
   continueToken?: string;
   resourceVersion?: string;
-  /** Asks for `PartialObjectMetadata`: everything but `metadata` is left out. */
+  /** Requests `PartialObjectMetadata`: only `metadata` is returned. */
   isMetadataOnly?: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface ClusterClient {
   get(resource: Resource, key: NamespacedName, options?: RequestOptions): Promise<KubeObject>;
   list(resource: Resource, options?: ListOptions): Promise<ObjectList>;
   create(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
-  /** PUT. The object's `metadata.resourceVersion`, when set, guards it. */
+  /** PUT. The object's `metadata.resourceVersion`, if set, is a precondition. */
   update(resource: Resource, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
   patch(
     resource: Resource,
@@ -100,17 +100,16 @@ export interface WatchHandler {
   event(type: WatchEventType, object: KubeObject): void;
 }
 
-/** A client that can also follow changes. */
+/** A client that can also watch. */
 export interface WatchClient extends ClusterClient {
-  /**
-   * Follows changes after `resourceVersion`, bookmarks included. Resolves when the server ends the watch; rejects with `StatusError`
-   * when it refuses or sends an ERROR event, with `TransportError` when the stream breaks off, with `MalformedStreamError` for what
-   * is not a watch event, and with what the handler throws.
+  /** Watches changes after `resourceVersion`, bookmarks included. Resolves when the server ends the watch. Rejects with `StatusError` for an
+   * error response or an ERROR event, with `TransportError` if the connection breaks, with `MalformedStreamError` for an invalid watch
+   * event, and with errors of the handler.
    */
   watch(resource: Resource, options: WatchOptions, handler: WatchHandler): Promise<void>;
 }
 
-/** What changed in a cache. `added` and `updated` come after the cache holds the object, `deleted` after it let go of it. */
+/** A change of a cache, published after the cache has been updated. */
 export interface CacheEvent {
   type: 'added' | 'updated' | 'deleted';
   key: ObjectKey;
@@ -118,11 +117,11 @@ export interface CacheEvent {
   object: KubeObject;
   /** The state before, for `updated`. */
   previous?: KubeObject;
-  /** From the first list, before the cache was in sync: nothing says that the object has changed. */
+  /** From the first list, before the cache was in sync: the object has not necessarily changed. */
   isInitial?: boolean;
 }
 
-/** A read-only view of one resource in one cluster. Objects in it are shared: never change one. */
+/** A read-only view of one resource in one cluster. Objects are shared and must not be modified. */
 export interface Lister {
   readonly resource: Resource;
   get(key: ObjectKey): KubeObject | undefined;
@@ -135,7 +134,7 @@ export interface Lister {
 /** Index name → the values under which an object is found. */
 export type IndexFunctions = Readonly<Record<string, (object: KubeObject) => readonly string[]>>;
 
-/** A cache of one resource that a list-watch keeps current. */
+/** A cache of one resource, kept up to date by a list-watch. */
 export interface Informer extends Lister {
   /** True once the first list is in the cache and its events are published; it stays true. */
   readonly isSynced: boolean;
@@ -147,13 +146,13 @@ export interface Informer extends Lister {
   readonly stalenessMs: number;
   /** Handlers run synchronously and must only enqueue keys. */
   subscribe(handler: (event: CacheEvent) => void): void;
-  /** Stores the response to a write immediately, so that no decision is made from an older state. Publishes no event. */
+  /** Stores the response to a write immediately, so that the next reconcile does not see an older state. Publishes no event. */
   observeWrite(object: KubeObject): void;
   /** The same for a confirmed deletion. */
   observeDelete(key: ObjectKey, uid: string): void;
-  /** Stores an object that was read before its watch event arrived, and publishes it as that event. */
+  /** Stores an object that was returned by a GET before its watch event arrived, and publishes the event. */
   observeRead(object: KubeObject): void;
-  /** The same for an object that a read did not find. */
+  /** The same for an object that a GET did not find. */
   observeAbsence(key: ObjectKey, uid: string): void;
   /** Runs until `signal` aborts; errors become states and metrics, it never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -163,7 +162,7 @@ export interface Informer extends Lister {
 export interface EventRecorder {
   /** Records an Event of events.k8s.io/v1 on `regarding`; equal ones become a series. Never rejects, never blocks. */
   event(regarding: KubeObject, resource: Resource, event: RecordedEvent): void;
-  /** Sends what is pending. */
+  /** Sends pending Events. */
   flush(): Promise<void>;
 }
 
@@ -172,7 +171,7 @@ export interface RecordedEvent {
   reason: string;
   /** At most 1024 bytes are kept. */
   note: string;
-  /** What was being done, UpperCamelCase. Default `Sync`. */
+  /** The action that the Event reports, UpperCamelCase. Default `Sync`. */
   action?: string;
 }
 
@@ -186,7 +185,7 @@ export class MalformedResponseError extends TransportError {
   override readonly name = 'MalformedResponseError';
 }
 
-/** The stream of a watch holds something that is not a watch event. */
+/** The stream of a watch contains an invalid event. */
 export class MalformedStreamError extends Error {
   override readonly name = 'MalformedStreamError';
 }

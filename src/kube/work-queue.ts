@@ -1,20 +1,19 @@
-/**
- * A work queue of keys with client-go's promises: a key is in the queue at most once, is handled by one worker at a time, and a key
- * that is added while it is handled comes again afterwards.
+/** A work queue of keys with client-go's guarantees: a key is in the queue at most once and processed by one worker at a time; a key that
+ * is added while it is processed is queued again afterwards.
  */
 
 import { createBackoff, type Backoff } from '../base/backoff.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { boundedRetryAfterMs } from '../base/retry.ts';
 
-/** What a queue reports; every method is called on the hot path and must be cheap. */
+/** Metrics of a queue. Every method is called on the hot path and must be cheap. */
 export interface QueueMetrics {
   depth(length: number): void;
   added(): void;
   retried(): void;
-  /** How long a key waited before a worker took it, seconds. */
+  /** Seconds that a key waited for a worker. */
   queued(seconds: number): void;
-  /** How long a worker had it, seconds. */
+  /** Seconds that a worker spent on a key. */
   worked(seconds: number): void;
 }
 
@@ -27,39 +26,38 @@ export interface WorkQueueOptions {
   retryMaxMs?: number;
 }
 
-/**
- * Highest first. `live`: an event came. `changed`: the first lists show that the key needs work. `initial`: the key is only known from the
- * first lists, so nothing says that it needs work.
+/** Highest first. `live`: from a watch event. `changed`: the first lists show a difference. `initial`: from the first lists, without a
+ * known difference.
  */
 const PRIORITIES = ['live', 'changed', 'initial'] as const;
 
 export type KeyPriority = (typeof PRIORITIES)[number];
 
 export interface WorkQueue {
-  /** Adds a key now; a delayed addition of the same key stays. A waiting key that is added with a higher priority gets it. */
+  /** Adds a key now; a delayed addition of the same key is kept. Adding a queued key with a higher priority raises its priority. */
   add(key: string, priority?: KeyPriority): void;
-  /** Adds a key later; of several delays for a key the earliest counts. */
+  /** Adds a key later; of several delays for a key, the shortest applies. */
   addAfter(key: string, delayMs: number): void;
   /**
    * Adds a key after its back-off: 5 ms × 2ⁿ, at most 1000 s. With the server's `retryAfterMs` the delay is that long, but not shorter than
    * the back-off and not longer than a minute.
    */
   addRateLimited(key: string, retryAfterMs?: number): void;
-  /** The key succeeded: its back-off starts from the beginning. */
+  /** Resets the back-off of a key after success. */
   forget(key: string): void;
-  /** How often in a row the key failed. */
+  /** Consecutive failures of the key. */
   failures(key: string): number;
   /** The next key, by priority, or undefined once the queue is shut down and empty. */
   take(): Promise<string | undefined>;
-  /** Must follow every `take`, however the work ended. */
+  /** Must follow every `take`, after success or failure. */
   done(key: string): void;
   /** Accepts no more keys; queued keys are still returned, delayed keys are dropped. */
   shutDown(): void;
-  /** Shuts down and drops what waits. Returns how many keys were waiting or are still worked on. */
+  /** Shuts down and drops queued keys. Returns how many keys were queued or are still in progress. */
   abandon(): number;
-  /** Keys waiting and keys being worked on. */
+  /** Number of keys queued or in progress. */
   readonly size: number;
-  /** True when nothing waits, nothing is worked on; delayed keys do not count. */
+  /** True if no key is queued or in progress; delayed keys do not count. */
   readonly isIdle: boolean;
 }
 
@@ -68,7 +66,7 @@ interface Delayed {
   readonly timer: Timer;
 }
 
-/** After so many keys of one priority in a row one key of the next lower priority is taken. */
+/** After this many consecutive keys of one priority, one key of the next lower priority is taken. */
 const STREAK_MAX = 16;
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
@@ -79,17 +77,17 @@ class KeyQueue implements WorkQueue {
   readonly #clock: Clock;
   readonly #metrics: QueueMetrics;
   readonly #backoff: Backoff;
-  /** Waiting keys in order, each with the time at which it was added. */
+  /** Queued keys in order, each with the time at which it was added. */
   readonly #waiting: Readonly<Record<KeyPriority, Map<string, number>>> = {
     live: new Map(),
     changed: new Map(),
     initial: new Map(),
   };
-  /** Keys in a row that were taken while keys of a lower priority waited. */
+  /** Consecutive keys that were taken while keys of a lower priority were queued. */
   #streak = 0;
-  /** Keys in a worker's hands, each with the time it was taken. */
+  /** Keys in progress, each with the time at which it was taken. */
   readonly #working = new Map<string, number>();
-  /** Keys that came again while they were worked on. */
+  /** Keys that were added while they were in progress. */
   readonly #again = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
@@ -210,7 +208,7 @@ class KeyQueue implements WorkQueue {
     this.#waiting[to].set(key, sinceMs ?? this.#clock.monotonicMs());
   }
 
-  /** Higher priorities first; lower ones still advance while events never end. */
+  /** Higher priorities first, without starvation of lower ones. */
   #nextWaiting(): Map<string, number> {
     const { live, changed, initial } = this.#waiting;
     const [first = initial, next] = [live, changed, initial].filter(({ size }) => size > 0);

@@ -66,7 +66,7 @@ describe('discovery', () => {
     ],
     ['../../version', 'X', '"../../version" is not an apiVersion: write v1 or group/version'],
     ['', 'X', '"" is not an apiVersion: write v1 or group/version'],
-    ['broken.io/v1', 'X', 'no list of resources for broken.io/v1'],
+    ['broken.io/v1', 'X', 'the discovery response for broken.io/v1 has no resources'],
   ])('%s %s', async (apiVersion, kind, message) => {
     await expect(createDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
   });
@@ -128,6 +128,6 @@ describe('rights', () => {
     const request = async (): Promise<JsonValue> => ({});
     await expect(
       missingRights({ request }, [{ verb: 'get', group: '', resource: 'x', namespace: '' }]),
-    ).rejects.toThrow(/without a status/);
+    ).rejects.toThrow(/has no status/);
   });
 });

@@ -89,15 +89,15 @@ class RestClient implements WatchClient {
   async create(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const { namespace = '', name } = object.metadata;
     const path = namespacePath(resource, namespace) + writeQuery(options);
-    const answer = await this.#send({ method: 'POST', path, body: object, options });
-    return asObject(answer, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+    const response = await this.#send({ method: 'POST', path, body: object, options });
+    return asObject(response, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
   }
 
   async update(resource: Resource, object: KubeObject, options: WriteOptions = {}): Promise<KubeObject> {
     const { namespace = '', name } = object.metadata;
     const path = objectPath(resource, namespace, name) + writeQuery(options);
-    const answer = await this.#send({ method: 'PUT', path, body: object, options });
-    return asObject(answer, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
+    const response = await this.#send({ method: 'PUT', path, body: object, options });
+    return asObject(response, { resource, key: { namespace, name }, isStored: options.isDryRun !== true });
   }
 
   async patch(
@@ -110,8 +110,8 @@ class RestClient implements WatchClient {
     const below = subresource === undefined ? '' : `/${subresource}`;
     const path = objectPath(resource, key.namespace, key.name) + below + writeQuery(options);
     const contentType = CONTENT_TYPES[patch.type];
-    const answer = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
-    return asObject(answer, { resource, key, isStored: options.isDryRun !== true });
+    const response = await this.#send({ method: 'PATCH', path, body: patch.body, options, contentType });
+    return asObject(response, { resource, key, isStored: options.isDryRun !== true });
   }
 
   async delete(
@@ -127,8 +127,8 @@ class RestClient implements WatchClient {
     if (preconditions.uid !== undefined || preconditions.resourceVersion !== undefined) {
       body['preconditions'] = { ...preconditions };
     }
-    const answer = await this.#send({ method: 'DELETE', path, body, options });
-    checkDeletion(answer, { resource, key, isStored: options.isDryRun !== true });
+    const response = await this.#send({ method: 'DELETE', path, body, options });
+    checkDeletion(response, { resource, key, isStored: options.isDryRun !== true });
   }
 
   async request(

@@ -1,4 +1,4 @@
-/** Opens connections with the certificates of the moment: files are read again for each new connection, so rotation just works. */
+/** Opens connections. Certificate files are read for each new connection, which supports rotation. */
 
 import { buildConnector } from './undici-parts.ts';
 import type { Socket } from 'node:net';
@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Shorter than the 60 s after which many load balancers drop an idle connection. */
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
-/** A connector for one server. It fails a connection, never the process, when a credential or a file cannot be read. */
+/** A connector for one server. An unreadable credential or file fails the connection. */
 export function createConnector(access: ServerAccess): Connector {
   let built: { connect: Connector; material: TlsMaterial } | undefined;
   const connectorFor = (material: TlsMaterial): Connector => {
@@ -38,7 +38,7 @@ export function createConnector(access: ServerAccess): Connector {
 function buildFrom(material: TlsMaterial): Connector {
   return buildConnector({
     ...material,
-    // HTTP/1.1 on purpose: measured, a PUT costs 0.15 ms of CPU here and 0.2 ms and 30 MiB more over HTTP/2.
+    // HTTP/1.1, because it is cheaper: a PUT needs 0.15 ms of CPU time, with HTTP/2 0.2 ms and 30 MiB more memory.
     allowH2: false,
     timeout: CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -63,7 +63,7 @@ async function openTunnel(proxyUrl: string, target: { hostname: string; port: st
   const user = decodeURIComponent(proxy.username);
   const authority = `${target.hostname}:${target.port || '443'}`;
   return await new Promise((resolve, reject) => {
-    const asked = request({
+    const connectRequest = request({
       host: proxy.hostname.replace(/^\[|\]$/g, ''),
       port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
       method: 'CONNECT',
@@ -71,13 +71,15 @@ async function openTunnel(proxyUrl: string, target: { hostname: string; port: st
       headers: { host: authority, ...(user === '' ? {} : { 'proxy-authorization': basic(user, proxy) }) },
       timeout: CONNECT_TIMEOUT_MS,
     });
-    asked.once('connect', (response, socket) => {
+    connectRequest.once('connect', (response, socket) => {
       if (response.statusCode === 200) resolve(socket as Socket);
       else reject(new Error(`the proxy ${proxy.host} refused to connect: ${response.statusCode}`));
     });
-    asked.once('timeout', () => asked.destroy(new Error(`the proxy ${proxy.host} does not answer`)));
-    asked.once('error', reject);
-    asked.end();
+    connectRequest.once('timeout', () =>
+      connectRequest.destroy(new Error(`the proxy ${proxy.host} does not respond`)),
+    );
+    connectRequest.once('error', reject);
+    connectRequest.end();
   });
 }
 

@@ -18,23 +18,23 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
   /** Until the complete response has arrived; for a stream, its headers. */
   readonly timeoutMs: number;
-  /** Called when a connection is free and nothing has been sent yet; when it throws, nothing is. */
+  /** Called when a connection is free, before the request is sent. If it throws, the request is not sent. */
   readonly beforeSend?: () => void;
-  /** Makes it a stream: a successful response is passed here chunk by chunk, unbounded in size and time. */
+  /** Makes the response a stream: a successful response is passed on chunk by chunk, without limits of size and time. */
   readonly stream?: StreamHandler;
 }
 
 export interface StreamHandler {
   /** The response is a success; chunks follow. */
   started(): void;
-  /** May throw: that ends the stream with this very error. */
+  /** May throw, which ends the stream with this error. */
   chunk(chunk: Buffer): void;
 }
 
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Empty for a stream that was a success. */
+  /** Empty for a successful stream. */
   readonly body: Buffer;
 }
 
@@ -144,14 +144,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#stop(new TransportError(`${this.#what()} took more than ${this.#request.timeoutMs} ms`));
   }
 
-  /** Ends the exchange from this side with this error. */
+  /** Cancels the exchange with this error. */
   #stop(error: unknown): void {
     if (!this.#finish()) return;
     this.#settle.reject(error);
     this.#controller?.abort(new Error('cancelled'));
   }
 
-  /** True the first time. */
+  /** Returns true on the first call. */
   #finish(): boolean {
     if (this.#isSettled) return false;
     this.#isSettled = true;
@@ -165,7 +165,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The response is larger than the limit; a list may ask for smaller pages. */
+/** The response is larger than the limit; a list can be retried with smaller pages. */
 export class ResponseTooLargeError extends TransportError {
   constructor(what: string, bytesMax: number) {
     super(`the response to ${what} is larger than ${bytesMax} bytes`);

@@ -51,7 +51,7 @@ function parseStatus(text: string, code: number): Status | undefined {
   try {
     return asStatus(JSON.parse(text), code);
   } catch {
-    return undefined; // not JSON after all: described like any other page
+    return undefined; // not JSON: described like an HTML page
   }
 }
 
@@ -63,7 +63,7 @@ function describe({ status, text }: FailedResponse, what: string): Status {
     .replace(/\s+/g, ' ')
     .trim();
   const excerpt = plain.slice(0, MESSAGE_CHARS_MAX);
-  // Not imported by name, see src/base/health.ts.
+  // Loaded without an import, see src/base/health.ts.
   const phrase = process.getBuiltinModule('node:http').STATUS_CODES[status] ?? 'an unknown status';
   return {
     kind: 'Status',
@@ -72,7 +72,7 @@ function describe({ status, text }: FailedResponse, what: string): Status {
     status: 'Failure',
     reason: REASONS[status] ?? (status >= 500 ? 'InternalError' : 'Unknown'),
     code: status,
-    message: `${what} was answered with ${status} ${phrase}, not by a Kubernetes Status${excerpt === '' ? '' : `: ${excerpt}`}`,
+    message: `the response to ${what} is ${status} ${phrase} without a Kubernetes Status${excerpt === '' ? '' : `: ${excerpt}`}`,
   };
 }
 

@@ -1,4 +1,4 @@
-/** HTTP to one API server: pooled keep-alive connections, deadlines, size limits, credentials. Knows nothing of Kubernetes objects. */
+/** HTTP to one API server: pooled keep-alive connections, deadlines, size limits, credentials. */
 
 import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
@@ -91,7 +91,7 @@ class PooledTransport implements Transport {
     await Promise.all([this.#requests?.destroy(), this.#watches?.destroy()]);
   }
 
-  /** A rejected credential is renewed and the request sent once more: after 401 the server has done nothing, so this is safe for writes too. */
+  /** Renews rejected credentials and sends the request once more. A request with a 401 had no effect, so this is safe for writes too. */
   async #sendWithCredentials(request: HttpRequest): Promise<HttpResponse> {
     const { credentials } = this.#options.access;
     const first = credentials.headers();
@@ -170,7 +170,7 @@ class PooledTransport implements Transport {
   }
 }
 
-/** A stream counts when it starts: it is meant to last. */
+/** A stream is recorded when it starts, because it lasts. */
 function recordStart(request: HttpRequest, onStart: () => void): HttpRequest {
   const { stream } = request;
   if (stream === undefined) return request;

@@ -1,4 +1,4 @@
-/** The credentials that the user entry of a kubeconfig stands for. */
+/** Creates credentials from the user entry of a kubeconfig. */
 
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
@@ -10,10 +10,10 @@ import { textOf } from './kubeconfig-file.ts';
 import { pluginCredentials, type UserEntry } from './plugin-credentials.ts';
 import { TransportError } from '../types.ts';
 
-/** Kubelets renew projected tokens long before they expire; client-go looks every minute too. */
+/** Kubelets renew projected tokens long before they expire. client-go also rereads the file every minute. */
 const TOKEN_FILE_LIFE_MS = 60_000;
 
-/** Reads every file once, so that a wrong path is an error now. Throws `TerminalError`. */
+/** Reads every file once, to detect wrong paths early. Throws `TerminalError`. */
 export function createCredentials(entry: UserEntry, clock: Clock): Credentials {
   const { user } = entry;
   const impersonation = impersonationHeaders(user);
@@ -92,7 +92,7 @@ function certificateSource(entry: UserEntry): Credentials['certificate'] {
     if (cert === undefined && key === undefined) return undefined;
     if (cert === undefined || key === undefined) {
       const missing = cert === undefined ? 'client-certificate' : 'client-key';
-      throw new TerminalError(`${source}: users[${name}] has no ${missing} beside its other half`);
+      throw new TerminalError(`${source}: users[${name}] has no ${missing}`);
     }
     return { cert, key };
   };
@@ -114,7 +114,7 @@ function checkPair(pair: ClientCertificate, what: string): void {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new TerminalError(
-      `${what}: client-certificate and client-key are no certificate and its key in PEM: ${why}`,
+      `${what}: client-certificate and client-key are not a PEM certificate and its key: ${why}`,
       { cause },
     );
   }

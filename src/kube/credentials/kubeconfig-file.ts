@@ -32,12 +32,12 @@ const USER_PATHS = ['client-certificate', 'client-key', 'tokenFile', 'token-file
 export function parseKubeconfig(text: string, source: string, folder: string): Kubeconfig {
   let document: unknown;
   try {
-    // Scalars stay text: a token of digits is no number.
+    // Scalars stay strings, because a token may consist of digits.
     document = parse(text, { schema: 'failsafe', customTags: ['null', 'bool'] });
   } catch (error) {
     throw new TerminalError(`${source} is not YAML${whereIn(error)}`);
   }
-  if (!isJsonObject(document)) throw new TerminalError(`${source} is not a kubeconfig: it holds no mapping`);
+  if (!isJsonObject(document)) throw new TerminalError(`${source} is not a kubeconfig: it is not a mapping`);
   const entries = (key: string): JsonObject[] => {
     const list = document[key] ?? [];
     if (!Array.isArray(list)) throw new TerminalError(`${source} is not a kubeconfig: ${key} is not a list`);
@@ -71,7 +71,7 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/** '' selects the current context. Throws `TerminalError`, which lists what there is. */
+/** '' selects the current context. Throws a `TerminalError` that lists the available contexts. */
 export function selectContext(config: Kubeconfig, wanted: string): SelectedContext {
   const { source } = config;
   const name = wanted === '' ? config.currentContext : wanted;
@@ -99,7 +99,7 @@ function find(entries: readonly JsonObject[], name: string, kind: string, source
 }
 
 function namesOf(entries: readonly JsonObject[]): string {
-  const names = entries.map((entry) => textOf(entry, 'name') ?? '(one without a name)');
+  const names = entries.map((entry) => textOf(entry, 'name') ?? '(unnamed)');
   return names.length === 0 ? 'none' : names.slice(0, 20).join(', ');
 }
 

@@ -34,7 +34,7 @@ export interface AccessEnvironment {
   readonly clock: Clock;
   /** Default `process.env`. */
   readonly env?: Environment;
-  /** Default: where kubelets put it. */
+  /** Default: the path that kubelets use. */
   readonly serviceAccountFolder?: string;
 }
 
@@ -50,19 +50,18 @@ export function loadClusterAccess(
   const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
   if (files.length === 0) {
     throw new TerminalError(
-      'no cluster is named: this is not a Pod with a service account, KUBECONFIG names no file that exists and there is no ~/.kube/config; name a kubeconfig in the configuration',
+      'no kubeconfig found: this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist; set a kubeconfig in the configuration',
     );
   }
   const config = mergeKubeconfigs(files.map((file) => readKubeconfig(file)));
   return accessOf(selectContext(config, source.context), clock);
 }
 
-/** Age after which a Secret is read again for a new connection. It is read immediately when the server rejects its credentials. */
+/** Age after which a Secret is reread for a new connection. It is reread immediately when the server rejects its credentials. */
 const SECRET_LIFE_MS = 5 * 60_000;
 const RENEWAL_PAUSE_MS = 10_000;
 
-/**
- * The kubeconfig that a Secret holds under `config`; vCluster writes one named `vc-NAME`. Renewed certificates in it are picked up.
+/** Access from the kubeconfig in the key `config` of a Secret, such as vCluster's `vc-NAME`. Renewed certificates are picked up.
  * Rejects with `TerminalError` when it is missing or unusable, with `TransportError` when the host does not respond.
  */
 export async function kubeconfigFromSecret(

@@ -1,6 +1,5 @@
-/**
- * Credentials that are issued by an exec plugin, or an auth provider of old kubeconfigs. The work is done by the classes of
- * @kubernetes/client-node; here are the limits around them: one call at a time, a deadline, a pause between renewals.
+/** Credentials of an exec plugin or a legacy auth provider. Uses the authenticators of @kubernetes/client-node, and adds limits: one call at
+ * a time, a deadline, a pause between renewals.
  */
 
 import { spawn } from 'node:child_process';
@@ -25,11 +24,11 @@ export interface PluginOptions {
   readonly entry: UserEntry;
   readonly clock: Clock;
   readonly impersonation: RequestHeaders;
-  /** Of the kubeconfig itself; the plugin's own goes first. */
+  /** The certificate in the kubeconfig; a certificate of the plugin takes precedence. */
   readonly certificate: Credentials['certificate'];
 }
 
-/** What the classes of client-node have in common. */
+/** The common interface of client-node's authenticators. */
 interface Authenticator {
   applyAuthentication(user: User, options: Applied): Promise<void>;
 }
@@ -43,7 +42,7 @@ interface Applied {
 const PLUGIN_TIMEOUT_MS = 60_000;
 /** How long a credential is used before the authenticator is called again, which checks its expiry. */
 const FRESH_MS = 5000;
-/** A credential that the server keeps refusing is not renewed more often than this. */
+/** The minimum interval between renewals of a credential that the server rejects. */
 const RENEWAL_PAUSE_MS = 10_000;
 
 export function pluginCredentials(options: PluginOptions): Credentials {
@@ -85,7 +84,7 @@ class PluginCredentials implements Credentials {
     if (nowMs - this.#renewedAtMs < RENEWAL_PAUSE_MS) return false;
     this.#renewedAtMs = nowMs;
     this.#freshUntilMs = -Infinity;
-    this.#authenticator = undefined; // and with it what it remembers
+    this.#authenticator = undefined; // drops its cached credential
     return true;
   }
 
@@ -94,13 +93,13 @@ class PluginCredentials implements Credentials {
     if (this.#applied !== undefined && this.#options.clock.monotonicMs() < this.#freshUntilMs) {
       return Promise.resolve(this.#applied);
     }
-    this.#fetching ??= this.#ask().finally(() => {
+    this.#fetching ??= this.#callPlugin().finally(() => {
       this.#fetching = undefined;
     });
     return this.#fetching;
   }
 
-  async #ask(): Promise<Applied> {
+  async #callPlugin(): Promise<Applied> {
     const applied: Applied = { headers: {} };
     try {
       this.#authenticator ??= createAuthenticator(this.#user);
@@ -114,7 +113,7 @@ class PluginCredentials implements Credentials {
     }
     const authorization = applied.headers['Authorization'];
     if (authorization === undefined && applied.cert === undefined) {
-      throw new TransportError(`${this.#what} gave neither a token nor a certificate`);
+      throw new TransportError(`${this.#what} returned neither a token nor a certificate`);
     }
     this.#headers = {
       ...(authorization === undefined ? {} : { authorization }),

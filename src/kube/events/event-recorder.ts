@@ -1,5 +1,4 @@
-/**
- * Reports to users in Events on their objects. Failures are counted and logged once, and never affect syncing.
+/** Records Events on objects. Failures are counted and logged once, and never affect syncing.
  */
 
 import type { KubeObject, Resource } from '../object.ts';
@@ -110,7 +109,7 @@ class AggregatingRecorder implements EventRecorder {
     this.#pausedUntilMs = 0;
     this.#promote();
     this.#pump();
-    // The first failure pauses again: a server that is gone must not hold up the end of the process.
+    // The first failure pauses again, so that an unreachable server does not delay the exit.
     while (this.#sending.size > 0) await Promise.all(this.#sending.values());
     this.#cancelPause();
   }
@@ -126,7 +125,7 @@ class AggregatingRecorder implements EventRecorder {
     return series;
   }
 
-  /** Prefers a series that is already sent: then only the link to its Event is lost. */
+  /** Prefers a series that has been sent, because then only the link to its Event is lost. */
   #evict(): void {
     let victim: EventSeries | undefined;
     for (const series of this.#series.values()) {
@@ -230,7 +229,7 @@ class AggregatingRecorder implements EventRecorder {
 
   async #create(series: EventSeries): Promise<void> {
     const { client, clock, random, reportingController, reportingInstance } = this.#options;
-    // A new note begins a new Event: what was counted under the old one stays there.
+    // A new note starts a new Event with its own count.
     if (series.stored !== undefined && series.stored.note !== series.note) {
       series.count = Math.max(1, series.count - series.stored.count);
     }

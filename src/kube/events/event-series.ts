@@ -1,4 +1,4 @@
-/** Occurrences of the same thing on the same object, counted until they are sent. No network in here. */
+/** Series of Events: counts the occurrences of one reason on one object. Does no I/O. */
 
 import type { KubeObject, Resource } from '../object.ts';
 import { apiVersionOf } from '../object.ts';
@@ -20,12 +20,12 @@ export interface EventSeries {
   readonly regarding: JsonObject;
   /** The newest note. */
   note: string;
-  /** Occurrences so far under the Event that is in the API, or that will be. */
+  /** Occurrences so far under the Event that is stored or will be created. */
   count: number;
   lastObservedMs: number;
-  /** The Event in the API; undefined: none yet, or not for this note. */
+  /** The stored Event; undefined: none yet, or not for this note. */
   stored: { readonly name: string; readonly note: string; readonly count: number } | undefined;
-  /** When Events of this series were created: notes that change all the time must not become Events without end. */
+  /** Creation times of the Events of this series, to limit Events with changing notes. */
   createdMs: number[];
 }
 
@@ -41,7 +41,7 @@ export function newSeries(regarding: KubeObject, resource: Resource, event: Reco
     type: event.type,
     reason: event.reason,
     action: event.action ?? 'Sync',
-    // Events about cluster-scoped objects live in `default`: the API server demands it.
+    // The API server requires Events about cluster-scoped objects to be in `default`.
     namespace: namespace === '' ? 'default' : namespace,
     name,
     regarding: {
@@ -82,7 +82,7 @@ export function newEvent(
   };
 }
 
-/** What changes of a stored Event: everything else in it is immutable. */
+/** The mutable part of a stored Event. */
 export function seriesField(series: EventSeries): JsonObject {
   return { count: Math.max(2, series.count), lastObservedTime: microTime(series.lastObservedMs) };
 }

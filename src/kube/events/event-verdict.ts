@@ -1,4 +1,4 @@
-/** What a failed attempt to send an Event means for it, and for the others. */
+/** Classifies errors of sending Events. */
 
 import { StatusError } from '../status-error.ts';
 

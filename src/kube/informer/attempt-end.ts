@@ -21,7 +21,7 @@ export class RewoundError extends Error {
   override readonly name = 'RewoundError';
 }
 
-/** This program threw while it stored objects; `cause` is the bug. */
+/** The sink threw while it stored objects; `cause` is a bug of this program. */
 export class SinkError extends Error {
   override readonly name = 'SinkError';
 }

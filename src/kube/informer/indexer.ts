@@ -16,7 +16,7 @@ export interface Indexer {
 
 const NOTHING: ReadonlySet<ObjectKey> = new Set();
 
-/** Index functions are pure: what they gave for an object is computed again when it goes, instead of being kept. */
+/** Index functions must be pure: their values are computed again when an object is removed, instead of stored. */
 export function createIndexer(functions: IndexFunctions): Indexer {
   const objects = new Map<ObjectKey, KubeObject>();
   const indexes = Object.entries(functions).map(([name, valuesOf]) => ({

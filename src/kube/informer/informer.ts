@@ -17,7 +17,7 @@ import type { CacheEvent, IndexFunctions, Informer, WatchClient, WatchEventType 
 export interface InformerMetrics extends ListWatchMetrics {
   /** An event without a change: a replay, an older state, or a write of this process. */
   ignored(): void;
-  /** How the gauges are read when they are scraped. */
+  /** `read` supplies the gauges at each scrape. */
   watchState(read: () => InformerState): void;
 }
 
@@ -64,7 +64,7 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   readonly #createdAtMs: number;
   #synced = Promise.withResolvers<void>();
   #isSynced = false;
-  /** Keys that the list in progress has not named yet. */
+  /** Cached keys that the list in progress has not returned yet. */
   #unlisted = new Set<ObjectKey>();
   #isRewound = false;
 

@@ -1,4 +1,4 @@
-/** Keeps a sink in sync with one resource of an API server across every kind of failure. The state machine is in transitions.ts. */
+/** Keeps a sink in sync with one resource of an API server, with recovery from all failures. The state machine is in transitions.ts. */
 
 import type { KubeObject, Resource } from '../object.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
@@ -173,7 +173,7 @@ export class ListWatch {
     }
   }
 
-  /** A token that expires between two pages calls for fewer pages, a page that is too large for more. */
+  /** If a continue token expires between pages, uses larger pages; if a page is too large, smaller ones. */
   #adaptPage(outcome: Outcome, isContinued: boolean): void {
     if (outcome === 'oversized') this.#pageSize = Math.max(1, Math.floor(this.#pageSize / 2));
     if (outcome === 'expired' && isContinued) this.#pageSize = Math.min(this.#pageSize * 2, PAGE_SIZE_MAX);

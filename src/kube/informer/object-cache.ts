@@ -1,4 +1,4 @@
-/** Decides what a cache stores: never an older state over a newer one, in whatever order the states arrive. */
+/** Decides which states a cache stores: an older state never replaces a newer one, in any order of arrival. */
 
 import { objectKey, type KubeObject, type ObjectKey } from '../object.ts';
 import { createIndexer, type Indexer } from './indexer.ts';
@@ -62,7 +62,7 @@ export class ObjectCache {
     return { type: 'deleted', key, object: held };
   }
 
-  /** Our own deletion was answered: the same object does not come back, unless finalizers keep it. */
+  /** Our own deletion succeeded. Late events must not restore the object, unless it has finalizers. */
   forget(key: ObjectKey, uid: string): void {
     const held = this.indexer.get(key);
     if (held?.metadata.uid === uid) this.indexer.delete(key);
@@ -105,9 +105,8 @@ export class ObjectCache {
   }
 }
 
-/**
- * Not the same version again, and not an older one. One server's versions grow whatever the object, so an older one of another uid is
- * of an object that had the name before; where they cannot be compared, another uid replaces it.
+/** True unless the state has the same or an older version. Versions of a server grow across objects, so an older version with another uid
+ * belongs to an earlier object of the same name. If versions cannot be compared, another uid counts as newer.
  */
 function isNewer(object: KubeObject, held: KubeObject): boolean {
   const order = compareVersions(object.metadata.resourceVersion, held.metadata.resourceVersion);

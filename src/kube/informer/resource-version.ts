@@ -13,7 +13,7 @@ export function compareVersions(a: string | undefined, b: string | undefined): n
 
 const NUMBER = /^(0|[1-9]\d*)$/;
 
-/** True only when both can be compared: what cannot be compared is never called old. */
+/** False if the versions cannot be compared. */
 export function isOlder(a: string | undefined, b: string | undefined): boolean {
   const order = compareVersions(a, b);
   return order !== undefined && order < 0;

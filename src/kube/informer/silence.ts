@@ -1,4 +1,4 @@
-/** Aborts a watch on which nothing is received: a half-open connection looks like a quiet one. */
+/** Aborts a watch that receives no data, because its connection may be half open. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
 import { SilenceError } from './attempt-end.ts';

@@ -47,7 +47,7 @@ export interface Transition {
 const RELIST: Transition = { next: 'listing', wait: 'back-off' };
 const WATCH_AGAIN: Transition = { next: 'watching', wait: 'back-off' };
 
-/** INVARIANT: a LIST that is not the first one comes after a wait; only an orderly end leads on without one. */
+/** INVARIANT: every LIST but the first one is preceded by a wait; only orderly ends have no wait. */
 export const TRANSITIONS: Readonly<Record<Phase, Readonly<Partial<Record<Outcome, Transition>>>>> = {
   listing: {
     complete: { next: 'watching', wait: 'none' },

@@ -1,4 +1,4 @@
-/** The body of a watch: JSON documents, one per line, cut into chunks anywhere. */
+/** Parses the body of a watch: JSON documents, one per line, in arbitrary chunks. */
 
 import { StatusError } from '../status-error.ts';
 import type { KubeObject } from '../object.ts';
@@ -44,9 +44,7 @@ export class WatchStream implements StreamHandler {
   /** The server has ended the stream. Throws `TransportError` when that was in the middle of a line. */
   end(): void {
     if (this.#pendingBytes > 0) {
-      throw new TransportError(
-        `the watch broke off inside an event, after ${this.#pendingBytes} bytes of it`,
-      );
+      throw new TransportError(`the watch ended inside an event, after ${this.#pendingBytes} bytes of it`);
     }
   }
 
@@ -97,7 +95,7 @@ function parse(line: string): { type: unknown; object: JsonValue | undefined } {
   return { type: value['type'], object: value['object'] };
 }
 
-/** A name and a version are what a cache lives on; without them nothing after it can be trusted. */
+/** Requires a name and a version, without which the object cannot be cached. */
 function asWatched(type: WatchEventType, object: JsonValue | undefined): KubeObject {
   const metadata = isJsonObject(object) ? object['metadata'] : undefined;
   const isComplete =

@@ -278,7 +278,7 @@ describe('error responses', () => {
       'Bad gateway',
     ],
     ['text', 403, 'go away', 'Forbidden', 'go away'],
-    ['nothing', 404, '', 'NotFound', 'not by a Kubernetes Status'],
+    ['nothing', 404, '', 'NotFound', 'without a Kubernetes Status'],
     ['JSON of something else', 418, '{"error":"teapot"}', 'Unknown', 'teapot'],
     ['broken JSON', 500, '{"kind":"Stat', 'InternalError', 'Stat'],
     ['a flood', 503, `<p>${'x'.repeat(200_000)}`, 'ServiceUnavailable', 'xxx'],
@@ -288,7 +288,7 @@ describe('error responses', () => {
     const error = await refusal(wire.client().get(ENDPOINTS, KEY, { isRetried: false }));
     expect([error.code, error.reason]).toEqual([code, reason]);
     expect(error.message).toContain(
-      `GET ${new URL(wire.url).host}/api/v1/namespaces/ns/endpoints/a was answered with ${code}`,
+      `the response to GET ${new URL(wire.url).host}/api/v1/namespaces/ns/endpoints/a is ${code}`,
     );
     expect(error.message).toContain(excerpt);
     expect(error.message).not.toContain('evil');

@@ -165,7 +165,7 @@ describe('a kubeconfig', () => {
       'users: [{token: s3cr3t}]]',
       /config is not YAML: line 1, column 25$/,
     ],
-    ['no mapping', '- a', /is not a kubeconfig: it holds no mapping/],
+    ['no mapping', '- a', /is not a kubeconfig: it is not a mapping/],
     ['a list that is none', 'clusters: 5', /clusters is not a list/],
     ['no current context', { tail: '' }, /has no current-context; choose one of: x, other/],
     [
@@ -211,7 +211,7 @@ describe('a kubeconfig', () => {
       {
         user: `client-certificate-data: ${base64(certificate('client.crt'))}, client-key-data: ${base64(certificate('server.key'))}`,
       },
-      /users\[u\]: client-certificate and client-key are no certificate and its key/,
+      /users\[u\]: client-certificate and client-key are not a PEM certificate and its key/,
     ],
     [
       'a token file that is not there',
@@ -315,7 +315,7 @@ describe('without a file', () => {
     expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
     expect(
       problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'empty-home') } })),
-    ).toMatch(/no cluster is named: .*name a kubeconfig/);
+    ).toMatch(/no kubeconfig found: .*set a kubeconfig/);
   });
 });
 
@@ -394,7 +394,7 @@ describe('an exec plugin', () => {
       'prints nothing',
       () => plugin('nothing.cjs', `console.log('{"status":{}}')`),
       '',
-      /gave neither a token nor a certificate/,
+      /returned neither a token nor a certificate/,
     ],
     [
       'prints no status',
