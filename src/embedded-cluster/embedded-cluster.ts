@@ -1,4 +1,4 @@
-/** A small Kubernetes cluster in this process: an API server over memory, for the demo and for tests. No nodes, no controllers. */
+/** A small Kubernetes cluster in this process: an API server with an in-memory store, without nodes and controllers, for the demo and tests. */
 
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { JsonObject } from '../base/json.ts';

@@ -1,4 +1,4 @@
-/** Faults at the HTTP boundary, for tests: what a network and an overloaded server do to their clients. */
+/** Injects faults of networks and overloaded servers at the HTTP boundary, for tests. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -41,7 +41,7 @@ export type Fault =
 /** Called before every request; undefined serves it. */
 export type Interceptor = (request: InterceptedRequest) => Fault | undefined;
 
-/** A listener that asks `interceptor` before `serve`. */
+/** A listener that calls `interceptor` before `serve`. */
 export function withFaults(
   serve: RequestListener,
   interceptor: () => Interceptor | undefined,
@@ -110,12 +110,12 @@ function resetInsteadOfResponse(request: IncomingMessage, response: ServerRespon
 function sendStatus(response: ServerResponse, fault: Extract<Fault, { status: number }>): void {
   const { status, reason, message, retryAfterSeconds } = fault;
   const details = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  const answer = statusResponse(
+  const body = statusResponse(
     failure(status, reason ?? reasonOf(status), message ?? 'an injected fault', details),
   );
-  const bytes = Buffer.byteLength(answer.body);
-  response.writeHead(answer.code, { ...plainHeaders(answer.headers), 'content-length': bytes });
-  response.end(answer.body);
+  const bytes = Buffer.byteLength(body.body);
+  response.writeHead(body.code, { ...plainHeaders(body.headers), 'content-length': bytes });
+  response.end(body.body);
 }
 
 function reasonOf(status: number): string {

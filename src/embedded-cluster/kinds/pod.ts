@@ -1,4 +1,4 @@
-/** Pods, as far as a server without nodes knows them. */
+/** Pods, as a server without nodes supports them. */
 
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { requiredValue, type FieldError } from '../../apiserver/field-error.ts';
@@ -36,21 +36,24 @@ export function pods(types: TypeTable): ResourceDefinition {
     },
     columns: [
       NAME_COLUMN,
-      textColumn('Ready', 'Containers that are ready, of all.', readyText),
-      textColumn('Status', 'Where it stands.', statusText),
-      textColumn('Restarts', 'How often containers were started again.', (object) =>
-        String(restarts(object)),
-      ),
+      textColumn('Ready', 'Ready containers of all containers.', readyText),
+      textColumn('Status', 'The status of the Pod.', statusText),
+      textColumn('Restarts', 'Number of container restarts.', (object) => String(restarts(object))),
       AGE_COLUMN,
-      textColumn('IP', 'Its address.', (object) => status('podIP')(object) || '<none>', 1),
-      textColumn('Node', 'Where it runs.', (object) => spec('nodeName')(object) || '<none>', 1),
+      textColumn('IP', 'IP address of the Pod.', (object) => status('podIP')(object) || '<none>', 1),
+      textColumn(
+        'Node',
+        'The node that the Pod runs on.',
+        (object) => spec('nodeName')(object) || '<none>',
+        1,
+      ),
       textColumn(
         'Nominated Node',
-        'Where it may run.',
+        'The node that the Pod is nominated to run on.',
         (object) => status('nominatedNodeName')(object) || '<none>',
         1,
       ),
-      textColumn('Readiness Gates', 'Further conditions.', () => '<none>', 1),
+      textColumn('Readiness Gates', 'Additional readiness conditions.', () => '<none>', 1),
     ],
     applyDefaults,
     prepare: (next, previous) => {

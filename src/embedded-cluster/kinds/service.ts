@@ -1,4 +1,4 @@
-/** Services. No cluster IP is allocated: nothing here routes traffic. */
+/** Services. No cluster IP is allocated, because this cluster routes no traffic. */
 
 import { cloneJson, isJsonObject, type JsonObject } from '../../base/json.ts';
 import { SERVICES } from '../../kube/object.ts';
@@ -40,14 +40,14 @@ export function services(types: TypeTable): ResourceDefinition {
     },
     columns: [
       NAME_COLUMN,
-      textColumn('Type', 'How it is reached.', (object) => text(objectField(object, 'spec'), 'type')),
-      textColumn('Cluster-IP', 'Its address in the cluster.', (object) =>
+      textColumn('Type', 'The type of the Service.', (object) => text(objectField(object, 'spec'), 'type')),
+      textColumn('Cluster-IP', 'The cluster IP of the Service.', (object) =>
         orNone(text(objectField(object, 'spec'), 'clusterIP')),
       ),
-      textColumn('External-IP', 'Addresses from outside.', externalText),
-      textColumn('Port(s)', 'Ports that it offers.', portsText),
+      textColumn('External-IP', 'External addresses of the Service.', externalText),
+      textColumn('Port(s)', 'The ports of the Service.', portsText),
       AGE_COLUMN,
-      textColumn('Selector', 'Labels of the Pods behind it.', selectorText, 1),
+      textColumn('Selector', 'Labels of the Pods of the Service.', selectorText, 1),
     ],
     applyDefaults,
     prepare: (next, previous) => {
@@ -78,7 +78,7 @@ function applyDefaults(object: JsonObject): void {
 
 const ALLOCATED = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];
 
-/** Who writes a Service without them does not take them away. */
+/** An update that omits allocated fields keeps them. */
 function keepAllocated(spec: JsonObject, previous: JsonObject): void {
   if ([spec, previous].some((one) => text(one, 'type') === 'ExternalName')) return;
   for (const field of ALLOCATED) {
@@ -88,7 +88,7 @@ function keepAllocated(spec: JsonObject, previous: JsonObject): void {
   }
 }
 
-/** A headless Service is so in both fields, and every Service has a family. */
+/** Sets `clusterIPs` and the IP families. */
 function allocate(spec: JsonObject): void {
   if (text(spec, 'type') === 'ExternalName') return;
   const clusterIp = text(spec, 'clusterIP');
