@@ -1,4 +1,4 @@
-/** The daemon's record of a program: what it reads, its remembered results, its quarantine. */
+/** The daemon's record of a program: its read set, cached results and quarantine. */
 
 import type { Clock } from '../../base/clock.ts';
 import { oneLine } from '../../base/excerpt.ts';
@@ -16,12 +16,12 @@ export class ProgramEntry {
   readonly program: Program;
   readonly message: ProgramMessage;
   readonly projection: Projection;
-  /** Its results contain quotes, so they are no longer sent as joined strings. */
+  /** A result contained quotes, so results are no longer sent as joined strings. */
   needsPlainAnswer = false;
   readonly quarantine: Quarantine;
-  /** Undefined: nothing is remembered. */
+  /** Undefined: results are not cached. */
   readonly memo: ProgramMemo | undefined;
-  /** It reads nothing but the configuration: one evaluation serves all matches. */
+  /** It reads only the configuration, so one evaluation serves all matches. */
   readonly isConstant: boolean;
 
   constructor(program: Program, memo: Memo | undefined, clock: Clock) {
@@ -29,7 +29,7 @@ export class ProgramEntry {
     this.program = program;
     this.projection = new Projection(reads);
     const { host, virtual } = this.projection.builders ?? { host: null, virtual: null };
-    // Kept on one line: places in the program's source count from its beginning.
+    // On one line, because positions are relative to the beginning of the program's source.
     this.message = {
       id,
       source: `({ host: ${host}, virtual: ${virtual}, factory: ${source} })`,
@@ -40,7 +40,7 @@ export class ProgramEntry {
     this.isConstant = !reads.value && !reads.path && this.projection.isEmpty;
   }
 
-  /** An error of the child, checked, on one line, and with its place in the expression as the user wrote it. */
+  /** Converts an error of the child: validated, on one line, with the position in the user's expression. */
   errorOf([, kind, message, line, column]: ErrorEntry): EvaluateError {
     const place = this.#placeOf(line, column);
     return {
@@ -53,7 +53,7 @@ export class ProgramEntry {
     };
   }
 
-  /** For the quarantine an error that the expression throws counts as success. */
+  /** An error thrown by the expression counts as success for the quarantine. */
   recordOutcome(object: ObjectIdentity, errors: ReadonlyMap<number, EvaluateError> | undefined): void {
     if (errors !== undefined) for (const { kind } of errors.values()) if (!KINDS.has(kind)) return;
     this.quarantine.recordSuccess(object);

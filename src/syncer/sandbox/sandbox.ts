@@ -1,4 +1,4 @@
-/** The sandbox's interface: remembered results are returned immediately, everything else is evaluated in a child process. */
+/** The sandbox: returns cached results immediately and evaluates all others in a child process. */
 
 import type { NamespaceMode, SandboxLimits } from '../../config/types.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -39,7 +39,7 @@ export interface SandboxMetrics {
 export interface SandboxOptions {
   readonly programs: readonly Program[];
   readonly vcluster: VclusterContext;
-  /** For `virtualToHostDNS`; single-namespace mode when absent. */
+  /** For `virtualToHostDNS`; default: single-namespace mode. */
   readonly namespaces?: NamespaceMode;
   readonly limits: SandboxLimits;
   readonly clock: Clock;
@@ -63,7 +63,7 @@ export async function createSandbox(options: SandboxOptions): Promise<Sandbox> {
   return new ProcessSandbox(options);
 }
 
-/** For programs that depend on no object. */
+/** For programs that do not depend on an object. */
 const NO_OBJECT: ObjectIdentity = { namespace: '', name: '' };
 
 const NO_METRICS: SandboxMetrics = {
@@ -77,7 +77,7 @@ class ProcessSandbox implements Sandbox {
   readonly #metrics: SandboxMetrics;
   readonly #entries = new Map<ProgramId, ProgramEntry>();
   readonly #memo: Memo | undefined;
-  /** Results of constant programs, kept whatever the memo's budget is. */
+  /** Results of constant programs, which do not count against the memory limit of the memo. */
   readonly #folded = new Map<ProgramId, Remembered>();
   #queues: { readonly main: Scheduler; readonly throttled: ThrottledQueue } | undefined;
   #isClosed = false;
@@ -113,7 +113,7 @@ class ProcessSandbox implements Sandbox {
     const count = request.values.length;
     const entry = this.#entries.get(request.program);
     if (entry === undefined || this.#isClosed) {
-      const message = this.#isClosed ? 'the sandbox is closed' : 'this program is not in the sandbox';
+      const message = this.#isClosed ? 'the sandbox is closed' : 'unknown program';
       return everyError(count, { kind: 'killed', message });
     }
     if (count === 0) return { values: [], errors: undefined };

@@ -1,32 +1,32 @@
-/** The contract between patches and the sandbox: what goes in, what comes out. */
+/** The contract between patches and the sandbox: programs, requests, responses. */
 
 import type { PatchErrorKind } from '../../base/errors.ts';
 import type { JsonObject, JsonPrimitive, JsonValue } from '../../base/json.ts';
 
-/** From a place in the generated source to one in the user's text; lines and columns 1-based, sorted by the generated place. */
+/** Maps a position in the generated source to one in the user's text; 1-based, sorted by the generated position. */
 export type Mapping = readonly [line: number, column: number, toLine: number, toColumn: number];
 
 /** Identifies a compiled expression inside one sandbox generation. */
 export type ProgramId = number;
 
-/** One expression, already parsed, checked and regenerated from its tree. */
+/** One expression, parsed, checked and regenerated from its syntax tree. */
 export interface Program {
   readonly id: ProgramId;
   /** As the user wrote it, for messages. */
   readonly expression: string;
-  /** What runs, see `generateSource`. */
+  /** The source that runs, see `generateSource`. */
   readonly source: string;
   /** Which parts of `context` it reads. */
   readonly reads: ReadSet;
-  /** It uses `context` in some way that needs the object itself, not only its members. */
+  /** It uses `context` in a way that needs the object itself, not only its members. */
   readonly usesContext: boolean;
-  /** The value, where the expression is a literal: it needs no sandbox. */
+  /** The value of a literal, which needs no sandbox. */
   readonly constant: { readonly value: JsonPrimitive } | undefined;
-  /** From places in `source` to places in `expression`. */
+  /** Positions in `source` → positions in `expression`. */
   readonly mappings: readonly Mapping[];
 }
 
-/** What an expression reads besides constants: only this crosses into the sandbox, and only this is part of a memo key. */
+/** The inputs that an expression reads. Only these are sent to the sandbox and are part of the cache key. */
 export interface ReadSet {
   readonly value: boolean;
   readonly path: boolean;
@@ -43,38 +43,37 @@ export interface VclusterContext {
   readonly config: JsonObject;
 }
 
-/** One object's part of `context`; null where there is none. Shared and immutable. */
+/** The part of `context` that belongs to one object; null if there is no such object. Shared and immutable. */
 export interface ObjectContext {
   readonly hostObject: JsonObject | null;
   readonly virtualObject: JsonObject | null;
 }
 
-/** Which object a request is about, whichever cluster it is in: stops are counted by it. */
+/** The object of a request, in both directions. Stops are counted by object. */
 export interface ObjectIdentity {
   /** The virtual namespace. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/**
- * One program on all of its matches in one object. Columns, not one object per match: at a thousand matches per object the
- * wrappers would cost more than the work.
+/** One program with all its matches in one object. In columns, because at a thousand matches, one wrapper object per match would cost more
+ * than the evaluation.
  */
 export interface EvaluateRequest {
   readonly program: ProgramId;
   readonly object: ObjectIdentity;
   readonly context: ObjectContext;
-  /** The matched values, in the order of the matches; undefined: the path does not exist. Shared with the object, never to be changed. */
+  /** The matched values, in the order of the matches; undefined: the path does not exist. Shared with the object, so read-only. */
   readonly values: readonly (JsonValue | undefined)[];
   /** The concrete path of each match, `subsets.0.addresses.1.ip`; present exactly when the program reads `context.path`. */
   readonly paths: readonly string[] | undefined;
 }
 
-/** What came of a request. `undefined` is a value: the member is to be deleted, as for null. */
+/** The results of a request. The value `undefined` deletes the member, as null does. */
 export interface EvaluateResponse {
-  /** One per match, in order; undefined where `errors` has the match's index. Immutable: they may be remembered and given out again. */
+  /** One per match, in order; undefined if `errors` has the match's index. Immutable, because they may be cached. */
   readonly values: readonly (JsonValue | undefined)[];
-  /** By index of the match; undefined when every match went well. */
+  /** By index of the match; undefined if every match succeeded. */
   readonly errors: ReadonlyMap<number, EvaluateError> | undefined;
 }
 
@@ -82,19 +81,18 @@ export interface EvaluateError {
   readonly kind: PatchErrorKind;
   /** One line, bounded, control characters encoded. */
   readonly message: string;
-  /** 1-based place in the expression, when known. */
+  /** 1-based position in the expression, if known. */
   readonly line?: number;
   readonly column?: number;
-  /** The same request fails until so many milliseconds have passed. */
+  /** The same request fails for this many milliseconds. */
   readonly retryAfterMs?: number;
 }
 
-/** Runs programs where they can do no harm. */
+/** Runs programs in isolation. */
 export interface Evaluator {
-  /**
-   * Returns the response where it is known already (everything remembered or constant); else returns undefined and calls `done`
-   * exactly once, in a later turn. A callback and not a promise, because a promise per request costs as much as the evaluation itself.
-   * `done` must not throw. A closed evaluator answers every match with an error of kind `killed`.
+  /** Returns the response if all results are cached or constant. Otherwise returns undefined and calls `done` exactly once, in a later turn
+   * of the event loop. A callback instead of a promise, because a promise per request costs as much as the evaluation. `done` must not
+   * throw. A closed evaluator returns an error of kind `killed` for every match.
    */
   evaluate(
     request: EvaluateRequest,

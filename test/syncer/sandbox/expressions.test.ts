@@ -209,7 +209,7 @@ describe('errors', () => {
     ['(() => { throw "boo"; })()', 'threw boo'],
     ['(() => { throw undefined; })()', 'threw undefined'],
     ['(() => { throw Symbol("s"); })()', 'threw a symbol'],
-    ['(() => { throw { get message() { throw 1; } }; })()', 'threw something that cannot be shown'],
+    ['(() => { throw { get message() { throw 1; } }; })()', 'threw a value that cannot be described'],
     [
       '(() => { throw new Error("a\\nlevel=error \\u001b[31m\\u202e"); })()',
       'Error: a\\u000alevel=error \\u001b[31m\\u202e',

@@ -1,4 +1,4 @@
-/** From the text of an expression to a program that may be sent to the sandbox, or to the one problem that it has. */
+/** Compiles an expression to a program for the sandbox, or reports its first problem. */
 
 import { createRequire } from 'node:module';
 import type { JsonPrimitive } from '../../../base/json.ts';
@@ -29,12 +29,12 @@ export type CompileOutcome =
   | {
       readonly ok: true;
       readonly program: Program;
-      /** Only the check of a configuration asks for them. */
+      /** Computed on demand: only the check of a configuration needs them. */
       readonly warnings: (facts?: MatchFacts) => readonly ExpressionWarning[];
     }
   | { readonly ok: false; readonly problem: ExpressionProblem };
 
-/** Parses, checks and regenerates one expression. Total on any text; `id` must be unique in one sandbox. */
+/** Parses, checks and regenerates one expression. Never throws; `id` must be unique within a sandbox. */
 export function compileExpression(expression: string, id: ProgramId): CompileOutcome {
   const outcome = languageTools().parseExpression(expression);
   if (!outcome.ok) return failure(expression, outcome.problem);
@@ -44,8 +44,7 @@ export function compileExpression(expression: string, id: ProgramId): CompileOut
     : failure(expression, problem);
 }
 
-/**
- * The parser and the printer are loaded with the first expression: a daemon without one saves 9 MiB of resident memory. Loaded by
+/** Loads the parser and the printer with the first expression, which saves 9 MiB of resident memory in a daemon without expressions. Uses
  * `require`, because the configuration is read synchronously.
  */
 function languageTools(): typeof Parse & typeof Generate {
@@ -57,16 +56,17 @@ function languageTools(): typeof Parse & typeof Generate {
   };
 }
 
-/** The program of an expression that was checked. */
+/** Generates the program of a checked expression. */
 export function generateProgram(expression: string, parsed: ParsedExpression, id: ProgramId): CompileOutcome {
   const { reads, members } = contextUse(parsed.visits);
   const generated = languageTools().generateSource(parsed, members);
   if (generated === undefined) {
-    const message = 'the expression cannot be written down again without changing it; write it more plainly';
+    const message =
+      'the expression cannot be regenerated without changing its meaning; write it in a simpler form';
     return failure(expression, { kind: 'forbidden', message, offset: 0 });
   }
   const { source, mappings } = generated;
-  // The wrapper puts the expression on a line of its own.
+  // The wrapper starts a new line before the expression.
   const lines = parsed.shift === 0 ? 0 : 1;
   const toText = mappings.map(
     ([line, column, toLine, toColumn]) => [line, column, toLine - lines, toColumn] as const,
@@ -91,7 +91,7 @@ function failure(expression: string, problem: ParseProblem): CompileOutcome {
   return { ok: false, problem: { ...problem, line, column, excerpt } };
 }
 
-/** A literal that is a JSON value as it stands. */
+/** The value of a literal that is a JSON value. */
 function constantOf({ statements, result }: ParsedExpression): { value: JsonPrimitive } | undefined {
   if (statements.length > 0) return undefined;
   const value = literalValue(result);

@@ -1,10 +1,10 @@
-/** The value of a statement: what its expression statement that runs last gives, kept in a variable. */
+/** Computes the completion value of a statement: the value of its last executed expression statement, stored in a variable. */
 
 import { isNode, type SyntaxNode } from './syntax-tree.ts';
 
 const POSITION = { start: 0, end: 0 };
 
-/** Members that hold statements whose expressions may give the value; a `finally` block never does. */
+/** Members with statements that can provide the completion value; a `finally` block never does. */
 const BODIES: Readonly<Record<string, readonly string[]>> = {
   BlockStatement: ['body'],
   CatchClause: ['body'],
@@ -24,7 +24,7 @@ export function isStatement(node: SyntaxNode): boolean {
   return Object.hasOwn(BODIES, node.type);
 }
 
-/** The same as statements that end in `return`. `name` is used nowhere else. */
+/** Rewrites the statement to statements that end in `return`. `name` must be unused. */
 export function returnCompletion(statement: SyntaxNode, name: string): SyntaxNode[] {
   const variable = { type: 'Identifier', name, ...POSITION };
   const declaration = {

@@ -1,4 +1,4 @@
-/** What an expression may not use, found in its tree before anything runs. The realm must hold without this; it makes errors early and clear. */
+/** Finds forbidden syntax and names before an expression runs, for early and clear errors. The isolation does not depend on this check. */
 
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import { REFUSED_FORMS, REFUSED_KEYS, REFUSED_NAMES, REFUSED_SYNTAX, type Refusal } from './refusals.ts';
@@ -11,7 +11,7 @@ import {
   type Visit,
 } from './syntax-tree.ts';
 
-/** Everything in scope. The realm's allow list gives the same names, which a test compares. */
+/** Everything in scope. A test compares these names with the realm's allow list. */
 export const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
 export const GLOBAL_NAMES: readonly string[] = [
   'Array',
@@ -63,7 +63,7 @@ export const GLOBAL_NAMES: readonly string[] = [
   'virtualToHostDNS',
 ];
 
-/** Syntax by node type; every other type is refused, also one that a newer parser adds. */
+/** Allowed node types. All other types are rejected, including those that a newer parser adds. */
 const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
   'ArrayExpression',
   'ArrayPattern',
@@ -122,7 +122,7 @@ const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
   'YieldExpression',
 ]);
 
-/** The first thing that is not allowed, in source order; undefined when all is well. */
+/** The first violation in source order, or undefined. */
 function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {
   const declared = declaredNames(visits);
   let first: { message: string; at: SyntaxNode } | undefined;
@@ -155,7 +155,7 @@ function notAllowed({ name, reason }: Refusal): string {
   return `${name} is not allowed in an expression${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** Is the `this` here that of a method, an accessor or a field? Everywhere else it is undefined, or what a builtin passes. */
+/** True if `this` is that of a method, an accessor or a field. Elsewhere it is undefined or passed by a builtin. */
 function belongsToObject(at: Visit): boolean {
   let role = at.role;
   for (let up = at.parent; up !== undefined; up = up.parent) {
@@ -195,17 +195,17 @@ function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undef
   if (name === undefined || !isReference(at)) return undefined;
   if (name === 'arguments' || name === 'eval') return notAllowed(REFUSED_NAMES[name] ?? { name, reason: '' });
   if (declared.has(name)) return undefined;
-  if (name === 'Date' && asksForNow(at)) return notAllowed(REFUSED_FORMS.dateWithoutInput);
+  if (name === 'Date' && readsClock(at)) return notAllowed(REFUSED_FORMS.dateWithoutInput);
   if (INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name)) return undefined;
-  // `typeof x` asks whether x exists, and writing to what is not declared throws; both are for the realm to answer.
+  // `typeof x` checks whether x exists, and an assignment to an undeclared name throws. Both are handled at run time.
   if (at.parent?.node.type === 'UnaryExpression' && at.parent.node['operator'] === 'typeof') return undefined;
   if (at.parent?.node.type === 'AssignmentExpression' && at.role === 'left') return undefined;
   const refusal = Object.hasOwn(REFUSED_NAMES, name) ? REFUSED_NAMES[name] : undefined;
   return `\`${name}\` is not available here${refusal ? `: ${refusal.reason}` : suggestion(name)}`;
 }
 
-/** `Date()`, `new Date()` or `Date.now`. What is reached in another way throws when it runs. */
-function asksForNow({ parent, role }: Visit): boolean {
+/** `Date()`, `new Date()` or `Date.now`. Other ways to read the clock throw at run time. */
+function readsClock({ parent, role }: Visit): boolean {
   const node = parent?.node;
   if (node === undefined) return false;
   if (node.type === 'MemberExpression') return role === 'object' && staticKey(node, 'property') === 'now';
@@ -234,9 +234,8 @@ function isOneEditAway(a: string, b: string): boolean {
   return isSwap || short.slice(i + 1) === long.slice(i + 1);
 }
 
-/**
- * Every name that the expression declares anywhere. Coarser than scopes are, on the safe side: a name used outside the function that
- * declares it passes here and is a ReferenceError in the realm.
+/** Every name that the expression declares, in any scope. A name that is used outside of the scope of its declaration passes this check
+ * and throws a ReferenceError at run time.
  */
 export function declaredNames(visits: readonly Visit[]): ReadonlySet<string> {
   const names = new Set<string>();

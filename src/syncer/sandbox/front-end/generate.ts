@@ -1,4 +1,4 @@
-/** Syntax tree to source: what runs is generated from what was checked, so comments, odd spaces and parser tricks do not pass. */
+/** Generates source from the checked syntax tree, so that nothing runs that the parser interpreted differently. */
 
 import { parse } from 'acorn';
 import { GENERATOR, generate, type Generator, type State } from 'astring';
@@ -19,7 +19,7 @@ export interface GeneratedSource {
 
 type EstreeNode = Parameters<Generator['Identifier']>[0];
 
-/** `undefined` when the text that came out does not read back as the same tree. */
+/** `undefined` if the generated text does not parse to the same tree. */
 export function generateSource(
   { statements, result, visits }: ParsedExpression,
   members: ReadonlyMap<SyntaxNode, ContextMember> | undefined,
@@ -46,7 +46,7 @@ export function generateSource(
   return readsBack(source, [...replaced, ...ending]) ? { source, mappings: printed.mappings } : undefined;
 }
 
-/** Names for the members of `context` that nothing in the expression can mean by accident. */
+/** Unused names for the members of `context`. */
 function freshNames(visits: readonly Visit[]): (member: ContextMember | 'result') => string {
   const taken = new Set<string>();
   for (const { node } of visits) taken.add(identifierName(node) ?? '');
@@ -67,7 +67,7 @@ function mapTree(node: SyntaxNode, change: (node: SyntaxNode) => SyntaxNode): Sy
   }
   const mapped = { ...node, ...copy };
   const { expression } = copy;
-  // `context?.path` has become a name, and what is left of the chain may have no `?.` any more.
+  // `context?.path` has become a name, so the rest of the chain may have no `?.`.
   const isPlain = node.type === 'ChainExpression' && isNode(expression) && !isOptionalChain(expression);
   return isPlain ? expression : mapped;
 }
@@ -107,7 +107,7 @@ function print(
   return { text: generate(program, options).trimEnd(), mappings };
 }
 
-/** Astring drops the parentheses of `(a?.b).c`, which mean something. */
+/** Astring drops the parentheses of `(a?.b).c`, which are significant. */
 const PRINTER = {
   ...GENERATOR,
   ChainExpression(node: { expression: EstreeNode }, state: State): void {

@@ -1,13 +1,13 @@
-/** Text to syntax tree: one expression, or statements whose last one is an expression; strict mode, with limits. */
+/** Parses one expression, or statements that end with an expression, in strict mode and with limits. */
 
 import { parse, tokTypes, type Options } from 'acorn';
 import { isNode, visit, type SyntaxNode, type Visit } from './syntax-tree.ts';
 
-/** What was written, apart from what surrounds it: the value of `result` is the expression's value. */
+/** The syntax tree without the wrapper. The value of `result` is the expression's value. */
 export interface ParsedExpression {
-  /** Everything before the result. */
+  /** The statements before the result. */
   readonly statements: readonly SyntaxNode[];
-  /** An expression, or a statement in which the expression statement that runs last gives the value. */
+  /** An expression, or a statement whose completion value is the result. */
   readonly result: SyntaxNode;
   /** All nodes of both, parents first. */
   readonly visits: readonly Visit[];
@@ -31,7 +31,7 @@ export type ParseOutcome =
   | { readonly ok: true; readonly parsed: ParsedExpression }
   | { readonly ok: false; readonly problem: ParseProblem };
 
-/** Limits that no expression a person writes comes near. */
+/** Limits far above any realistic expression. */
 const BYTES_MAX = 16 * 1024;
 const NODES_MAX = 8000;
 const DEPTH_MAX = 500;
@@ -48,9 +48,8 @@ export function parseExpression(text: string): ParseOutcome {
   return outcome.ok ? withinBudget(outcome.tree) : outcome;
 }
 
-/**
- * Two wrappers, because text that closes one of them, `1), (2`, cannot close the other. It also makes `{}` an object and a string
- * literal a string, never a block or a directive.
+/** Parses with two wrappers, because text that closes one of them, such as `1), (2`, cannot close the other. Inside the wrappers, `{}` is
+ * an object, not a block, and a string literal is not a directive.
  */
 function parseWrapped(text: string): TreeOutcome {
   const round = parseText(`${HEAD}${text}\n)`, text, HEAD.length);
@@ -68,7 +67,7 @@ function parseWrapped(text: string): TreeOutcome {
 function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome {
   const program = parseText(text, text, 0);
   if (!program.ok) {
-    // The parse that got further is probably the intended one.
+    // Reports the problem of the parse that got further, which is probably the intended form.
     const further = program.problem.offset >= asExpression.offset ? program.problem : asExpression;
     return { ok: false, problem: further };
   }
@@ -79,14 +78,14 @@ function parseStatements(text: string, asExpression: ParseProblem): TreeOutcome 
   const result = last['expression'];
   if (last.type !== 'ExpressionStatement' || !isNode(result)) {
     return syntax(
-      'the last statement gives no value; end with an expression, if, switch, try or a loop',
+      'the last statement has no value; end with an expression, if, switch, try or a loop',
       last.start,
     );
   }
   return { ok: true, tree: { statements, result, shift: 0 } };
 }
 
-/** Statements that hold other statements: what runs last in them is the result. */
+/** Statements whose completion value can be the result. */
 const RESULT_STATEMENTS: ReadonlySet<string> = new Set([
   'BlockStatement',
   'DoWhileStatement',
@@ -112,7 +111,7 @@ function parseText(source: string, text: string, shift: number): TextOutcome {
   let regexps = 0;
   const options: Options = {
     ecmaVersion: 2025,
-    // Modules are strict and know no HTML comments.
+    // Modules are strict and have no HTML comments.
     sourceType: 'module',
     allowAwaitOutsideFunction: false,
     allowReturnOutsideFunction: false,
@@ -140,7 +139,7 @@ function parseText(source: string, text: string, shift: number): TextOutcome {
   }
 }
 
-/** The parser's own words, without its idea of the position, which counts the wrapper. */
+/** The parser's message without its position, which includes the wrapper. */
 function explain(message: string, text: string, offset: number): string {
   const plain = message.replace(/ \(\d+:\d+\)$/u, '');
   if (text.trim() === '') return 'the expression is empty';

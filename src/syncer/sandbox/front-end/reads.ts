@@ -1,4 +1,4 @@
-/** The read set: which parts of `context` an expression reads, from its syntax tree; when in doubt, all of it. */
+/** Computes the read set from the syntax tree: which parts of `context` an expression reads. If that is undecidable, all of it. */
 
 import { declaredNames } from './forbidden.ts';
 import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
@@ -8,11 +8,11 @@ export type ContextMember = 'vcluster' | 'hostObject' | 'virtualObject' | 'path'
 
 export interface ContextUse {
   readonly reads: ReadSet;
-  /** `context.path` and the like, each of which may become a variable of its own; undefined: `context` is used in some other way too. */
+  /** Nodes such as `context.path`, which can become variables; undefined if `context` is also used in another way. */
   readonly members: ReadonlyMap<SyntaxNode, ContextMember> | undefined;
 }
 
-/** A chain of members longer than this is read from its beginning. */
+/** The read set contains at most this many keys of a chain. */
 const KEYS_MAX = 16;
 
 export function contextUse(visits: readonly Visit[]): ContextUse {
@@ -43,7 +43,7 @@ export function contextUse(visits: readonly Visit[]): ContextUse {
   return { reads, members };
 }
 
-/** The `context.path` around a `context`, unless it is written to or called. */
+/** The member access of `context`, such as `context.path`, unless it is written to or called. */
 function memberOf(at: Visit): { name: ContextMember; at: Visit } | undefined {
   const { parent } = at;
   if (parent?.node.type !== 'MemberExpression' || at.role !== 'object' || isDisturbed(parent)) {
@@ -61,7 +61,7 @@ function memberOf(at: Visit): { name: ContextMember; at: Visit } | undefined {
   }
 }
 
-/** Is this member written, deleted or called? Then it is not just read. */
+/** True if the member is written, deleted or called, instead of only read. */
 function isDisturbed({ parent, role }: Visit): boolean {
   switch (parent?.node.type) {
     case 'AssignmentExpression':
@@ -90,7 +90,7 @@ function isDisturbed({ parent, role }: Visit): boolean {
   }
 }
 
-/** The static keys that follow; the receiver of a method is read whole. */
+/** The static keys that follow. The receiver of a method call is read as a whole. */
 function keysBelow(start: Visit): readonly string[] {
   const keys: string[] = [];
   for (let at = start; keys.length < KEYS_MAX;) {
@@ -109,7 +109,7 @@ function keysBelow(start: Visit): readonly string[] {
   return keys;
 }
 
-/** Without paths that lie below another one. */
+/** Removes paths that are covered by another path. */
 function shortest(paths: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const sorted = [...paths].sort((a, b) => a.length - b.length);
   const kept: (readonly string[])[] = [];

@@ -1,18 +1,17 @@
-/**
- * What an expression may not use and why, in one table: the check reads it, and the list in docs/patches.md is compared with it by a test.
+/** What an expression may not use, with reasons. Used by the check; a test compares the list in docs/patches.md with it.
  */
 
 export interface Refusal {
-  /** As it is called in a message. */
+  /** Its name in messages. */
   readonly name: string;
   readonly reason: string;
 }
 
-const NO_CLOCK = 'there is no clock: a result depends on nothing but the inputs';
-const LATER = 'nothing happens after the expression has given its value';
-const SCOPE = 'it leads out of the expression, to its caller';
+const NO_CLOCK = 'there is no clock: a result depends only on the inputs';
+const LATER = 'expressions are synchronous';
+const SCOPE = 'it gives access to code outside of the expression';
 
-/** By the syntax tree's node type. A type that is neither here nor allowed is refused, too: a newer parser cannot let anything in. */
+/** By node type. A type that is neither listed here nor allowed is rejected as well, so a newer parser cannot add syntax. */
 export const REFUSED_SYNTAX: Readonly<Record<string, Refusal>> = {
   AwaitExpression: { name: '`await`', reason: LATER },
   DebuggerStatement: { name: '`debugger`', reason: 'there is no debugger' },
@@ -23,11 +22,11 @@ export const REFUSED_SYNTAX: Readonly<Record<string, Refusal>> = {
   ImportExpression: { name: '`import`', reason: 'there is nothing to import' },
   MetaProperty: { name: '`new.target` and `import.meta`', reason: SCOPE },
   StaticBlock: { name: '`static {}`', reason: 'a static field does the same' },
-  Super: { name: '`super`', reason: 'it leads to prototypes' },
+  Super: { name: '`super`', reason: 'it gives access to prototypes' },
   WithStatement: { name: '`with`', reason: 'strict mode has none' },
 };
 
-/** What only looks at a node's members can tell. */
+/** Forms that depend on the members of a node. */
 export const REFUSED_FORMS = {
   async: { name: '`async`', reason: LATER },
   bigint: { name: 'BigInt', reason: 'its values are not JSON' },
@@ -35,22 +34,22 @@ export const REFUSED_FORMS = {
   dateWithoutInput: { name: '`new Date()`, `Date()` and `Date.now()`', reason: NO_CLOCK },
 } as const satisfies Readonly<Record<string, Refusal>>;
 
-/** Members, however they are reached in the text. */
+/** Members, in any notation. */
 export const REFUSED_KEYS: Readonly<Record<string, Refusal>> = Object.fromEntries(
   [
-    ['__proto__', 'it leads to prototypes'],
-    ['__defineGetter__', 'it changes objects behind the back of the check'],
-    ['__defineSetter__', 'it changes objects behind the back of the check'],
-    ['__lookupGetter__', 'it leads to functions of prototypes'],
-    ['__lookupSetter__', 'it leads to functions of prototypes'],
+    ['__proto__', 'it gives access to prototypes'],
+    ['__defineGetter__', 'it changes objects without a check'],
+    ['__defineSetter__', 'it changes objects without a check'],
+    ['__lookupGetter__', 'it gives access to functions of prototypes'],
+    ['__lookupSetter__', 'it gives access to functions of prototypes'],
     ['arguments', SCOPE],
     ['callee', SCOPE],
     ['caller', SCOPE],
-    ['constructor', 'it leads to prototypes and to functions that compile text'],
+    ['constructor', 'it gives access to prototypes and to functions that compile text'],
   ].map(([key = '', reason = '']) => [key, { name: `the member \`${key}\``, reason }]),
 );
 
-/** Names that programs elsewhere have. Any other name that is not in scope is refused without a reason. */
+/** Well-known globals. Any other name that is not in scope is rejected without a reason. */
 export const REFUSED_NAMES: Readonly<Record<string, Refusal>> = Object.fromEntries(
   [
     ['arguments', SCOPE],
@@ -62,8 +61,8 @@ export const REFUSED_NAMES: Readonly<Record<string, Refusal>> = Object.fromEntri
     ['BigInt', 'its values are not JSON'],
     ['BigInt64Array', 'its values are not JSON'],
     ['BigUint64Array', 'its values are not JSON'],
-    ['FinalizationRegistry', 'it shows when memory is collected'],
-    ['WeakRef', 'it shows when memory is collected'],
+    ['FinalizationRegistry', 'it makes garbage collection observable'],
+    ['WeakRef', 'it makes garbage collection observable'],
     ['Intl', 'there is no locale data'],
     ['Temporal', 'there is no clock and no time zone; `Date` with input works'],
     ['Promise', LATER],
@@ -72,16 +71,16 @@ export const REFUSED_NAMES: Readonly<Record<string, Refusal>> = Object.fromEntri
     ['setTimeout', LATER],
     ['Proxy', 'a result must be data'],
     ['WebAssembly', 'it compiles code that was not checked'],
-    ['console', 'there is no output but the value'],
+    ['console', 'there is no output besides the value'],
     ['crypto', 'there is no randomness'],
     ['performance', NO_CLOCK],
     ['fetch', 'there is no network'],
-    ['process', 'there is no process to look at'],
+    ['process', 'there is no access to the process'],
     ['require', 'there is nothing to import'],
   ].map(([name = '', reason = '']) => [name, { name: `\`${name}\``, reason }]),
 );
 
-/** Members that the realm does not have, refused when they are called. */
+/** Members that do not exist in the realm; calling them fails at run time. */
 export const ABSENT_MEMBERS: readonly Refusal[] = [
   { name: '`Math.random`', reason: 'there is no randomness' },
   {
@@ -95,7 +94,7 @@ export const ABSENT_MEMBERS: readonly Refusal[] = [
   { name: '`Symbol.for`', reason: 'it would last beyond the expression' },
 ];
 
-/** As rows of a Markdown table, each once. */
+/** The distinct rows of a Markdown table. */
 export function refusalRows(): readonly string[] {
   const all = [
     ...Object.values(REFUSED_SYNTAX),

@@ -2,10 +2,10 @@
 
 import { identifierName, isNode, staticKey, type SyntaxNode } from './syntax-tree.ts';
 
-/** As `typeof` has it, with `null` apart. */
+/** As `typeof` returns it, with `null` as a separate type. */
 export type StaticType = 'string' | 'number' | 'boolean' | 'undefined' | 'null' | 'object' | 'function';
 
-/** Types of names that are in scope, such as `value`; a name that the expression declares itself is absent. */
+/** Types of names in scope, such as `value`, without names that the expression declares. */
 export type KnownNames = ReadonlyMap<string, StaticType>;
 
 const NUMERIC: ReadonlySet<unknown> = new Set(['-', '*', '/', '%', '**', '|', '&', '^', '<<', '>>', '>>>']);

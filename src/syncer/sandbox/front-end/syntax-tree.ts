@@ -1,4 +1,4 @@
-/** The syntax tree of an expression as plain nodes, and the two ways to go through one. */
+/** The syntax tree of an expression as plain nodes, and its traversal. */
 
 import type { Node } from 'acorn';
 
@@ -29,7 +29,7 @@ export function childrenOf(node: SyntaxNode): { role: string; node: SyntaxNode }
   return children;
 }
 
-/** Every node below and including `roots`, parents first, without recursion: a hostile tree may be as deep as it likes. */
+/** Visits `roots` and all their descendants, parents first. Not recursive, because a hostile tree may have any depth. */
 export function* visit(roots: readonly SyntaxNode[]): Generator<Visit> {
   const stack: Visit[] = roots
     .map((node): Visit => ({ node, parent: undefined, role: 'body', depth: 0 }))
@@ -54,7 +54,7 @@ export function identifierName(node: unknown): string | undefined {
     : undefined;
 }
 
-/** The key that a member access, a property or a pattern names where it is static: `a.b`, `a["b"]`, `a[0]`. */
+/** The static key of a member access, a property or a pattern: `a.b`, `a["b"]`, `a[0]`. */
 export function staticKey(node: SyntaxNode, member: 'property' | 'key'): string | undefined {
   const key = node[member];
   if (node['computed'] !== true) {
@@ -70,7 +70,7 @@ export function staticKey(node: SyntaxNode, member: 'property' | 'key'): string 
   return undefined;
 }
 
-/** The text of a template literal without holes. */
+/** The text of a template literal without substitutions. */
 export function staticTemplate(node: SyntaxNode): string | undefined {
   const quasis = node['quasis'];
   if (!Array.isArray(quasis) || quasis.length !== 1) return undefined;
@@ -81,7 +81,7 @@ export function staticTemplate(node: SyntaxNode): string | undefined {
   return typeof value.cooked === 'string' ? value.cooked : undefined;
 }
 
-/** True for an identifier that stands for a variable, false for one that is only the name of a member or a label. */
+/** True for an identifier that refers to a variable, false for the name of a member or a label. */
 export function isReference(at: Visit): boolean {
   const parent = at.parent?.node;
   if (at.node.type !== 'Identifier' || parent === undefined) return at.node.type === 'Identifier';

@@ -12,11 +12,11 @@ export interface ExpressionWarning {
   readonly offset: number;
 }
 
-/** What the caller knows of the matches. */
+/** Facts about the matches of the path. */
 export interface MatchFacts {
-  /** The type of `value`, where the path determines it. */
+  /** The type of `value`, if the path determines it. */
   readonly valueType?: StaticType;
-  /** The path may match several places of one object. */
+  /** The path can match several places of one object. */
   readonly hasWildcard?: boolean;
 }
 
@@ -82,7 +82,7 @@ function isFreshObject(node: unknown): boolean {
   return isNode(node) && ['ArrayExpression', 'ObjectExpression'].includes(node.type);
 }
 
-/** A literal, also a composed one, is meant to be the same for all objects. */
+/** A literal, including arrays and objects of literals, is intended to be the same for all objects. */
 function independenceWarning(
   { statements, result, visits }: ParsedExpression,
   { hasWildcard = false }: MatchFacts,
@@ -91,7 +91,7 @@ function independenceWarning(
   if (reads.value || reads.path || (statements.length === 0 && isConstant(result))) return undefined;
   const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
   if (readsObjects && hasWildcard)
-    return 'the result never depends on `value` or `context.path`, so every match of one object gets the same';
+    return 'the result never depends on `value` or `context.path`, so it is the same for every match of one object';
   const readsContext = visits.some((at) => isReference(at) && identifierName(at.node) === 'context');
   return readsContext
     ? undefined
@@ -121,10 +121,10 @@ function inListWarning(node: SyntaxNode): string | undefined {
   if (node.type !== 'BinaryExpression' || node['operator'] !== 'in' || right?.type !== 'ArrayExpression') {
     return undefined;
   }
-  return '`in` asks for an index of the list, not for an element; use [...].includes(value)';
+  return '`in` checks for an index of the list, not for an element; use [...].includes(value)';
 }
 
-/** The linear engine has none of these. */
+/** Features that the linear engine does not support. */
 const NOT_LINEAR: readonly (readonly [pattern: RegExp, what: string])[] = [
   [/\\[1-9]|\\k</, 'a back-reference'],
   [/\(\?<?[=!]/, 'a lookaround'],
@@ -141,10 +141,10 @@ function regexpWarning(node: SyntaxNode): string | undefined {
       ? NOT_LINEAR.find(([pattern]) => pattern.test(regex.pattern))?.[1]
       : `the flag ${flag}`;
   if (what === undefined) return undefined;
-  return `a quantifier inside a quantifier together with ${what} may take very long on some values: they fail when the time is over`;
+  return `a quantifier inside a quantifier together with ${what} can exceed the time limit on some values`;
 }
 
-/** `(a+)+`: a group that is repeated and holds something that is repeated. */
+/** `(a+)+`: a repeated group that contains a repetition. */
 function hasNestedQuantifier(pattern: string): boolean {
   const groups: boolean[] = [];
   const plain = pattern.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x');

@@ -1,9 +1,7 @@
-/**
- * What is left of the language's own objects in the realm: by path, the members that stay. Everything else is deleted before any
- * expression runs; then all of it is frozen. A member is here because an expression may need it and because its result depends on
- * nothing but its inputs: no clock, no randomness, no locale, no way to source text, to host objects or to state that lasts.
- *
- * Runs inside the isolate: no imports that are more than types.
+/** The intrinsics that remain in the realm: the allowed members by path. All others are deleted before the first expression runs; then the
+ * rest is frozen. Allowed members depend only on their inputs: no clock, no randomness, no locale, no access to source text, host objects
+ * or persistent state.
+ * Runs inside the isolate: only type imports.
  */
 
 /** `@@name` stands for `Symbol.name`. `length`, `name` and `prototype` of functions stay everywhere. */
@@ -31,7 +29,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'Number.prototype': 'constructor toExponential toFixed toPrecision toString valueOf',
   Boolean: '',
   'Boolean.prototype': 'constructor toString valueOf',
-  // Of these, V8 lets none be deleted.
+  // V8 does not allow these to be deleted.
   Symbol:
     'asyncDispose asyncIterator dispose hasInstance isConcatSpreadable iterator match matchAll replace search species split toPrimitive toStringTag unscopables',
   'Symbol.prototype': 'constructor description toString valueOf @@toPrimitive @@toStringTag',
@@ -72,7 +70,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
     'apply construct defineProperty deleteProperty get getOwnPropertyDescriptor getPrototypeOf has isExtensible ownKeys ' +
     'preventExtensions set setPrototypeOf @@toStringTag',
   Date: 'UTC parse',
-  // Nothing that asks for the time zone or a locale.
+  // Without members that depend on the time zone or a locale.
   'Date.prototype':
     'constructor getTime getUTCDate getUTCDay getUTCFullYear getUTCHours getUTCMilliseconds getUTCMinutes getUTCMonth getUTCSeconds ' +
     'setTime setUTCDate setUTCFullYear setUTCHours setUTCMilliseconds setUTCMinutes setUTCMonth setUTCSeconds toISOString toJSON ' +
@@ -111,7 +109,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   parseInt: '',
 };
 
-/** Objects that no global names but that syntax and methods lead to. */
+/** Intrinsics without a global name that are reachable by syntax or methods. */
 export const ALLOWED_HIDDEN: Readonly<Record<string, string>> = {
   '%IteratorPrototype%':
     'drop every filter find flatMap forEach map reduce some take toArray @@iterator @@toStringTag',

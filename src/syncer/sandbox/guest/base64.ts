@@ -1,4 +1,4 @@
-/** `atob` and `btoa` as browsers have them. Runs inside the isolate: no imports that are more than types. */
+/** `atob` and `btoa` as in browsers. Runs inside the isolate: only type imports. */
 
 export interface Base64 {
   readonly atob: (text: unknown) => string;

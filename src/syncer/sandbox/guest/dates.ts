@@ -1,6 +1,4 @@
-/**
- * `Date` without a clock and without a time zone: everything is UTC, and nothing comes from anywhere but the input. Runs inside the
- * isolate: no imports that are more than types.
+/** `Date` without clock and time zone: everything is UTC and depends only on the input. Runs inside the isolate: only type imports.
  */
 
 /** ISO 8601: a date alone, or a date and a time with an optional offset. */
@@ -42,7 +40,7 @@ export function createDate(): unknown {
   return SafeDate;
 }
 
-/** Puts methods on a prototype, not enumerable as the language's own are. */
+/** Adds methods to a prototype, non-enumerable as built-in methods are. */
 export function addMethods(prototype: object, methods: object): void {
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
     Object.defineProperty(prototype, name, { ...(descriptor as PropertyDescriptor), enumerable: false });

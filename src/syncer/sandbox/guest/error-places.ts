@@ -1,7 +1,5 @@
-/**
- * What `stack` is in the realm: the error's own text, without frames, because they would show the host's code and numbers that differ from
- * one process to the next. Where the error was made is kept for the host alone. Runs inside the isolate: no imports that are more than
- * types.
+/** Removes the frames from `stack`, because they would reveal code of the host and numbers that differ between processes. The position of the
+ * error is kept for the host only. Runs inside the isolate: only type imports.
  */
 
 interface CallSite {
@@ -15,7 +13,7 @@ export type ErrorPlace = readonly [line: number, column: number];
 
 const PROGRAM = 'program-';
 
-/** V8 calls `prepareStackTrace` when `stack` is first read. It stays visible, but nothing can replace it. */
+/** V8 calls `prepareStackTrace` when `stack` is first read. Expressions can see it but not replace it. */
 export function hideStacks(): WeakMap<object, ErrorPlace> {
   const places = new WeakMap<object, ErrorPlace>();
   const prepareStackTrace = (error: unknown, sites: unknown): string => {
@@ -32,7 +30,7 @@ export function hideStacks(): WeakMap<object, ErrorPlace> {
 function placeOf(sites: readonly CallSite[]): ErrorPlace | undefined {
   for (let i = 0; i < sites.length; i++) {
     const site = sites[i];
-    // What an expression passes in has no such methods.
+    // An expression can call this function with other objects.
     if (typeof site?.getFileName !== 'function' || !site.getFileName()?.startsWith(PROGRAM)) continue;
     return [site.getLineNumber() ?? 0, site.getColumnNumber() ?? 0];
   }

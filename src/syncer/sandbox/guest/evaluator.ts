@@ -1,7 +1,6 @@
-/**
- * Evaluates batches from text to text, so that one crossing serves many matches. Returns after a share of time or space, so that the
- * daemon sees progress. Runs inside the isolate: no imports that are more than types and the files in front of
- * this one.
+/** Evaluates batches, with text as input and output, so that one call into the isolate serves many matches. A call returns after a limited
+ * time or output size, so that the daemon sees progress. Runs inside the isolate: only imports of types and of files that precede it in
+ * `REALM_FILES`.
  */
 
 import type { ColumnMessage, ContextRun, GroupMessage, LeafColumns } from '../process/protocol.ts';
@@ -9,7 +8,7 @@ import { PlainJsonCopier, ResultProblem, type PlainJson } from './plain-json.ts'
 import { ResultColumn, SMALL_CHARS, type ColumnTools } from './result-column.ts';
 import type { ErrorPlaces } from './thrown.ts';
 
-/** What a program's source gives, see `generateSource`. */
+/** The function that a program's source returns, see `generateSource`. */
 export type ProgramFunction = (...inputs: ProgramInputs) => unknown;
 type ProgramInputs = [
   value: unknown,
@@ -23,7 +22,7 @@ type ProgramInputs = [
 /** Builds an object from columns of leaves, see `Projection`. */
 type ObjectBuilder = (leaves: LeafColumns['leaves'], at: number) => unknown;
 
-/** What the source of a program message evaluates to. */
+/** The value of the source in a program message. */
 export interface ProgramParts {
   readonly factory: (vcluster: unknown) => ProgramFunction;
   readonly host: ObjectBuilder | null;
@@ -38,17 +37,17 @@ export interface ProgramRecord {
   readonly problem: string;
 }
 
-/** The clock is read once for so many matches at most. */
+/** Maximum number of matches between two reads of the clock. */
 const STRIDE_MAX = 32;
 const OUTPUT_CHARS_MAX = 2 * 1024 * 1024;
 const NOT_KNOWN: ProgramRecord = {
   program: undefined,
   parts: undefined,
   usesContext: false,
-  problem: 'the program is not known here',
+  problem: 'the program is unknown',
 };
 
-/** What the evaluator needs and the hardened realm does not have. */
+/** Dependencies that the hardened realm does not provide. */
 export interface EvaluatorTools {
   readonly now: () => number;
   readonly vcluster: unknown;
@@ -87,7 +86,7 @@ export class BatchEvaluator {
     this.#enterGroup(0);
   }
 
-  /** Evaluates up to `matchesMax` matches; the answer starts with `.` when the batch is finished, else with `+`. */
+  /** Evaluates up to `matchesMax` matches. The response starts with `.` when the batch is finished, else with `+`. */
   advance(matchesMax: number): string {
     const { now, shareMs } = this.#tools;
     const columns: ColumnMessage[] = [];
@@ -96,7 +95,7 @@ export class BatchEvaluator {
     const end = checkedAt + shareMs;
     for (let group = this.#group; group !== undefined && left > 0; group = this.#group) {
       const from = this.#matchAt;
-      // The group's values are read once each, so their places are free for the results.
+      // Each value is read once, so its slot can hold the result.
       const column = new ResultColumn(
         group[2] === 0 ? [] : (group[2] as PlainJson[]),
         from,
@@ -153,9 +152,9 @@ export class BatchEvaluator {
     freezeDeep(this.#virtualObject);
   }
 
-  /** Matches that share their objects, up to `end`. */
+  /** Evaluates matches that share their objects, up to `end`. */
   #evaluateRun(group: GroupMessage, record: ProgramRecord, column: ResultColumn, end: number): void {
-    // By index: taking a list apart costs as much as an evaluation.
+    // By index, because destructuring costs as much as an evaluation.
     const values = group[2];
     const missing = group[3];
     const paths = group[4];
@@ -201,7 +200,7 @@ function isLeafColumns(contexts: readonly ContextRun[] | LeafColumns): contexts 
   return !Array.isArray(contexts);
 }
 
-/** Without recursion: data may be as deep as it likes. */
+/** Not recursive, because data may have any depth. */
 export function freezeDeep(value: unknown): void {
   const pending: unknown[] = [value];
   while (pending.length > 0) {

@@ -1,15 +1,13 @@
-/**
- * Reduces the realm to the allow list and freezes what is left. Runs inside the isolate, before any expression: no imports that are
- * more than types.
+/** Reduces the realm to the allow list and freezes the rest. Runs inside the isolate, before any expression: only type imports.
  */
 
 import { ALLOWED, ALLOWED_HIDDEN } from './allow-list.ts';
 
 type Holder = Record<PropertyKey, unknown>;
-/** What goes from the realm but is needed until the end. */
+/** Functions that are deleted from the realm but needed until the end of the hardening. */
 type Tools = typeof Reflect;
 
-/** Deletes every global and every member that is not allowed, adds `additions` as globals, freezes all of it. */
+/** Deletes all globals and members that are not allowed, adds `additions` as globals, and freezes everything. */
 export function hardenRealm(additions: Readonly<Record<string, unknown>>): void {
   const root = globalThis as unknown as Holder;
   const tools: Tools = Reflect;
@@ -24,7 +22,7 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
     const holder = hidden[name];
     if (holder !== undefined) named.push([holder, members]);
   }
-  // Enough for the place of an error; a number that nothing can change.
+  // Enough for the position of an error, and not writable.
   Object.defineProperty(Error, 'stackTraceLimit', { value: 10 });
   for (const [holder, members] of named) reduce(holder, members, tools);
   const functionPrototype = Function.prototype as unknown as Holder;
@@ -32,7 +30,7 @@ export function hardenRealm(additions: Readonly<Record<string, unknown>>): void 
     const isKept = typeof key === 'string' && (Object.hasOwn(ALLOWED, key) || isPlainConstant(key));
     if (!isKept) tools.deleteProperty(root, key);
   }
-  // Without an own one, functions would inherit Object as their constructor.
+  // Otherwise functions would inherit Object as their constructor.
   Object.defineProperty(functionPrototype, 'constructor', { value: undefined });
   for (const [name, value] of Object.entries(additions)) {
     Object.defineProperty(root, name, { value });
@@ -60,7 +58,7 @@ function reduce(holder: Holder, members: string, tools: Tools): void {
   }
 }
 
-/** Freezes what `start` leads to: own members, getters and setters, prototypes. */
+/** Freezes everything reachable from `start`: own members, getters and setters, prototypes. */
 function freezeAll(start: unknown, frozen: Set<object>, tools: Tools): void {
   const pending: unknown[] = [start];
   while (pending.length > 0) {

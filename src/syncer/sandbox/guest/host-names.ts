@@ -1,6 +1,5 @@
-/**
- * `virtualToHostDNS`: the names that the daemon gives on the host, computed inside the isolate, where nothing can be asked. A test
- * compares it with the daemon's own. Runs inside the isolate: no imports that are more than types.
+/** `virtualToHostDNS`: host names, computed inside the isolate, which cannot call the daemon. A test compares them with the daemon's name
+ * translation. Runs inside the isolate: only type imports.
  */
 
 import type { NamingRules } from '../process/protocol.ts';
@@ -25,14 +24,14 @@ export function createVirtualToHostDNS(naming: NamingRules): (dnsName: string) =
     return exact.get(namespace) ?? (found && found[1] + namespace.slice(found[0].length));
   };
   const shorten = (full: string): string => {
-    // Labels of DNS names are ASCII: characters are bytes.
+    // DNS labels are ASCII, so characters are bytes.
     if (full.length <= NAME_BYTES_MAX) return full;
     return `${full.slice(0, KEPT_BYTES)}-${sha256(full).slice(0, 10)}`.replaceAll('.-', '-');
   };
 
   return (dnsName: unknown): string => {
     const text = `${dnsName as string}`;
-    // Longer than any DNS name: the pattern need not be tried on it.
+    // Longer than any DNS name.
     const match = text.length > 1024 ? null : service.exec(text);
     if (match === null) return text;
     const [, name = '', namespace = '', domain = ''] = match;

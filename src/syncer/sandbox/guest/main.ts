@@ -1,7 +1,6 @@
-/**
- * The child process: reads messages from standard input, evaluates them in the isolate, writes answers to standard output, one at a time
- * and synchronously. It keeps no state that the daemon needs and is killed when it does not answer. Started as plain text: type imports
- * only.
+/** The child process: reads messages from standard input, evaluates them in the isolate, writes responses to standard output, one at a time
+ * and synchronously. It holds no state that the daemon needs, and is killed if it does not respond. Started from source text, so only type
+ * imports.
  */
 
 import type * as IsolatedVm from 'isolated-vm';
@@ -28,7 +27,7 @@ const { createRequire } = process.getBuiltinModule('node:module');
 const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
-/** The daemon never reads from it. */
+/** The daemon never reads from this descriptor. */
 const LIFELINE = 3;
 const READ_BYTES = 256 * 1024;
 const NEWLINE = 10;
@@ -37,10 +36,10 @@ const FAST_SHARE = 0.5;
 /** For calls that run no expression. */
 const SETUP_TIMEOUT_MS = 5000;
 
-/** Text that crosses is outside of both heaps, so neither collector accounts for it. */
+/** Text that is passed into the isolate is outside of both heaps, so neither garbage collector accounts for it. */
 const COLLECT_CHARS = 24 * 1024 * 1024;
 
-/** Elapsed time, and the processor time used of it. */
+/** Measures elapsed time and used processor time. */
 class Stopwatch {
   readonly #startedMs = performance.now();
   readonly #used = process.threadCpuUsage();
@@ -49,7 +48,7 @@ class Stopwatch {
     return performance.now() - this.#startedMs;
   }
 
-  /** Has this process had its share of the limit? True in any case after a multiple of the limit. */
+  /** True if this process got its share of processor time within the limit, or after a multiple of the limit. */
   hadProcessorFor(limitMs: number, { processorShare, starvedFactor }: SetupMessage): boolean {
     const { user, system } = process.threadCpuUsage(this.#used);
     return (user + system) / 1000 >= limitMs * processorShare || this.elapsedMs() > limitMs * starvedFactor;
@@ -70,16 +69,15 @@ try {
 }
 end();
 
-/** A regular exit would wait forever for the thread that holds the lifeline. */
+/** A regular exit would block on the thread that holds the lifeline. */
 function end(): never {
   process.kill(process.pid, 'SIGKILL');
-  throw new Error('still alive');
+  throw new Error('SIGKILL had no effect');
 }
 
-/**
- * The daemon may die while the isolate is wedged, and then nothing here can notice. So a thread of its own blocks in a write that
- * cannot finish: when the daemon's end of the pipe closes, the write raises SIGPIPE, which ends the process. Node ignores SIGPIPE;
- * adding and removing a listener restores the default action.
+/** Ends the process when the daemon dies, even while the isolate is blocked. A separate thread blocks in a write that cannot finish: when
+ * the daemon's end of the pipe closes, the write raises SIGPIPE, which ends the process. Node ignores SIGPIPE; adding and removing a
+ * listener restores the default action.
  */
 function holdLifeline(): void {
   const listener = (): void => undefined;
@@ -161,27 +159,28 @@ function run(line: string): void {
   const batch = line.slice(isCareful ? 2 : 1);
   const whole = new Stopwatch();
   let call = whole;
-  // A match that is slow in a batch is only tried again alone; one that had too little processor time gets more time.
+  // A slow match in a batch is only retried alone. A match that got too little processor time gets more time.
   const limit = isCareful ? expressionTimeoutMs : expressionTimeoutMs * FAST_SHARE;
   const timeout = isCareful ? limit * (1 + Number(line.charAt(1))) : limit;
   try {
     if (isCareful) load.applySync(undefined, [batch], { timeout: SETUP_TIMEOUT_MS });
     call = new Stopwatch();
-    let answer = isCareful
+    let response = isCareful
       ? step.applySync(undefined, [], { timeout })
       : begin.applySync(undefined, [batch], { timeout });
-    send(answer);
-    while (answer.charAt(0) === '+') {
+    send(response);
+    while (response.charAt(0) === '+') {
       if (whole.elapsedMs() > batchTimeoutMs && whole.hadProcessorFor(batchTimeoutMs, setup)) {
         send('L');
         return;
       }
       call = new Stopwatch();
-      answer = (isCareful ? step : resume).applySync(undefined, [], { timeout });
-      send(answer);
+      response = (isCareful ? step : resume).applySync(undefined, [], { timeout });
+      send(response);
     }
   } catch {
-    // The realm catches what expressions throw, so this comes from the isolate. Its state tells the reason, never a message.
+    // The realm catches errors of expressions, so this error comes from the isolate. The reason is read from its state, not from a message,
+    // which an expression could forge.
     if (isolate.isDisposed) {
       send('M');
       end();
@@ -194,7 +193,7 @@ function run(line: string): void {
   }
 }
 
-/** A new isolate with everything that is known so far: after a timeout the old one may hold left-over work. */
+/** Opens a new isolate with all programs. After a timeout, the old one may have pending work. */
 function openIsolate(): IsolateHandles {
   if (setup === undefined || ivm === undefined) throw new Error('no setup');
   const isolate = new ivm.Isolate({ memoryLimit: setup.heapMiB });

@@ -1,11 +1,10 @@
-/**
- * An expression's result as plain JSON data, copied member by member: a result may have getters, share its parts a billion times over,
- * or change while it is looked at. Every step is counted, so it ends. Runs inside the isolate: no imports that are more than types.
+/** Copies an expression's result to plain JSON data. A hostile result may have getters, contain the same part a billion times, or change
+ * while it is read. Every step counts against a limit, so the copy always ends. Runs inside the isolate: only type imports.
  */
 
 export type PlainJson = string | number | boolean | null | PlainJson[] | { [key: string]: PlainJson };
 
-/** What is wrong with a result, apart from what it throws itself. */
+/** An invalid result, as opposed to an error that it throws while it is read. */
 export class ResultProblem {
   readonly kind: 'result' | 'result-size' | 'syntax';
   readonly message: string;
@@ -30,7 +29,7 @@ export class PlainJsonCopier {
   );
   #bytesLeft = 0;
 
-  /** The copy or the problem; throws what the result throws. */
+  /** Returns the copy or the problem. Throws if reading the result throws. */
   copy(result: object): PlainJson | ResultProblem {
     this.#bytesLeft = RESULT_BYTES_MAX;
     try {
@@ -42,7 +41,7 @@ export class PlainJsonCopier {
     }
   }
 
-  /** Bytes of the last copy as JSON, roughly. */
+  /** Approximate JSON size of the last copy, bytes. */
   get lastBytes(): number {
     return RESULT_BYTES_MAX - this.#bytesLeft;
   }
@@ -52,7 +51,7 @@ export class PlainJsonCopier {
     return textBytes(text) > RESULT_BYTES_MAX ? this.#tooLarge : undefined;
   }
 
-  /** Undefined: JSON leaves it out. */
+  /** Undefined: JSON omits it. */
   #visit(value: unknown, key: string, depth: number): PlainJson | undefined {
     const plain = typeof value === 'object' && value !== null ? converted(value, key) : value;
     switch (typeof plain) {
@@ -102,7 +101,7 @@ export class PlainJsonCopier {
       const value = this.#visit((object as Record<string, unknown>)[name], name, depth);
       if (value === undefined) continue;
       this.#spend(textBytes(name) + 2);
-      // Assigning would fail for names that the frozen prototype has.
+      // An assignment fails for names that exist on the frozen prototype.
       if (name in copy) Object.defineProperty(copy, name, { value, enumerable: true });
       else copy[name] = value;
     }
@@ -115,7 +114,7 @@ export class PlainJsonCopier {
   }
 }
 
-/** What JSON makes of an object before it looks at its members. */
+/** Applies `toJSON` and unboxes primitives, as JSON.stringify does before it reads members. */
 function converted(value: object, key: string): unknown {
   const { toJSON } = value as { toJSON?: unknown };
   const plain: unknown = typeof toJSON === 'function' ? toJSON.call(value, key) : value;
@@ -128,14 +127,14 @@ function converted(value: object, key: string): unknown {
   return plain;
 }
 
-/** UTF-8 bytes between quotes, not counting escapes: what a string costs at least. Stops counting at the limit. */
+/** Lower bound for the JSON size of a string: UTF-8 bytes and quotes, without escapes. Stops counting at the limit. */
 function textBytes(text: string): number {
   const { length } = text;
   if (length > RESULT_BYTES_MAX || length * 3 <= RESULT_BYTES_MAX) return length + 2;
   let bytes = 2;
   for (let i = 0; i < length && bytes <= RESULT_BYTES_MAX; i++) {
     const unit = text.charCodeAt(i);
-    // Half of a pair counts two bytes: together they are four.
+    // Each half of a surrogate pair counts two bytes of four.
     bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 2 : 3;
   }
   return bytes;

@@ -1,6 +1,5 @@
-/**
- * The inside of the isolate: takes what it needs from the language, hardens the rest, and gives the child its few functions. Nothing
- * here is visible to an expression. Runs inside the isolate, behind the files that it imports.
+/** Sets up the realm inside the isolate: keeps the functions it needs, hardens the rest, and returns the functions that the child calls.
+ * Nothing here is visible to an expression. Runs inside the isolate, after the files that it imports.
  */
 
 import type { RealmSettings } from '../process/protocol.ts';
@@ -11,15 +10,15 @@ import { hideStacks } from './error-places.ts';
 import { hardenRealm } from './harden.ts';
 import { createVirtualToHostDNS } from './host-names.ts';
 
-/** Text in, text out; only the child's own code holds these. */
+/** Functions with text input and output. Only the child's own code has references to them. */
 export interface Realm {
   define(id: number, usesContext: boolean, parts: ProgramParts | undefined, problem: string): void;
   forget(id: number): void;
-  /** Takes a batch and evaluates until it is finished or a share of time or space is used up. */
+  /** Loads a batch and evaluates it until it is finished or the limit of time or output size is reached. */
   begin(batch: string): string;
   /** Continues where the last call stopped. */
   resume(): string;
-  /** Takes a batch, evaluates nothing yet. */
+  /** Loads a batch without evaluating it. */
   load(batch: string): void;
   /** Evaluates exactly one match. */
   step(): string;

@@ -1,13 +1,12 @@
-/**
- * The results of matches in a row: what is a JSON value stays, everything else becomes an error in its place. Runs inside the isolate:
- * no imports that are more than types and the files in front of this one.
+/** The results of consecutive matches: JSON values are kept, all others become errors. Runs inside the isolate: only imports of types and of
+ * files that precede it in `REALM_FILES`.
  */
 
 import type { ColumnMessage, ErrorEntry } from '../process/protocol.ts';
 import { ResultProblem, type PlainJson, type PlainJsonCopier } from './plain-json.ts';
 import { describeThrown, type ErrorPlaces } from './thrown.ts';
 
-/** A shorter string is within the limit for any characters. */
+/** A shorter string is within the size limit, whatever its characters are. */
 export const SMALL_CHARS = 100_000;
 
 export interface ColumnTools {
@@ -18,7 +17,7 @@ export interface ColumnTools {
 export class ResultColumn {
   /** By index of the match in its group; null where there is none. */
   readonly results: PlainJson[];
-  /** Characters of what was stored through this class. */
+  /** Characters stored through this class. */
   chars = 0;
   readonly #copier: PlainJsonCopier;
   readonly #places: ErrorPlaces;
@@ -28,7 +27,7 @@ export class ResultColumn {
   readonly #errors: ErrorEntry[] = [];
   #isText = true;
 
-  /** Takes `results` over. */
+  /** Takes ownership of `results`. */
   constructor(results: PlainJson[], from: number, tools: ColumnTools) {
     this.results = results;
     this.#from = from;
@@ -36,7 +35,7 @@ export class ResultColumn {
     this.#places = tools.places;
   }
 
-  /** Any result; a caller that knows it to be a small string may store it itself. Throws what the result throws. */
+  /** Stores any result. A caller may store small strings directly. Throws if reading the result throws. */
   accept(result: unknown, at: number): void {
     switch (typeof result) {
       case 'boolean':
@@ -100,7 +99,7 @@ function unknownToJson(what: string): ResultProblem {
   return new ResultProblem('result', `the result is ${what}, which JSON does not know`);
 }
 
-/** A list of strings as JSON, where that needs no escapes; quotes are for the other side to find. What is missing joins as nothing. */
+/** A list of strings as JSON, if no string needs an escape. Quotes are detected by the receiver. null becomes an empty string. */
 function joined(strings: readonly (string | null)[]): string | undefined {
   const text = `["${strings.join('","')}"]`;
   return text.includes('\\') || text.includes('\n') || !text.isWellFormed() ? undefined : text;

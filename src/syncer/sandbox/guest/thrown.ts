@@ -1,6 +1,5 @@
-/**
- * What an expression threw, as text. It may do anything when it is looked at, and it is looked at inside the timed call. Runs inside
- * the isolate: no imports that are more than types.
+/** Describes a thrown value as text. Reading it may run code of the expression, so this happens inside the timed call. Runs inside the
+ * isolate: only type imports.
  */
 
 import type { ErrorEntry } from '../process/protocol.ts';
@@ -22,7 +21,7 @@ export function describeThrown(thrown: unknown, index: number, places: ErrorPlac
     const [line, column] = errorPlace(thrown, message, places) ?? [0, 0];
     return [index, 'runtime', text === '' ? `threw ${title}` : `${title}: ${text}`, line, column];
   } catch {
-    return [index, 'runtime', 'threw something that cannot be shown', 0, 0];
+    return [index, 'runtime', 'threw a value that cannot be described', 0, 0];
   }
 }
 
@@ -32,14 +31,13 @@ function describePrimitive(thrown: unknown): string {
   return String(thrown as number);
 }
 
-/** Reading `stack` notes the place. Behind a long message that would copy all of it. */
+/** Reading `stack` records the position. Skipped for long messages, because it would copy them. */
 function errorPlace(thrown: object, message: unknown, places: ErrorPlaces): ErrorPlace | undefined {
   if (typeof message === 'string' && message.length > STACK_CHARS_MAX) return undefined;
   void (thrown as { stack?: unknown }).stack;
   return places.get(thrown);
 }
 
-/** Never longer than asked for, however long the text is. */
 function textOf(value: unknown, lengthMax: number): string {
   return typeof value === 'string' ? value.slice(0, lengthMax) : '';
 }

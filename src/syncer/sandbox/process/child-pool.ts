@@ -1,4 +1,4 @@
-/** The active child process and, for a while after one was killed, a spare that replaces it. */
+/** The active child process and, for some time after a kill, a spare that can replace it. */
 
 import type { Clock, Timer } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -20,7 +20,7 @@ export interface PoolOptions {
 }
 
 export interface PoolEvents {
-  /** The active child may have become ready, or may be started again. */
+  /** The active child has become ready, or may be started again. */
   ready(): void;
   message(child: SandboxChild, line: string): void;
   /** The active child has ended. `active` gives its replacement. */
@@ -34,7 +34,7 @@ const START_MS_MAX = 10_000;
 const START_FAILURES_MAX = 4;
 const RESTART_FIRST_MS = 50;
 const RESTART_MAX_MS = 30_000;
-/** One kill is often followed by another: for this long a spare is worth its memory. */
+/** A spare is kept for this long after a kill, because kills often occur in series. */
 const SPARE_MS = 5 * 60_000;
 
 export class ChildPool {
@@ -42,7 +42,7 @@ export class ChildPool {
   readonly #events: PoolEvents;
   #active: SandboxChild | undefined;
   #spare: SandboxChild | undefined;
-  /** While it runs, a spare is kept. */
+  /** A spare is kept until this timer fires. */
   #spareTimer: Timer | undefined;
   #killReason: KillReason | undefined;
   #restartTimer: Timer | undefined;
@@ -56,13 +56,13 @@ export class ChildPool {
     this.#events = events;
   }
 
-  /** The active child if it is ready; started if there is none, and `ready` follows. */
+  /** The active child if it is ready. Without one, a child is started and `ready` is called later. */
   get active(): SandboxChild | undefined {
     if (this.#active === undefined && this.#restartTimer === undefined) this.#active = this.#spawn();
     return this.#active?.isReady === true ? this.#active : undefined;
   }
 
-  /** Why no child starts; undefined unless several starts failed. */
+  /** Why no child can be started; undefined unless several starts have failed. */
   get failure(): string | undefined {
     return this.#startFailures < START_FAILURES_MAX ? undefined : this.#failure;
   }
@@ -71,7 +71,7 @@ export class ChildPool {
     return [this.#active, this.#spare].flatMap((child) => (child === undefined ? [] : [child]));
   }
 
-  /** Processor time of all children so far, milliseconds; undefined where the system does not report it. */
+  /** Processor time of all children so far, milliseconds; undefined if the system does not report it. */
   get processorMs(): number | undefined {
     const used = this.children.map((child) => child.processorMs());
     if (used.some((ms) => ms === undefined)) return undefined;
@@ -105,7 +105,7 @@ export class ChildPool {
     if (child === this.#spare) this.#spare = undefined;
     if (child !== this.#active || this.#isClosed) return;
     const reason = this.#killReason ?? 'exit';
-    const fields = { pid: child.pid, reason, how, stderr: oneLine(child.lastWords, 500) };
+    const fields = { pid: child.pid, reason, how, stderr: oneLine(child.stderr, 500) };
     this.#options.logger.warn(fields, 'the sandbox process was ended');
     this.#options.killed(reason);
     if (child.isReady) {
@@ -143,7 +143,7 @@ export class ChildPool {
     this.#ensureSpare();
   }
 
-  /** Starts after the active child, which requests wait for. */
+  /** The spare starts after the active child, because requests wait for the active child. */
   #ensureSpare(): void {
     if (this.#spareTimer !== undefined && this.#active?.isReady === true) this.#spare ??= this.#spawn();
   }

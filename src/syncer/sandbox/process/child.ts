@@ -1,4 +1,4 @@
-/** One sandbox process: started without environment, network or files; messages are lines; ended with SIGKILL. */
+/** One sandbox process: started without environment, network or files; line-based messages; ended with SIGKILL. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable, Writable } from 'node:stream';
@@ -27,7 +27,7 @@ export class SandboxChild {
   isReady = false;
   /** Number of matches it has evaluated. */
   completed = 0;
-  /** Programs that it knows. */
+  /** Ids of the programs that have been sent to it. */
   readonly programs = new Set<number>();
   readonly #process: ChildProcess;
   readonly #input: Writable;
@@ -56,7 +56,7 @@ export class SandboxChild {
       Duplex,
     ];
     this.#input = input;
-    // Never read: the child's write into it must not end. See the guest.
+    // Never read, because the child's write to it must not complete, see `holdLifeline`.
     lifeline.pause();
     for (const stream of [input, output, errors, lifeline]) stream.on('error', ignore);
     output.on('data', (chunk: Buffer) => this.#receive(chunk));
@@ -68,7 +68,7 @@ export class SandboxChild {
     this.send(`S${JSON.stringify(source.setup)}`);
   }
 
-  /** Written together with what {@link sendLater} kept: each write wakes the child up. */
+  /** Writes the line together with those of {@link sendLater}, because each write wakes up the child. */
   send(line: string): void {
     this.#input.write(`${this.#unsent}${line}\n`);
     this.#unsent = '';
@@ -95,8 +95,8 @@ export class SandboxChild {
     return this.#processorMs;
   }
 
-  /** Standard error, bounded; V8 reports there why it aborted. */
-  get lastWords(): string {
+  /** The first {@link STDERR_CHARS_MAX} characters of standard error, where V8 reports why it aborted. */
+  get stderr(): string {
     return this.#stderr;
   }
 
@@ -139,18 +139,18 @@ function ignore(): void {
 
 function flags(source: GuestSource): string[] {
   return [
-    // Isolates do not work with the snapshot that Node starts from.
+    // Isolates do not work with Node's startup snapshot.
     '--no-node-snapshot',
     '--permission',
     '--allow-addons',
     `--allow-fs-read=${source.addon}`,
     '--no-warnings',
-    // V8 does not let the realm delete this function, so its name is unguessable.
+    // V8 does not allow the realm to delete this function, so it has an unguessable name.
     `--expose-gc-as=${source.setup.collectorName}`,
     '--disable-proto=delete',
     '--enable-experimental-regexp-engine-on-excessive-backtracks',
     `--regexp-backtracks-before-fallback=${source.regexpBacktracksMax}`,
-    // Strings live for one batch: a larger young generation only makes the process grow.
+    // Strings live for one batch, so a larger young generation would only increase the memory.
     '--max-semi-space-size=2',
     `--max-old-space-size=${HEAP_MIB}`,
   ];

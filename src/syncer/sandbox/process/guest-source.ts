@@ -1,6 +1,5 @@
-/**
- * What runs in the child, as plain text. The child is given source and not a file, because a Node process that strips types itself is
- * 20 MiB larger and 50 ms slower to start, and because it may then read nothing but the addon.
+/** The source of the child. It is passed as text instead of a file, because a Node process that strips types is 20 MiB larger and starts
+ * 50 ms later, and because the child then needs to read no file except the addon.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -17,17 +16,17 @@ import type { VclusterContext } from '../types.ts';
 export interface GuestSource {
   /** Source of the child's program. */
   readonly main: string;
-  /** The one file that the child may read. */
+  /** The only file that the child may read. */
   readonly addon: string;
   /**
    * Backtracks of one match before V8 runs the regular expression in its breadth-first engine, whose time is linear in the text.
-   * Regular expressions with the flags i, u or v, back-references or large counted repetitions stay in the backtracking engine.
+   * Regular expressions with the flags i, u or v, back-references or large counted repetitions always use the backtracking engine.
    */
   readonly regexpBacktracksMax: number;
   readonly setup: SetupMessage;
 }
 
-/** In the order in which they need each other. */
+/** In dependency order. */
 const REALM_FILES = [
   'allow-list',
   'harden',
@@ -44,7 +43,7 @@ const REALM_FILES = [
 const MIB = 1024 * 1024;
 const HEAP_MIB_MIN = 16;
 const SHARE_MS_MAX = 20;
-/** A millisecond or less. */
+/** Corresponds to at most a millisecond. */
 const REGEXP_BACKTRACKS_MAX = 50_000;
 
 export function readGuestSource(
@@ -71,7 +70,7 @@ export function readGuestSource(
         vcluster: { name, namespace, config },
         names: namingRules(vcluster, namespaces),
       },
-      // The rest of what the process may take is for text on its way in and out.
+      // The rest of the process's memory limit is for messages.
       heapMiB: Math.max(HEAP_MIB_MIN, Math.floor(limits.memoryBytes / MIB / 2)),
       expressionTimeoutMs: limits.expressionTimeoutMs,
       processorShare: PROCESSOR_SHARE,
@@ -86,7 +85,7 @@ function realmSource(files: readonly string[]): string {
   return `(() => {\n"use strict";\n${files.join('\n')}\nreturn installRealm;\n})()`;
 }
 
-/** Files of the guest without types, imports and `export`: the files are one script. */
+/** Reads files of the guest, without types, imports and `export`, because they are joined to one script. */
 function readScripts(files: readonly string[]): string[] {
   const extension = sourceExtension(import.meta.url);
   const texts = files.map((file) =>
@@ -96,7 +95,7 @@ function readScripts(files: readonly string[]): string[] {
   return plain.map((text) => text.replace(/^import [^;]*;$/gm, '').replace(/^export /gm, ''));
 }
 
-/** Finds the prebuilt addon for this Node as isolated-vm itself does. */
+/** Finds the prebuilt addon for this Node version as isolated-vm does. */
 function addonPath(): string {
   const here = createRequire(import.meta.url);
   const folder = dirname(here.resolve('isolated-vm/package.json'));

@@ -1,4 +1,4 @@
-/** Memory and processor time of another process. */
+/** Reads memory and processor time of another process. */
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,35 +1,33 @@
-/**
- * Messages on the pipe: one line each, a type character and JSON. Types only, because the child runs as plain text and imports
- * nothing.
+/** Messages on the pipe: one line each, a type character and JSON. Types only, because the child runs from source text without imports.
  *
  * To the child:
- * - `S` + {@link SetupMessage}: once, first. The child answers `H` when it is ready.
+ * - `S` + {@link SetupMessage}: once, first. The child responds with `H` when it is ready.
  * - `P` + {@link ProgramMessage}: a program, before it is first used. `D` + id drops it.
- * - `G`: no work follows for a while; collect garbage.
- * - `B` + {@link GroupMessage}[]: a batch. `C` + a digit + the same: one call and one answer per match; the digit
- *   says how often it was stopped without its share of processor time, and each time adds one limit to its timeout.
+ * - `G`: collect garbage, because the child is idle.
+ * - `B` + {@link GroupMessage}[]: a batch. `C` + a digit + the same: one call and one response per match; the digit
+ *   is the number of stops without enough processor time, each of which adds one time limit to the timeout.
  *
  * From the child, for the oldest unfinished batch:
- * - `+` + {@link ColumnMessage}[]: results of the next matches, more will follow. `.` the same, and the batch is finished.
- * - `T` the call timed out, `S` the same but the process had too little processor time to attribute it to the expression, `L` the
- *   batch took too long as a whole, `X` the call failed: nothing more follows for this batch. `M` the isolate exceeded its memory
+ * - `+` + {@link ColumnMessage}[]: results of the next matches; more follow. `.`: the same, and the batch is finished.
+ * - `T`: the call timed out. `S`: the same, but the process had too little processor time to attribute it to the expression. `L`: the
+ *   whole batch took too long. `X`: the call failed. No more results follow for this batch. `M`: the isolate exceeded its memory
  *   limit, and the child ends.
  */
 
 import type { JsonObject, JsonValue } from '../../../base/json.ts';
 
 export interface SetupMessage {
-  /** Where the native addon of isolated-vm is. */
+  /** Path of the native addon of isolated-vm. */
   readonly addon: string;
-  /** The global function that collects garbage, in every context of the child. */
+  /** Name of the global function that collects garbage, in every context of the child. */
   readonly collectorName: string;
   /** Source of the realm: a script whose value is `installRealm`. */
   readonly realm: string;
   readonly settings: RealmSettings;
-  /** MiB of heap that the isolate may take. */
+  /** Heap limit of the isolate, MiB. */
   readonly heapMiB: number;
   readonly expressionTimeoutMs: number;
-  /** See `starvation.ts`. */
+  /** See `processor-share.ts`. */
   readonly processorShare: number;
   readonly starvedFactor: number;
   readonly batchTimeoutMs: number;
@@ -44,7 +42,7 @@ export interface RealmSettings {
   readonly names: NamingRules;
 }
 
-/** For `virtualToHostDNS`: where objects of a virtual namespace are on the host. */
+/** For `virtualToHostDNS`: how virtual namespaces and names are translated. */
 export interface NamingRules {
   readonly vcluster: string;
   readonly hostNamespace: string;
@@ -71,11 +69,11 @@ export type GroupMessage = readonly [
   missing: readonly number[] | 0,
   paths: readonly string[] | 0,
   contexts: readonly ContextRun[] | LeafColumns | 0,
-  /** 1: answer in JSON even where every result is a string, see {@link ColumnMessage}. */
+  /** 1: respond in JSON even if every result is a string, see {@link ColumnMessage}. */
   plainAnswer: 0 | 1,
 ];
 
-/** This many matches in a row share two objects; `escapes` is 1 when the program can hold a reference to a part of them. */
+/** `count` consecutive matches share both objects. `escapes` is 1 if the program can keep a reference to a part of them. */
 export type ContextRun = readonly [
   count: number,
   hostObject: JsonValue,
@@ -83,18 +81,16 @@ export type ContextRun = readonly [
   escapes: 0 | 1,
 ];
 
-/** The same, each run's objects as leaves: one column for each path that is read. `counts` 0: one match a run. */
+/** The same with the objects as leaves: one column for each path that is read. `counts` 0: one match per run. */
 export interface LeafColumns {
   readonly counts: readonly number[] | 0;
   readonly leaves: readonly (readonly JsonValue[])[];
   readonly escapes: 0 | 1;
 }
 
-/**
- * Results of matches in a row of one group; null where the value is undefined or an error. When all are strings and none needs an
- * escape, `values` is the length of a text: the texts follow the columns after a tab, each a JSON list of its own. Joining strings is
- * three times as fast as stringifying them. Only a list of exactly `count` strings is taken for one: a quote in a result gives more,
- * or something else.
+/** Results of consecutive matches of one group; null if the value is undefined or an error. If all are strings and none needs an escape,
+ * `values` is the length of a text: the texts follow the columns after a tab, each a JSON list. Joining strings is three times as fast as
+ * stringifying them. The receiver accepts only a list of exactly `count` strings, because a quote in a result would change the list.
  */
 export type ColumnMessage = readonly [
   count: number,

@@ -1,6 +1,5 @@
-/**
- * TypeScript to JavaScript, as Node does it for every file of this program, but in a separate process: in this one the stripper would
- * keep 17 MiB. That process costs 100 ms of a processor, so what it made is kept beside Node's compile cache, where there is one.
+/** Converts TypeScript to JavaScript as Node does, but in a separate process, because the converter would keep 17 MiB in this one. That
+ * process needs 100 ms of processor time, so the output is stored in Node's compile cache folder, if there is one.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -19,7 +18,7 @@ const texts = JSON.parse(readFileSync(0, 'utf8'));
 process.stdout.write(JSON.stringify(texts.map((text) => stripTypeScriptTypes(text, { mode: 'strip' }))));
 `;
 
-/** The same texts without types. `folder`: where what is made is kept, trusted as code is; undefined keeps nothing. */
+/** Removes the types from the texts. `folder`: cache of the output, trusted as code is; undefined disables the cache. */
 export function stripTypes(texts: readonly string[], folder = getCompileCacheDir()): string[] {
   const input = JSON.stringify(texts);
   if (folder === undefined) return parsed(strip(input));

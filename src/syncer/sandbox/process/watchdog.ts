@@ -7,7 +7,7 @@ import { PROCESSOR_SHARE, STARVED_FACTOR } from './processor-share.ts';
 export type KillReason = 'timeout' | 'memory';
 
 const TICK_MS = 10;
-/** A silent child is checked every tick, one that sends results less often. */
+/** A silent child is checked every tick, a child that sends results less often. */
 const RESPONSIVE_TICKS = 10;
 
 export class Watchdog {
@@ -30,7 +30,7 @@ export class Watchdog {
     this.#kill = kill;
   }
 
-  /** Starts to watch: the child may be silent for `silenceMs`, and before its first answer for `allowanceMs` more. */
+  /** Starts watching: the child may be silent for `silenceMs`, and for `allowanceMs` more before its first response. */
   expect(child: SandboxChild, silenceMs: number, allowanceMs: number): void {
     this.#child = child;
     this.#silenceMs = silenceMs;
@@ -80,7 +80,7 @@ export class Watchdog {
     this.#processorMs ??= silenceMs >= TICK_MS ? child.processorMs() : undefined;
     const limitMs = this.#silenceMs + this.#allowanceMs;
     if (silenceMs <= limitMs) return undefined;
-    // If this process itself was delayed, the answer may be in the pipe already: check once more after the next turn.
+    // If this process was delayed, the response may already be in the pipe, so check once more after the next turn of the event loop.
     if (!this.#isSuspect) {
       this.#isSuspect = true;
       return undefined;

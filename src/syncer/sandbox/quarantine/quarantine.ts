@@ -1,5 +1,4 @@
-/**
- * On which objects an expression had to be stopped. An object waits longer after each stop; one object never delays another.
+/** Records on which objects an expression had to be stopped. The delay of an object grows with each stop and never affects other objects.
  * The quarantine also decides which sandbox process runs an expression on an object: the main one, or the throttled one, which has a
  * bounded share of time.
  */
@@ -14,7 +13,7 @@ const WAIT_FIRST_MS = 1000;
 const WAIT_MAX_MS = 5 * 60_000;
 /** After this long without a stop, an object or a namespace is forgotten. */
 const FORGET_MS = 10 * 60_000;
-/** After this many stops of objects that had succeeded before, success proves nothing in their namespace. */
+/** After this many stops of objects that had succeeded before, all objects of their namespace count as unproven. */
 const PROVEN_STOPS_MAX = 3;
 /** After stops in this many namespaces, unknown objects of every namespace are suspect. */
 const SUSPECT_NAMESPACES_MAX = 3;
@@ -35,10 +34,10 @@ interface SuspectNamespace {
 /** The record of one expression. Times are the clock's `now()`. */
 export class Quarantine {
   readonly #clock: Clock;
-  /** By namespace and name, the one that was stopped last at the end. */
+  /** By namespace and name, ordered by last stop. */
   readonly #entries = new Map<string, QuarantineEntry>();
   readonly #namespaces = new Map<string, SuspectNamespace>();
-  /** Names of the objects that the expression ran on without a stop, by namespace. */
+  /** Names of the objects on which the expression ran without a stop, by namespace. */
   readonly #proven = new Map<string, Set<string>>();
   #provenCount = 0;
 
@@ -46,7 +45,7 @@ export class Quarantine {
     this.#clock = clock;
   }
 
-  /** Nothing was stopped lately: every object runs in the main process. */
+  /** No recent stops: every object runs in the main process. */
   get isEmpty(): boolean {
     return this.#namespaces.size === 0;
   }
@@ -63,7 +62,7 @@ export class Quarantine {
   }
 
   routeOf(object: ObjectIdentity): Route {
-    // The usual case, on the path that every evaluation takes.
+    // The usual case, on the hot path.
     if (!this.#isSuspect(object.namespace)) return 'main';
     if (this.#entry(object) !== undefined) return 'throttled';
     if (this.#isProven(object)) return 'main';

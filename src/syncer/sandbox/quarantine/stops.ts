@@ -21,7 +21,7 @@ export type Stop =
   | 'failed'
   /** The isolate or the child exceeded its memory limit. */
   | 'memory'
-  /** The child no longer answered and was killed. */
+  /** The child did not respond and was killed. */
   | 'killed'
   /** The child ended for an unknown reason. */
   | 'lost';
@@ -51,21 +51,21 @@ export function handleStop(batch: Batch, stop: Stop, isFresh: boolean, options: 
   if (stop === 'starved' && batch.isCareful && batch.starvations < STARVATIONS_MAX) {
     batch.starvations += 1;
   } else if (stop === 'late') {
-    // Only the first object had the whole time for itself; the others are sent again.
+    // Only the first object had the whole time; the others are sent again.
     if (position.isFirstJob) attributeFailure(batch, position, stop, options);
   } else if (!batch.isCareful) {
     batch.isCareful = true;
   } else if (isAmbiguous(stop, isFresh) && batch.retriedFreshAt !== batch.matchesLeft) {
     batch.retriedFreshAt = batch.matchesLeft;
   } else {
-    // The rest stays careful: what stops one match often stops others, and each search may cost a process.
+    // The rest stays in careful mode, because a stop often affects several matches, and each search may cost a process.
     attributeFailure(batch, position, stop, options);
     batch.starvations = 0;
   }
   return !batch.isFinished;
 }
 
-/** Earlier matches may have used the memory, and the system may have killed the process: a new process tells. */
+/** Earlier matches may have used the memory, or the system may have killed the process. A retry in a new process decides. */
 function isAmbiguous(stop: Stop, isFresh: boolean): boolean {
   return stop === 'lost' || (stop === 'memory' && !isFresh);
 }
@@ -98,7 +98,7 @@ function explain(stop: Stop, { expressionTimeoutMs, batchTimeoutMs }: StopOption
     case 'starved':
       return `took longer than ${expressionTimeoutMs} ms`;
     case 'memory':
-      return 'needed more memory than the sandbox has';
+      return 'exceeded the memory limit of the sandbox';
     case 'killed':
       return `did not stop after ${expressionTimeoutMs} ms, so its process was ended`;
     case 'lost':

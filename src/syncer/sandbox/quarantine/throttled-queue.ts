@@ -8,7 +8,7 @@ import { failJob } from '../batches/batch.ts';
 import type { Job } from '../batches/group.ts';
 import { Scheduler, type SchedulerOptions } from '../batches/scheduler.ts';
 
-/** Share of one processor that the process may use, its start included. */
+/** Share of one processor that the process may use, including its start. */
 const SHARE = 0.08;
 /** Budget after a pause: an object that only shares a namespace with a hostile one runs without delay. */
 const BURST_MS = 1000;
@@ -29,7 +29,7 @@ export class ThrottledQueue {
   readonly #clock: Clock;
   /** Objects on which the expression was never stopped, by the time of their first arrival. */
   #unknown: Job[] = [];
-  /** First arrivals: an object that was rejected and comes again keeps its place. */
+  /** First arrivals. A rejected object keeps its place when it is added again. */
   readonly #arrivals = new Map<string, number>();
   #retries: Job[] = [];
   #scheduler: Scheduler | undefined;
@@ -119,7 +119,7 @@ export class ThrottledQueue {
     if (job !== undefined) this.#run(job);
   }
 
-  /** Unknown objects first, the newest of them first, so that hostile ones that arrived earlier do not delay it. Every fourth is the oldest. */
+  /** Unknown objects first, newest first, so that hostile objects that arrived earlier do not delay them. Every fourth is the oldest. */
   #take(): Job | undefined {
     if (this.#unknown.length === 0) return this.#retries.shift();
     this.#taken += 1;
@@ -153,7 +153,7 @@ export class ThrottledQueue {
     this.#chargedMs = 0;
   }
 
-  /** By processor time where the system reports it: on a busy machine, time that passes is not time that was used. */
+  /** Charges processor time if the system reports it, because on a busy machine elapsed time exceeds used time. */
   #charge(elapsedMs: number): void {
     const usedMs = this.#scheduler?.processorMs;
     if (usedMs === undefined) {

@@ -1,4 +1,4 @@
-/** Decodes an answer of the child and checks its form, because the child is not trusted. See `ColumnMessage`. */
+/** Decodes and validates a response of the child, which is not trusted. See `ColumnMessage`. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import { acceptResult } from './result.ts';
@@ -6,13 +6,13 @@ import type { ErrorEntry } from '../process/protocol.ts';
 import type { EvaluateError } from '../types.ts';
 
 export interface AnswerColumn {
-  /** Undefined when a result broke the list that it is in. */
+  /** Undefined if a quote in a result made the list invalid. */
   readonly values: (JsonValue | undefined)[] | undefined;
   readonly undefinedAt: readonly number[];
   readonly errors: readonly (ErrorEntry | EvaluateErrorAt)[];
 }
 
-/** An error that was found on this side. */
+/** An error that the daemon detected. */
 export interface EvaluateErrorAt {
   readonly index: number;
   readonly error: EvaluateError;
@@ -20,7 +20,7 @@ export interface EvaluateErrorAt {
 
 const NONE: readonly never[] = [];
 
-/** Undefined: not an answer at all. */
+/** Undefined: not a valid response. */
 export function readAnswer(text: string): readonly AnswerColumn[] | undefined {
   const tab = text.indexOf('\t');
   const parsed = parse(text.slice(0, tab));
@@ -47,9 +47,8 @@ export function readAnswer(text: string): readonly AnswerColumn[] | undefined {
   return at === text.length ? columns : undefined;
 }
 
-/**
- * A list of exactly so many strings. The sender has made sure that there is no backslash; so every quote begins or ends a string, and a
- * quote inside a result would make more strings, or something that is not a string, or no JSON.
+/** A list of exactly `count` strings. The text has no backslash, so every quote starts or ends a string, and a quote inside a result would
+ * yield another number of strings, another type, or invalid JSON.
  */
 function readStrings(text: string, count: number): string[] | undefined {
   const strings = parse(text);
@@ -63,7 +62,7 @@ function readValues(
   text: string,
   lists: { readonly undefinedAt: readonly number[]; readonly errors: readonly ErrorEntry[] },
 ): AnswerColumn {
-  // Stringified lone surrogates are escapes, everything else is not: one look at the text spares a look at every string.
+  // Lone surrogates are stringified as escapes, so one check of the text replaces a check of every string.
   const mayBeIllFormed = text.includes('\\ud');
   const found: EvaluateErrorAt[] = [];
   for (let index = 0; index < values.length; index++) {

@@ -1,4 +1,4 @@
-/** One request on its way: what is remembered of it, what has to be evaluated, and the two put together again. */
+/** Splits a request into cached results and matches to evaluate, and merges both again. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import { rememberedOf, valueOf } from './responses.ts';
@@ -12,9 +12,9 @@ import type { EvaluateError, EvaluateRequest, EvaluateResponse } from '../types.
 export interface Lookup {
   readonly hits: number;
   readonly misses: number;
-  /** Everything was known. */
+  /** Set if all results were cached. */
   readonly response: EvaluateResponse | undefined;
-  /** What has to be evaluated; `done` gets the whole. */
+  /** The matches to evaluate; `done` receives the complete response. */
   job(done: (response: EvaluateResponse) => void): Job;
 }
 

@@ -1,6 +1,5 @@
-/**
- * Results that are known already. A result is a function of the inputs that the program reads, so the key is exactly these. Bounded in
- * bytes over all programs together; timeouts and kills never get here.
+/** The cache of results. A result is a function of the inputs that the program reads, so these form the key. Limited in bytes over all
+ * programs. Timeouts and kills are never cached.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -8,7 +7,7 @@ import type { JsonValue } from '../../../base/json.ts';
 import type { Projected } from './projection.ts';
 import type { EvaluateError, ReadSet } from '../types.ts';
 
-/** A failure that the same inputs will always have. */
+/** A deterministic failure. */
 export class RememberedError {
   readonly error: EvaluateError;
 
@@ -17,7 +16,7 @@ export class RememberedError {
   }
 }
 
-/** Stand in for what a cache cannot hold. */
+/** Placeholders for values that the LRU cache cannot hold. */
 export const REMEMBERED_NULL: unique symbol = Symbol('null');
 export const REMEMBERED_UNDEFINED: unique symbol = Symbol('undefined');
 
@@ -29,11 +28,11 @@ export type Remembered =
 
 export type MemoKey = string | number | boolean | symbol;
 
-/** What an entry takes besides its text: two slots in a Map, five in the cache's arrays, two string headers. */
+/** Overhead of an entry: two slots in a Map, five in the cache's arrays, two string headers. */
 const ENTRY_BYTES = 160;
 const CHARACTER_BYTES = 2;
 
-/** All remembered results of one sandbox. */
+/** All cached results of one sandbox. */
 export class Memo {
   readonly #bytesMax: number;
   readonly #programs = new Set<ProgramMemo>();
@@ -43,7 +42,7 @@ export class Memo {
     this.#bytesMax = bytesMax;
   }
 
-  /** Estimated, of keys and results. */
+  /** Estimated size of keys and results. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -58,7 +57,7 @@ export class Memo {
     if (this.#programs.delete(memo)) this.#bytes -= memo.bytes;
   }
 
-  /** One program may take everything as long as no other wants it; then the largest gives. */
+  /** One program may use the whole limit until others need space; then the largest one evicts entries. */
   #account(bytes: number): void {
     this.#bytes += bytes;
     while (this.#bytes > this.#bytesMax) {
@@ -70,7 +69,7 @@ export class Memo {
   }
 }
 
-/** Remembered results of one program. A key is made by {@link requestKey} once a request and {@link keyOf} once a match. */
+/** Cached results of one program. A key is built by {@link requestKey} once per request and {@link keyOf} once per match. */
 export class ProgramMemo {
   readonly #account: (bytes: number) => void;
   readonly #cache: LRUCache<MemoKey, Remembered>;
@@ -97,7 +96,7 @@ export class ProgramMemo {
 
   keyOf(requestKey: string, value: JsonValue | undefined, path: string): MemoKey {
     if (this.#isKeyedByValue) {
-      // The value itself where it can be: no text is built, and the string's hash is known already.
+      // The value itself if possible: no text is built, and the hash of the string is already computed.
       if (typeof value === 'string') return value.charCodeAt(0) === 0 ? `\0s${value}` : value;
       if (typeof value === 'number' || typeof value === 'boolean') return value;
       if (value === null) return REMEMBERED_NULL;
@@ -120,7 +119,7 @@ export class ProgramMemo {
     this.#account(this.#cache.calculatedSize - before);
   }
 
-  /** Bytes that came free. */
+  /** Returns the freed bytes. */
   dropOldest(): number {
     const before = this.#cache.calculatedSize;
     this.#cache.pop();

@@ -1,16 +1,15 @@
-/**
- * The part of the two objects that a program reads, cut out once per request, so that only it crosses and only it is part of a memo
- * key. Where it can be it is a list of the values at the ends of the paths, out of which the realm builds objects of the same shape;
- * else it is the objects themselves, pruned.
+/** The part of both objects that a program reads, extracted once per request, so that only this part is sent and used as cache key. If
+ * possible, it is a list of the values at the ends of the read paths, from which the realm builds objects of the same shape; otherwise the
+ * pruned objects.
  */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ObjectContext, ReadSet } from '../types.ts';
 
 export interface Projected {
-  /** The value at the end of each path, in the projection's order; undefined when an object lacks one of them. */
+  /** The value at the end of each path, in the projection's order; undefined if an object lacks one of them. */
   readonly leaves: readonly JsonValue[] | undefined;
-  /** The pruned objects where there are no leaves; null where there is no object or nothing of it is read. */
+  /** The pruned objects if there are no leaves; null if there is no object or it is not read. */
   readonly hostObject: JsonValue;
   readonly virtualObject: JsonValue;
 }
@@ -20,11 +19,10 @@ type Path = readonly string[];
 export const NOTHING: Projected = { leaves: undefined, hostObject: null, virtualObject: null };
 
 export class Projection {
-  /** Nothing of either object is read. */
+  /** Neither object is read. */
   readonly isEmpty: boolean;
-  /**
-   * Sources of functions `(leaves, at)` that build an object from columns of leaves, null where nothing of it is read; undefined when a
-   * whole object is read.
+  /** Sources of functions `(leaves, at)` that build an object from columns of leaves; null if the object is not read. Undefined if a whole
+   * object is read.
    */
   readonly builders: { readonly host: string | null; readonly virtual: string | null } | undefined;
   readonly #host: readonly Path[];
@@ -60,19 +58,21 @@ export class Projection {
     };
   }
 
-  /** The same as objects, from leaves if need be. */
+  /** The part as objects, built from leaves if necessary. */
   pruned({ leaves, hostObject, virtualObject }: Projected): {
     hostObject: JsonValue;
     virtualObject: JsonValue;
   } {
     if (leaves === undefined) return { hostObject, virtualObject };
     const virtualLeaves = leaves.slice(this.#host.length);
-    return { hostObject: plant(this.#host, leaves), virtualObject: plant(this.#virtual, virtualLeaves) };
+    return {
+      hostObject: objectFromLeaves(this.#host, leaves),
+      virtualObject: objectFromLeaves(this.#virtual, virtualLeaves),
+    };
   }
 
-  /**
-   * True when the program can hold a reference to an object among these, which then has to be frozen. Only the ends of paths can be
-   * referenced, because the read set knows every use.
+  /** True if the program can keep a reference to one of these objects, which then must be frozen. Only values at the ends of paths can be
+   * referenced, because the read set contains every use.
    */
   escapes({ leaves, hostObject, virtualObject }: Projected): boolean {
     if (leaves !== undefined) return leaves.some((leaf) => typeof leaf === 'object' && leaf !== null);
@@ -86,7 +86,7 @@ function pick(object: JsonObject | null, paths: readonly Path[], leaves: JsonVal
     const path = paths[i] ?? [];
     let at: JsonValue | undefined = object;
     for (let k = 0; k < path.length; k++) {
-      // Lists are sent whole: `length` and the like cannot be picked out of them.
+      // Lists are sent as a whole, because their members such as `length` cannot be extracted.
       if (!isJsonObject(at)) return false;
       at = ownValue(at, path[k] ?? '');
     }
@@ -108,8 +108,8 @@ function prune(object: JsonObject | null, paths: readonly Path[]): JsonValue {
   return part;
 }
 
-/** The object that has these values at the ends of these paths; null for none. */
-function plant(paths: readonly Path[], leaves: readonly JsonValue[]): JsonValue {
+/** Builds the object with these values at the ends of these paths; null without paths. */
+function objectFromLeaves(paths: readonly Path[], leaves: readonly JsonValue[]): JsonValue {
   if (paths.length === 0) return null;
   const root: JsonObject = {};
   for (const [i, path] of paths.entries()) {
@@ -125,7 +125,7 @@ function plant(paths: readonly Path[], leaves: readonly JsonValue[]): JsonValue 
   return root;
 }
 
-/** What follows each first key. */
+/** Groups the paths by their first key. */
 function byFirstKey(paths: readonly Path[]): Map<string, Path[]> {
   const tree = new Map<string, Path[]>();
   for (const [key = '', ...rest] of paths) {
@@ -162,7 +162,7 @@ function literalSource(leaves: readonly (readonly [path: Path, source: string])[
   const parts = [...members].map(([key, below]) => {
     const [first] = below;
     const value = first?.[0].length === 0 ? first[1] : literalSource(below);
-    // Brackets: without them one of the names would set the prototype.
+    // In brackets, because an unbracketed `__proto__` would set the prototype.
     return `[${JSON.stringify(key)}]: ${value}`;
   });
   return `{ ${parts.join(', ')} }`;

@@ -1,4 +1,4 @@
-/** Responses made from one outcome, and outcomes as they are remembered. */
+/** Builds responses from one outcome, and converts outcomes to and from cached results. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import { RememberedError, REMEMBERED_NULL, REMEMBERED_UNDEFINED, type Remembered } from './memo.ts';
@@ -24,7 +24,7 @@ export function valueOf(known: Exclude<Remembered, RememberedError>): JsonValue 
   return known === REMEMBERED_NULL ? null : known;
 }
 
-/** Undefined for what must not be remembered, because it does not follow from the inputs alone. */
+/** Undefined for an outcome that must not be cached, because it does not depend on the inputs alone. */
 export function rememberedOf(
   value: JsonValue | undefined,
   error: EvaluateError | undefined,
@@ -39,7 +39,7 @@ export function rememberedOf(
   return value === null ? REMEMBERED_NULL : value;
 }
 
-/** The expression does not run on this object before `untilMs`. */
+/** The error for an object on which the expression does not run before `untilMs`. */
 export function quarantineError(untilMs: number, nowMs: number): EvaluateError {
   const until = new Date(untilMs).toISOString();
   return {

@@ -1,13 +1,13 @@
-/** Bounds the depth of values that enter and leave the sandbox, because the daemon walks them. */
+/** Limits the depth of values that enter and leave the sandbox, because the daemon traverses them. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import type { EvaluateError } from '../types.ts';
 
 const DEPTH_MAX = 64;
-/** API servers accept 10 000 levels, real objects have ten. Millions of them take seconds to serialise. */
+/** API servers accept 10 000 levels; real objects have about ten. */
 export const INPUT_DEPTH_MAX = 1000;
 
-/** Freezes a result, because it may be remembered and returned again. Returns its problem, if any. */
+/** Freezes a result, because it may be cached and returned again. Returns its problem, if any. */
 export function acceptResult(
   result: JsonValue | undefined,
   mayBeIllFormed: boolean,
@@ -17,7 +17,7 @@ export function acceptResult(
     const { value, depth } = next;
     if (typeof value === 'string') {
       if (mayBeIllFormed && !value.isWellFormed())
-        return problem('the result holds half of a surrogate pair, which no UTF-8 text can');
+        return problem('the result contains a lone surrogate, which cannot be encoded as UTF-8');
       continue;
     }
     if (typeof value !== 'object' || value === null) continue;

@@ -99,7 +99,7 @@ describe('warnings', () => {
       '/metadata/labels/a',
       'Endpoints',
       0,
-      'this looks like a JSON Pointer, which no path is; write metadata.annotations["key"]',
+      'this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]',
     ],
   ] as const)('%s of %s', (path, kind, offset, message) => {
     expect(warningsOf(path, kind)).toEqual([['warning', offset, message]]);
@@ -178,7 +178,7 @@ describe('warnings', () => {
       'subsets[*].addresses[*].hostname',
       'context.virtualObject.metadata.name',
       0,
-      'the result never depends on `value` or `context.path`, so every match of one object gets the same',
+      'the result never depends on `value` or `context.path`, so it is the same for every match of one object',
     ],
     [
       'metadata.annotations["a]b"]',
