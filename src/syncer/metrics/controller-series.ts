@@ -9,7 +9,7 @@ export interface ControllerSeries {
 }
 
 const RESULTS = ['success', 'error', 'requeue_after', 'requeue'] as const;
-/** controller-runtime's, without the ones above a minute. */
+/** A subset of controller-runtime's buckets, up to one minute. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export function controllerSeries(
@@ -29,18 +29,18 @@ export function controllerSeries(
   });
   const time = registry.histogram({
     name: `${prefix}_reconcile_time_seconds`,
-    help: 'How long a reconcile takes.',
+    help: 'Duration of a reconcile.',
     labels,
     buckets: BUCKETS,
   });
   const max = registry.gauge({
     name: `${prefix}_max_concurrent_reconciles`,
-    help: 'Workers.',
+    help: 'Maximum number of concurrent reconciles.',
     labels,
   });
   const active = registry.gauge({
     name: `${prefix}_active_workers`,
-    help: 'Workers that are busy.',
+    help: 'Number of workers in use.',
     labels,
   });
   return (controller, workers) => {

@@ -3,15 +3,15 @@
 import type { Count, SeriesRegistry } from '../../base/metrics/series.ts';
 
 export interface InformerSeries {
-  /** This way for a list or a watch to end exists: its counter starts at zero. */
+  /** Declares a way in which a list or watch can end, so that its counter starts at zero. */
   expect(phase: string, outcome: string): void;
   /** A list or a watch ended. */
   ended(phase: string, outcome: string): void;
   /** One event of a watch. */
   received(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'): void;
-  /** News that were none: a replay, an older state, or our own write coming back. */
+  /** An event that changed nothing: a replay, an older state, or the echo of our own write. */
   ignored(): void;
-  /** How the gauges are read when they are scraped. */
+  /** `read` supplies the gauges at each scrape. */
   watchState(read: () => { objects: number; stalenessSeconds: number; isSynced: boolean }): void;
 }
 
@@ -21,7 +21,7 @@ export function informerSeries(
   registry: SeriesRegistry,
 ): (cluster: string, resource: string) => InformerSeries {
   const labels = ['cluster', 'resource'];
-  /** A reload replaces informers: the last one of a name counts. */
+  /** A reload replaces informers: the gauges read the last one of each name. */
   const refreshes = new Map<string, () => void>();
   const ends = registry.counter({
     name: 'endpoint_syncer_watch_restarts_total',

@@ -1,4 +1,4 @@
-/** Every series of the daemon, there from the start: the usual names of controllers first, then our own. */
+/** All metrics of the daemon, initialized at the start: the usual controller metrics first, then our own. */
 
 import { controllerSeries, type ControllerSeries } from './controller-series.ts';
 import { informerSeries, type InformerSeries } from './informer-series.ts';
@@ -12,12 +12,12 @@ import { queueSeries, type QueueSeries } from './queue-series.ts';
 import { SeriesRegistry } from '../../base/metrics/series.ts';
 import { syncSeries, type SyncSeries } from './sync-series.ts';
 
-/** Handles for every module of the program; each takes only the part that it needs, as a structural type of its own. */
+/** Recorders for all modules. Each module declares the part that it needs as a structural type. */
 export interface Metrics {
   /** Prometheus' text format, and the `Content-Type` that goes with it. */
   text(): Promise<string>;
   readonly contentType: string;
-  /** For the series of what is served beside the sync. */
+  /** Registry for the metrics of the key and token API. */
   readonly registry: SeriesRegistry;
   queue(name: string): QueueSeries;
   controller(name: string, workers: number): ControllerSeries;

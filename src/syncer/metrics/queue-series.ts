@@ -13,7 +13,7 @@ export interface QueueSeries {
   worked(seconds: number): void;
 }
 
-/** client-go's buckets: 10 ns × 10ⁿ without the ones that nothing in this process can reach. */
+/** client-go's buckets, 10 ns × 10ⁿ, without those below 10 µs, which this process cannot reach. */
 const BUCKETS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000];
 
 export function queueSeries(
@@ -21,38 +21,42 @@ export function queueSeries(
   monotonicMs: () => number,
 ): (name: string) => QueueSeries {
   const labels = ['name', 'controller'];
-  /** A reload replaces queues: the last one of a name counts. */
+  /** A reload replaces queues: the gauges read the last one of each name. */
   const refreshes = new Map<string, () => void>();
-  const depth = registry.gauge({ name: 'workqueue_depth', help: 'Keys that wait.', labels });
-  const adds = registry.counter({ name: 'workqueue_adds_total', help: 'Keys added.', labels });
+  const depth = registry.gauge({ name: 'workqueue_depth', help: 'Current depth of the work queue.', labels });
+  const adds = registry.counter({
+    name: 'workqueue_adds_total',
+    help: 'Total number of adds handled by the work queue.',
+    labels,
+  });
   const retries = registry.counter({
     name: 'workqueue_retries_total',
-    help: 'Keys added with back-off.',
+    help: 'Total number of retries handled by the work queue.',
     labels,
   });
   const waited = registry.histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'How long a key waits for a worker.',
+    help: 'Time that a key stays in the work queue before a worker takes it.',
     labels,
     buckets: BUCKETS,
   });
   const worked = registry.histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'How long a worker has a key.',
+    help: 'Time that the processing of a key takes.',
     labels,
     buckets: BUCKETS,
   });
   const unfinished = registry.refreshedGauge(
     {
       name: 'workqueue_unfinished_work_seconds',
-      help: 'Time spent so far on the keys that workers have now, summed.',
+      help: 'Sum of the time spent so far on keys in progress.',
       labels,
     },
     () => refreshes.forEach((refresh) => refresh()),
   );
   const longest = registry.gauge({
     name: 'workqueue_longest_running_processor_seconds',
-    help: 'How long the longest of them has been worked on.',
+    help: 'Time that the longest running worker has spent on its key.',
     labels,
   });
   return (name) => {
@@ -77,7 +81,7 @@ export function queueSeries(
   };
 }
 
-/** When the keys that are being worked on were taken. Few at a time: one per worker. */
+/** Start times of the keys in progress; at most one per worker. */
 class RunningWork {
   readonly #monotonicMs: () => number;
   readonly #startsMs: number[] = [];
@@ -90,7 +94,7 @@ class RunningWork {
     this.#startsMs.push(this.#monotonicMs());
   }
 
-  /** Which one it was follows from when it must have begun. */
+  /** Removes the start time closest to the one that the duration implies. */
   ended(seconds: number): void {
     const startMs = this.#monotonicMs() - seconds * 1000;
     let closest = 0;

@@ -3,7 +3,7 @@
 import type { Count, Observe, SeriesRegistry } from '../../base/metrics/series.ts';
 
 export interface SyncSeries {
-  /** Objects that are refused or failing now, by reason. */
+  /** Objects that are currently rejected or failing, by reason. */
   blocked(reason: string, count: number): void;
   /** From the event of a change to the end of the write that carries it over. */
   latency(seconds: number): void;
@@ -12,13 +12,13 @@ export interface SyncSeries {
   patched(seconds: number): void;
   /** One patch failed on one object; `reason` is a `PatchErrorKind`. */
   patchFailed(reason: string): void;
-  /** Expression results that were remembered, or not. */
+  /** Hits and misses of the cache of expression results. */
   memo(hits: number, misses: number): void;
-  /** Matches that were sent to the sandbox together. */
+  /** Matches in one batch to the sandbox. */
   batched(matches: number): void;
-  /** The sandbox process was ended by its watchdog, or died. */
+  /** The sandbox process was killed by its watchdog, or exited. */
   sandboxKilled(reason: string): void;
-  /** An Event was sent, dropped by the token bucket, or refused by the API server. */
+  /** An Event was sent, dropped by the token bucket, or rejected by the API server. */
   event(result: 'sent' | 'dropped' | 'error'): void;
   /** The configuration file changed and was read again. */
   reloaded(result: 'ok' | 'error'): void;
@@ -97,12 +97,12 @@ function patchSeries(
 ): Pick<SyncSeries, 'patched' | 'patchFailed' | 'memo' | 'batched' | 'sandboxKilled'> {
   const duration = registry.histogram({
     name: 'endpoint_syncer_patch_duration_seconds',
-    help: 'All patches of one object.',
+    help: 'Duration of all patches of one object.',
     buckets: PATCH_BUCKETS,
   });
   const batches = registry.histogram({
     name: 'endpoint_syncer_sandbox_batch_matches',
-    help: 'Matches that were sent to the sandbox together.',
+    help: 'Matches per batch sent to the sandbox.',
     buckets: BATCH_BUCKETS,
   });
   const counter = (
@@ -117,11 +117,14 @@ function patchSeries(
   const errors = counter('patch_errors_total', 'Failed patches by kind of error.', 'reason', PATCH_ERRORS);
   const kills = counter(
     'sandbox_kills_total',
-    'Sandbox processes that were ended, or died.',
+    'Sandbox processes that were killed or exited, by reason.',
     'reason',
     KILLS,
   );
-  const memo = counter('memo_lookups_total', 'Lookups of remembered results.', 'result', ['hit', 'miss']);
+  const memo = counter('memo_lookups_total', 'Lookups in the cache of expression results.', 'result', [
+    'hit',
+    'miss',
+  ]);
   const [hit, miss] = [memo('hit'), memo('miss')];
   return {
     patched: duration.of({}),
@@ -138,12 +141,12 @@ function patchSeries(
 function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event' | 'reloaded'> {
   const events = registry.counter({
     name: 'endpoint_syncer_events_total',
-    help: 'Events for users, by what became of them.',
+    help: 'Kubernetes Events by result.',
     labels: ['result'],
   });
   const reloads = registry.counter({
     name: 'endpoint_syncer_config_reloads_total',
-    help: 'Reloads of the configuration.',
+    help: 'Reloads of the configuration by result.',
     labels: ['result'],
   });
   const event = byName(['sent', 'dropped', 'error'], (result) => events.of({ result }));
@@ -151,7 +154,7 @@ function outcomeSeries(registry: SeriesRegistry): Pick<SyncSeries, 'event' | 're
   return { event: (result) => event(result)(), reloaded: (result) => reload(result)() };
 }
 
-/** Handles by name; the given ones exist immediately, others when they are first asked for. */
+/** Handles by name. Those of `names` are created immediately, others on first use. */
 function byName<T extends Count | Observe>(
   names: readonly string[],
   make: (name: string) => T,
