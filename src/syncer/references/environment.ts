@@ -1,4 +1,4 @@
-/** What the import of references needs of the rest of the program. */
+/** Dependencies of the import of references. */
 
 import type { InformerMetrics } from '../../kube/informer/informer.ts';
 import type { ClusterName, EventRecorder, WatchClient } from '../../kube/types.ts';

@@ -1,4 +1,4 @@
-/** References among objects in hand, for `render`: the same decisions and the same copies as the importer's, without clusters. */
+/** References between given objects, for `render`: makes the decisions and copies of the importer without clusters. */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../kube/object.ts';
 import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
@@ -24,7 +24,7 @@ export interface OfflineOptions {
   readonly forge: ImportForgeOptions;
 }
 
-/** What becomes of one referenced object. */
+/** The result for one referenced object. */
 export type OfflineImport =
   | { readonly kind: 'to-host' | 'to-virtual'; readonly object: KubeObject }
   | { readonly kind: 'refused'; readonly what: string; readonly reason: string };
@@ -68,7 +68,7 @@ export function createOfflineReferences(world: OfflineWorld, options: OfflineOpt
 function importOf(seen: ReferenceObservation, { rules, forge }: OfflineOptions): OfflineImport[] {
   const { kind, virtual, object, source, target, imported, ours } = seen;
   const { action, problem } = decideReference(seen, rules);
-  // That something is in no file says nothing about the clusters.
+  // An object that is in no file may still exist in a cluster.
   if (problem !== undefined && problem.reason !== 'ReferenceNotFound') {
     const what = `${kind.virtual.kind} ${keyOf(virtual)}`;
     return [{ kind: 'refused', what, reason: `${problem.reason}: ${problem.note}` }];
@@ -86,7 +86,7 @@ function importOf(seen: ReferenceObservation, { rules, forge }: OfflineOptions):
 
 function kindOf({ apiVersion, kind }: ObjectReference, policy: KindPolicy): ReferencedKind {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  // The plural is known from discovery only.
+  // The plural is unknown without discovery.
   const resource = { group, version, kind, plural: '', isNamespaced: true };
   return asReferencedKind(resource, resource, policy);
 }
@@ -101,7 +101,7 @@ function offlineView(world: OfflineWorld, kind: ReferencedKind, { rules, forge }
     virtual: (key) => virtual.get(key),
     host: (key) => host.get(key),
     copiesOf(key) {
-      // Files may hold less of the bookkeeping than a cluster does: what is there decides.
+      // Objects in files may lack a part of the bookkeeping.
       const named = [...host.values()].filter((one) => isNamed(virtualByAnnotations(one, kind.host), key));
       const slash = key.indexOf('/');
       const target = names.referenceToHost({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
@@ -115,7 +115,7 @@ function offlineView(world: OfflineWorld, kind: ReferencedKind, { rules, forge }
   };
 }
 
-/** A host object of which only the name is given stands for the copy. */
+/** A host object without annotations counts as the copy. */
 function asCopy(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations: { [LAST_SYNCED]: '' } } };
 }

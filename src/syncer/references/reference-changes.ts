@@ -1,6 +1,5 @@
-/**
- * Turns changes into keys. A change of a referenced object, of what is at its host names, or of what a host copy names enqueues the
- * reference for the importer; where a copy should name another object now, its referrer is enqueued for its reconciler.
+/** Maps changes to keys. A change of a referenced object, of an object at its host names, or of the references of a host copy enqueues the
+ * reference for the importer. If a copy has to reference another object, its referrer is enqueued for its reconciler.
  */
 
 import type { CacheEvent, ClusterName } from '../../kube/types.ts';
@@ -20,7 +19,7 @@ export interface ReferenceChangesOptions {
   readonly index: ReferenceIndex;
   readonly names: NameTranslator;
   readonly rules: RefusalRules;
-  /** Undefined while not everything about the kind is known. */
+  /** Undefined while the caches of the kind are not in sync. */
   readonly cachesOf: (kind: KindId) => KindCaches | undefined;
   /** Adds a reference to the importer's queue. */
   readonly enqueue: (id: ReferenceId) => void;
@@ -37,14 +36,14 @@ export class ReferenceChanges {
     this.#hostNames = new HostNames(options.names);
   }
 
-  /** A host copy names other objects than before. */
+  /** The references of a host copy have been recorded. */
   recorded({ referrer, references, changed }: RecordedReferences): void {
     for (const id of changed) {
       this.#linkHostNames(id);
       this.#options.enqueue(id);
     }
     for (const reference of references) {
-      // Either cluster may have changed while the patches ran.
+      // Both clusters may have changed while the patches ran.
       const id = referenceIdOf(kindIdOf(reference), reference);
       const name = this.#nameOf(id);
       if (name !== undefined && name !== this.#options.index.writtenBy(referrer, id))
@@ -52,12 +51,12 @@ export class ReferenceChanges {
     }
   }
 
-  /** The references that an event of one of their caches concerns. */
+  /** The references that a cache event affects. */
   affectedBy(caches: KindCaches, cluster: ClusterName, event: CacheEvent): Iterable<ReferenceId> {
     return cluster === 'virtual' ? this.#idsOfVirtual(caches, event) : this.#idsOfHost(caches, event);
   }
 
-  /** Something about this object changed: it is decided again, and so is every referrer whose copy should name another object. */
+  /** Enqueues the reference, and every referrer whose copy has to reference another object. */
   recheck(id: ReferenceId): void {
     const { index, enqueue } = this.#options;
     enqueue(id);
@@ -110,7 +109,7 @@ export class ReferenceChanges {
     this.#options.enqueueReferrer(referrer);
   }
 
-  /** What host copies should name for this reference now; undefined while that cannot be decided. */
+  /** The host object that host copies should reference; undefined while this is unknown. */
   #nameOf(id: ReferenceId): ObjectKey | undefined {
     const parts = parseReferenceId(id);
     const caches = this.#options.cachesOf(parts.kind);

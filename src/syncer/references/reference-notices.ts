@@ -1,4 +1,4 @@
-/** Events about references, on the objects that hold them. */
+/** Kubernetes Events about references, recorded on the referrers. */
 
 import type { EventRecorder } from '../../kube/types.ts';
 import type { KubeObject, Resource } from '../../kube/object.ts';
@@ -20,14 +20,14 @@ export interface NoticesOptions {
 
 export class ReferenceNotices {
   readonly #options: NoticesOptions;
-  /** Referrers to which the current problem was reported: once each. */
+  /** Referrers to which the current problem has been reported. */
   readonly #reported = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ReferrerId> }>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
   }
 
-  /** Undefined: there is no problem any more. */
+  /** Reports a problem once to each referrer; undefined: the problem is solved. */
   problem(id: ReferenceId, problem: ReferenceProblem | undefined): void {
     if (problem === undefined) {
       this.#reported.delete(id);
@@ -49,7 +49,7 @@ export class ReferenceNotices {
       this.#event(key, 'Normal', 'ReferenceImported', note);
   }
 
-  /** Reports to every referrer, each time: Warnings are never dropped. */
+  /** Sends a warning to every referrer, without deduplication. */
   alert(id: ReferenceId, reason: string, note: string): void {
     for (const key of this.#options.index.referrersOf(id)) this.warn(key, reason, note);
   }

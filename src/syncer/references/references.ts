@@ -1,7 +1,5 @@
-/**
- * References of synced objects to other objects: which names they get, and the import of the objects. Synced objects are decided first,
- * and record in the index what their copies name; the importer observes the index and has a work queue of its own, whose keys are the
- * referenced objects.
+/** References of synced objects to other objects: translation of the names, and import of the referenced objects. The reconcilers of synced
+ * objects record references in the index. The importer observes the index and has its own work queue, keyed by referenced object.
  */
 
 import { createWorkQueue, type WorkQueue } from '../../kube/work-queue.ts';
@@ -29,26 +27,26 @@ import { createSweeper, type KindParts } from './orphans/removed-kinds.ts';
 import { ReferenceChanges } from './reference-changes.ts';
 import { ReferenceNotices, type Referrer } from './reference-notices.ts';
 
-/** How the synced objects that name others are read and enqueued. */
+/** Access to the synced objects that hold references, and to their queues. */
 export interface Referrers {
   virtual(id: ReferrerId): Referrer | undefined;
-  /** What is at the place of its host copy. */
+  /** The host object at the place of its copy. */
   hostCopy(id: ReferrerId): KubeObject | undefined;
   /** Adds it to the queue of its reconciler. */
   enqueue(id: ReferrerId): void;
-  /** Those that exist. */
+  /** All existing referrers. */
   all(): readonly ReferrerId[];
 }
 
-/** Delay before a deleted import is created again: time for a tenant to create an object of their own in its place. */
+/** Delay before a deleted import is recreated, so that a tenant can replace it with an own object. */
 const IMPORT_RETURN_MS = 1500;
 
 export class References {
-  /** What the reconcilers write. */
+  /** Written by the reconcilers. */
   readonly index = new ReferenceIndex();
-  /** For the patches: the name of an object on the other side, where it differs from what the rule gives. */
+  /** For patches: the name of an object on the other side, if it differs from the naming rule. */
   readonly lookup: ReferenceLookup;
-  /** For the patches: opens kinds that only data lead to, so that `lookup` knows their objects. */
+  /** For patches: starts to watch kinds that only objects name, so that `lookup` knows their objects. */
   readonly prepare: NonNullable<ReferenceRules['prepare']>;
   readonly #environment: ReferenceEnvironment;
   readonly #referrers: Referrers;
@@ -114,9 +112,8 @@ export class References {
     await Promise.all(this.informers.map((informer) => informer.whenSynced(signal)));
   }
 
-  /**
-   * Called before the first decision: `recorded` are the kinds that host copies record. Kinds that the configuration still allows are
-   * watched again; imports of any other kind are removed.
+  /** Called before the first reconcile. `recorded`: the kinds in the sync records of host copies. Kinds that the configuration still allows
+   * are watched again; imports of all other kinds are removed.
    */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
     const { policy } = this.#kinds;
@@ -129,7 +126,7 @@ export class References {
     await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
   }
 
-  /** Works until {@link shutDown} has been called and the queue is empty. */
+  /** Runs until {@link shutDown} has been called and the queue is empty. */
   async run(): Promise<void> {
     this.index.begin(this.#referrers.all());
     await this.#controller.run();
@@ -143,7 +140,7 @@ export class References {
     return this.#queue.isIdle;
   }
 
-  /** Drops what is queued. Returns how many objects were queued or in progress. */
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }
@@ -162,7 +159,7 @@ export class References {
 
   #onEvent(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void {
     for (const id of this.#changes.affectedBy(caches, cluster, event)) {
-      // Our own deletions cause no event, so another client deleted it.
+      // The cache already knows our own deletions, so this one is by another client.
       if (event.type === 'deleted') this.#importer.noteDeletion(id, cluster);
       this.#changes.recheck(id);
     }
@@ -231,7 +228,7 @@ export class References {
   #warnUnavailable(referrer: ReferrerId, reference: ObjectReference): void {
     const { kind, namespace, name } = reference;
     const why = this.#kinds.whyUnavailable(kindIdOf(reference));
-    const note = `${kind} "${namespace}/${name}" is named, but ${why}; its name is written, the object is not imported.`;
+    const note = `${kind} "${namespace}/${name}" is referenced, but ${why}; its name is translated, but the object is not imported.`;
     this.#notices.warn(referrer, 'ReferenceNotFound', note);
   }
 }

@@ -105,7 +105,7 @@ export class ImportPlanner {
       ? decideReference(seen, this.#rules)
       : { name: undefined, action: seen.ours.length > 0 || seen.imported ? 'none' : 'paused' };
     const isKept = (object: KubeObject): boolean => !isReferenced && mayBeNamed(object, plans);
-    const why = isReferenced ? 'is not imported any more' : 'nothing references it any more';
+    const why = isReferenced ? 'no longer imported' : 'no longer referenced';
     const changes: Change[] = surplusCopies(seen, decision)
       .filter((copy) => !isSkipped(copy) && !isKept(copy))
       .map((before) => ({

@@ -1,6 +1,5 @@
-/**
- * What becomes of one referenced object: the name that is written for it, and whether it is imported, in which direction. Decided from
- * what both sides show. Pure: no clock, no requests, no memory of its own.
+/** Decides for one referenced object which name is written for it, and whether and in which direction it is imported. Pure: no clock, no
+ * requests, no state.
  */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
@@ -12,21 +11,21 @@ export interface ReferenceObservation {
   readonly kind: ReferencedKind;
   /** The referenced object's name in the virtual cluster. */
   readonly virtual: NamespacedName;
-  /** The virtual object, unless it is an import of ours. */
+  /** The virtual object, unless this program imported it. */
   readonly object: KubeObject | undefined;
-  /** Our copy of a host object in its place. */
+  /** The virtual object, if this program imported it from the host. */
   readonly imported: KubeObject | undefined;
-  /** The host copy of this virtual object that another syncer keeps. */
+  /** The host copy of this virtual object that another syncer manages. */
   readonly othersCopy: NamespacedName | undefined;
-  /** Copies of this virtual object that we made, wherever they are. */
+  /** All copies of this virtual object that this program created. */
   readonly ours: readonly KubeObject[];
-  /** What a patch writes by the rule; undefined: the virtual namespace is not mapped. */
+  /** The host name by the naming rule; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
-  /** Something that is not our copy of this object is at the target. */
+  /** The object at the target is not our copy of this object. */
   readonly isTargetTaken: boolean;
-  /** What the host has under the very name of the reference, in the host namespace; undefined where it may not be looked for. */
+  /** The object in the host namespace with the untranslated name of the reference; undefined if lookups are not allowed. */
   readonly source: KubeObject | undefined;
-  /** What a look into the source has shown besides; see `refusals.ts`. */
+  /** Why the content of the source forbids its import; see `refusals.ts`. */
   readonly sourceRefusal: string | undefined;
 }
 
@@ -45,7 +44,7 @@ export interface ReferenceProblem {
 }
 
 export interface ReferenceDecision {
-  /** Undefined: the rule decides, which fails for a namespace that is not mapped. */
+  /** Undefined: the naming rule applies, which fails for a namespace that is not mapped. */
   readonly name: NamespacedName | undefined;
   readonly action: ImportAction;
   readonly problem?: ReferenceProblem;
@@ -75,13 +74,13 @@ function decideSource(
   rules: RefusalRules,
 ): ReferenceDecision {
   const refusal = refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal;
-  // The name is rewritten all the same: left as it is, a consumer on the host would find the refused object.
+  // The name is rewritten nevertheless, because with the unchanged name a consumer on the host would find the refused object.
   if (refusal !== undefined) return { name: seen.target, action: 'none', problem: notAllowed(seen, refusal) };
   const { namespace = '', name } = source.metadata;
   return { name: { namespace, name }, action: seen.kind.isImportable ? 'to-virtual' : 'none' };
 }
 
-/** The host copies that have no purpose any more under this decision. `isReferenced` false: none has. */
+/** The host copies that are no longer needed under this decision. */
 export function surplusCopies(
   seen: ReferenceObservation,
   decision: ReferenceDecision,
@@ -99,15 +98,15 @@ function notFound({ kind, virtual }: ReferenceObservation): ReferenceProblem {
   return {
     reason: 'ReferenceNotFound',
     note:
-      `${describeReference(kind, virtual)} is named, but it is neither in the virtual cluster nor on the host. ` +
-      'The name is written as it will be; the object follows as soon as it appears.',
+      `${describeReference(kind, virtual)} is referenced, but exists neither in the virtual cluster nor on the host. ` +
+      'The translated name is written; the object is imported as soon as it exists.',
   };
 }
 
 function notAllowed({ kind, virtual }: ReferenceObservation, refusal: string): ReferenceProblem {
   return {
     reason: 'ReferenceNotAllowed',
-    note: `${describeReference(kind, virtual)} is named, but it is never copied: ${refusal}. Name another object.`,
+    note: `${describeReference(kind, virtual)} is referenced, but must not be copied: ${refusal}. Reference another object.`,
   };
 }
 
@@ -115,7 +114,7 @@ function taken({ kind, virtual }: ReferenceObservation, target: NamespacedName):
   return {
     reason: 'NotManaged',
     note:
-      `${describeReference(kind, virtual)} belongs to "${keyOf(target)}" on the host, where there is already an object that this syncer ` +
-      'did not make, so it is left untouched. Delete or rename it on the host; the import resumes automatically.',
+      `${describeReference(kind, virtual)} would be copied to "${keyOf(target)}" on the host, which is an object that this syncer ` +
+      'did not create, so it is left untouched. Delete or rename it on the host; the import resumes automatically.',
   };
 }

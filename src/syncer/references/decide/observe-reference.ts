@@ -1,4 +1,4 @@
-/** One referenced kind as both clusters show it, and the observation of one object in it. */
+/** Builds the observation of one referenced object from the caches of both clusters. */
 
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
 import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
@@ -8,17 +8,17 @@ import { hostKeyOf, type ReferenceObservation } from './decide-reference.ts';
 import { isImport } from '../import/import-forge.ts';
 import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 
-/** What is known of the objects of one kind. */
+/** Read access to the objects of one kind in both clusters. */
 export interface KindView {
   readonly kind: ReferencedKind;
   virtual(key: ObjectKey): KubeObject | undefined;
   /** Host objects whose bookkeeping names this virtual object. */
   copiesOf(key: ObjectKey): readonly KubeObject[];
-  /** Whatever is there on the host, as far as it may be looked for. */
+  /** The host object with this key, if lookups are allowed. */
   host(key: ObjectKey): KubeObject | undefined;
-  /** What a look into this object has shown; see `refusals.ts`. */
+  /** Why the content of this object forbids its import; see `refusals.ts`. */
   refusal(object: KubeObject): string | undefined;
-  /** This process created this virtual object as an import, even if its marks were edited since. */
+  /** This process created this virtual object as an import, even if its labels or annotations were edited since. */
   isKnownImport(object: KubeObject): boolean;
 }
 
@@ -51,9 +51,8 @@ export function observeReference(
   };
 }
 
-/**
- * Only what a patch names is looked for on the host, and only in the virtual cluster's own host namespace: a namespace that is mapped
- * to another one has nothing to look for there.
+/** Only objects that a patch references are looked up on the host, and only in the virtual cluster's own host namespace. References in a
+ * namespace that is mapped elsewhere are not looked up.
  */
 export function sourceKeyOf(
   kind: ReferencedKind,
@@ -67,13 +66,13 @@ export function sourceKeyOf(
 function sourceOf(view: KindView, virtual: NamespacedName, names: NameTranslator): KubeObject | undefined {
   const key = sourceKeyOf(view.kind, virtual, names);
   const source = key === undefined ? undefined : view.host(key);
-  // Where names are kept, our own copy has the name of its original.
+  // With unchanged names, our own copy has the name of its original.
   const isOwnCopy =
     source !== undefined && view.copiesOf(keyOf(virtual)).some((copy) => hostKeyOf(copy) === key);
   return isOwnCopy ? undefined : source;
 }
 
-/** The virtual object whose copy a host object is, by its bookkeeping. */
+/** The virtual object that a host object was copied from, according to its bookkeeping. */
 export function copiedFrom(
   object: KubeObject,
   kind: ReferencedKind,
@@ -82,7 +81,7 @@ export function copiedFrom(
   return namedVirtual(object, kind.host, names);
 }
 
-/** Only this program writes a record; what it copies as a whole (Endpoints) is not the importer's. */
+/** Only this program writes sync records. Copies of synced kinds (Endpoints) do not belong to the importer. */
 function isMadeHere(kind: ReferencedKind): (copy: KubeObject) => boolean {
   return ({ metadata: { annotations } }) => kind.isImportable && annotations?.[LAST_SYNCED] !== undefined;
 }

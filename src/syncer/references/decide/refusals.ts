@@ -1,6 +1,5 @@
-/**
- * What is never copied for a reference: objects that a syncer manages, Secrets of the key store, credentials of the host. The data inside
- * a virtual cluster choose names; they must not choose these. Pure.
+/** Objects that are never imported: objects that a syncer manages, Secrets of the key store, credentials of the host. Users of a virtual
+ * cluster choose the names of references, and must not get access to these objects. Pure.
  */
 
 import type { Config } from '../../../config/types.ts';
@@ -13,19 +12,19 @@ import { isProgramLabel, MANAGED_BY_LABEL } from '../../translate/metadata/label
 export interface RefusalRules {
   /** The virtual cluster's name. */
   readonly vcluster: string;
-  /** `endpointSyncer.virtual.secret`, '' where there is none. */
+  /** `endpointSyncer.virtual.secret`, or ''. */
   readonly kubeconfigSecret: string;
-  /** `references.refuseSecrets`: what is refused besides, by name, type or data key. */
+  /** `references.refuseSecrets`: additional patterns for names, types and data keys. */
   readonly patterns: readonly TextPattern[];
-  /** `references.onlyLabelled` as `KEY` or `KEY=VALUE`; '' imports whatever is not refused. */
+  /** `references.onlyLabelled` as `KEY` or `KEY=VALUE`; '': no label is required. */
   readonly onlyLabelled: string;
 }
 
-/** Types, names and labels of the Secrets in which the key and token API keeps its objects start with it. */
+/** Prefixes of the type and the name of Secrets in which the key and token API stores its objects. */
 const STORE_TYPE_PREFIX = 'endpoint-syncer/';
 const STORE_NAME_PREFIX = 'endpoint-syncer.';
 
-/** A Secret of the type `kubernetes.io/service-account-token` cannot be without it, so metadata tell. */
+/** Required on Secrets of type `kubernetes.io/service-account-token`, so metadata are enough to recognize them. */
 export const SERVICE_ACCOUNT_NAME = 'kubernetes.io/service-account.name';
 
 const SERVICE_ACCOUNT_TOKEN = 'it is the token of a service account';
@@ -41,13 +40,13 @@ const REFUSED_TYPES: Readonly<Record<string, string>> = {
   'helm.sh/release.v1': HELM_RELEASE,
 };
 
-/** What vCluster keeps in its host namespace, its own or a neighbour's: kubeconfig, configuration, tokens of its workloads. */
+/** Objects of any vCluster in the host namespace: kubeconfig, configuration, tokens of its workloads. */
 const VCLUSTER_OBJECT = /^vc-/;
 /** The signing key of service accounts, and kubeconfigs of a control plane. */
 const CONTROL_PLANE_KEYS = ['sa.key', 'admin.conf', 'super-admin.conf'];
 const HELM_SECRET = /^sh\.helm\.release\./;
 const BOOTSTRAP_SECRET = /^bootstrap-token-/;
-/** Where vCluster keeps its access key for the platform, by default. */
+/** vCluster's default Secret for its platform access key. */
 const PLATFORM_SECRET = 'vcluster-platform-api-key';
 
 export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'references'>): RefusalRules {
@@ -56,7 +55,7 @@ export function refusalRules(config: Pick<Config, 'name' | 'virtual' | 'referenc
   return { vcluster: config.name, kubeconfigSecret: config.virtual.secret, patterns, onlyLabelled };
 }
 
-/** Why this object of the host must not be read into the virtual cluster; undefined: it may. Metadata are enough. */
+/** Why this host object must not be imported, judged by its metadata; undefined: it may be imported. */
 export function refusalOfSource(
   object: KubeObject,
   resource: Resource,
@@ -77,7 +76,7 @@ export function refusalOfSource(
   );
 }
 
-/** The same for what only the whole object tells. */
+/** Why this host object must not be imported, judged by its content; undefined: it may be imported. */
 export function refusalOfContent(
   object: KubeObject,
   resource: Resource,
@@ -94,9 +93,8 @@ export function refusalOfContent(
   return refusalOfType(object) ?? texts.flatMap((text) => refusalByPattern(text, rules) ?? [])[0];
 }
 
-/**
- * Virtual Secrets that mean something on the host: the host would fill a tenant's token with one of its own service accounts', Helm would
- * take a tenant's release for one of the host's, and the key store would find objects that it did not write.
+/** Virtual Secrets that would have an effect on the host: the host would put a token of its own service account into a tenant's token
+ * Secret, Helm would list a tenant's release, and the key store would read objects that it did not write.
  */
 export function refusalOfVirtual(object: KubeObject, resource: Resource): string | undefined {
   if (!isSecret(resource)) return undefined;
@@ -129,7 +127,7 @@ function refusalByPattern(text: string, { patterns }: RefusalRules): string | un
   return hit && `references.refuseSecrets has ${hit.text}`;
 }
 
-/** By type, name and labels: each alone is enough. */
+/** Each of type, name and labels is sufficient. */
 function isOfStore(object: KubeObject): boolean {
   const { name, labels = {} } = object.metadata;
   return (
@@ -167,7 +165,7 @@ function isNameOfVclusterSecret(name: string, vcluster: string): boolean {
   return name.startsWith(`${vcluster}-`) && /-(certs|token|kubeconfig)$/.test(name);
 }
 
-/** Longer texts that name the members of a kubeconfig are taken for one without being parsed. */
+/** Longer texts that contain the members of a kubeconfig are treated as one without parsing. */
 const PARSED_BYTES_MAX = 64 * 1024;
 /** `cluster` and `user` lists, in YAML or JSON. */
 const CLUSTERS = /["']?clusters["']?\s*:/;
@@ -191,7 +189,7 @@ function isKubeconfig(text: string): boolean {
     const document = parse(text, { maxAliasCount: 100, logLevel: 'silent' }) as JsonValue; // YAML of JSON types
     return isJsonObject(document) && Array.isArray(document['clusters']) && Array.isArray(document['users']);
   } catch {
-    return !escaped; // what a more lenient parser reads as one must not pass
+    return !escaped; // a more lenient parser could read it as a kubeconfig
   }
 }
 

@@ -1,4 +1,4 @@
-/** Writes the copies of one kind in one cluster: updates it in place, or deletes and creates it where it is immutable. */
+/** Writes the copies of one kind to one cluster: in place, or by delete and create if they are immutable. */
 
 import type { ClusterClient, Informer } from '../../../kube/types.ts';
 import { invariant } from '../../../base/errors.ts';
@@ -8,12 +8,10 @@ import { jsonEquals } from '../../../base/json.ts';
 import { createWriter, type Writer, type WriterOptions } from '../../reconcile/write/writer.ts';
 
 export interface CopyWriter {
-  /** The object as it is now, read from the API server; undefined: it is gone, and the cache knows. */
+  /** Reads the object from the API server. Undefined: it no longer exists, and the cache has been updated. */
   read(key: NamespacedName, uid: string): Promise<KubeObject | undefined>;
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /**
-   * Brings `wanted`, which carries the uid and version of `actual`, to the API server. `fresh` is put in its place where it cannot be
-   * changed.
+  /** Updates the object to `wanted`, which has the uid and version of `actual`. If it is immutable, it is replaced by `fresh`.
    */
   replace(
     states: { readonly actual: KubeObject; readonly wanted: KubeObject; readonly fresh: KubeObject },
@@ -56,7 +54,7 @@ export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
   };
 }
 
-/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Of other kinds a deletion could cost more than a copy. */
+/** The data of an immutable Secret or ConfigMap, and the type of any Secret. Deleting objects of other kinds could have side effects. */
 function mayBeImmutable({ group, kind }: Resource): boolean {
   return group === '' && (kind === 'Secret' || kind === 'ConfigMap');
 }

@@ -88,7 +88,7 @@ export class HostImporter {
     }
   }
 
-  /** The cache did not show the existing object: either it is our copy and the cache is behind, or it is foreign. */
+  /** The existing object is not in the cache: either it is our copy and the cache is behind, or this program did not create it. */
   async #resolveNameTaken(job: ImportJob, target: NamespacedName, error: unknown): Promise<ReconcileResult> {
     const { id, resources, seen } = job;
     const { names, rules } = this.#context;
@@ -104,7 +104,7 @@ export class HostImporter {
     return { outcome: 'refused', reason: problem?.reason ?? 'NotManaged' };
   }
 
-  /** After a conflict the cache is behind: one read, so that the next attempt decides from the current object. */
+  /** After a conflict, the cache is behind. Reads the object once, so that the next attempt uses its current state. */
   async #refreshOnConflict<T>({ resources, seen }: ImportJob, write: () => Promise<T>): Promise<T> {
     try {
       return await write();

@@ -1,4 +1,4 @@
-/** Imported copies, both ways: what a referenced object looks like on the other side. Pure; status and finalizers never cross. */
+/** Builds imported copies in both directions. Pure. Status and finalizers are never copied. */
 
 import { apiVersionOf, type KubeObject, type NamespacedName } from '../../../kube/object.ts';
 import type { JsonValue } from '../../../base/json.ts';
@@ -13,20 +13,18 @@ import type { ReferencedKind } from '../kinds/referenced-kind.ts';
 export interface ImportForgeOptions {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
-  /** Owns what is made in the virtual cluster's own host namespace. */
+  /** Owner of the copies in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
 }
 
-/** An import follows its original; what others add on the host stays there and never flows back. */
+/** Imports are one-way. Additions by other clients on the host are kept and never synced back. */
 const ONE_WAY: FlowRules = {
   flowOf: () => 'toHost',
   twoWayPaths: () => [],
   hostOwnedPaths: () => [],
 };
 
-/**
- * The host copy of a virtual object. `host` is the copy as it is, of which metadata are enough, and undefined where there is none; a
- * `status` that it holds stays.
+/** The host copy of a virtual object. `host` is the current copy, or undefined; its metadata are enough. An existing `status` is kept.
  */
 export function forgeHostImport(
   virtual: KubeObject,
@@ -53,7 +51,7 @@ export function forgeHostImport(
   return { ...wanted, ...content, metadata: wanted.metadata };
 }
 
-/** The copy of a host object in the virtual cluster. Of its metadata only the name crosses: the rest is the host's own business. */
+/** The copy of a host object in the virtual cluster. Of its metadata, only the name is copied. */
 export function forgeVirtualImport(
   source: KubeObject,
   kind: ReferencedKind,

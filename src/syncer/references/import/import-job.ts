@@ -1,4 +1,4 @@
-/** What an import works on, what both directions share, and how it reports. */
+/** Types and functions that the imports of both directions share. */
 
 import type { KubeObject } from '../../../kube/object.ts';
 import type { DriftVerdict } from '../../reconcile/guards/contention.ts';
@@ -19,24 +19,24 @@ export interface KindResources {
   readonly virtual: CopyWriter;
 }
 
-/** One reference, and what both sides showed when it was decided. */
+/** One reference with the observation that its decision is based on. */
 export interface ImportJob {
   readonly id: ReferenceId;
   readonly resources: KindResources;
   readonly seen: ReferenceObservation;
 }
 
-/** What both directions need. */
+/** Dependencies of both directions. */
 export interface ImportContext {
   readonly forge: ImportForgeOptions;
   readonly names: NameTranslator;
   readonly rules: RefusalRules;
-  /** Enqueues the reference and every referrer whose copy should name another object now. */
+  /** Enqueues the reference and every referrer whose copy has to reference another object now. */
   recheck(id: ReferenceId): void;
   /** Reports a problem once to each referrer. Undefined: the problem is solved. */
   reportProblem(id: ReferenceId, problem: ReferenceDecision['problem']): void;
   reportImported(id: ReferenceId, note: string): void;
-  /** Sends a warning to every referrer, each time. */
+  /** Sends a warning to every referrer, without deduplication. */
   alert(id: ReferenceId, reason: 'ReferenceImported' | 'Contested', note: string): void;
 }
 
@@ -48,7 +48,7 @@ export function isStillOurs(actual: KubeObject, copy: KubeObject): boolean {
   return actual.metadata.uid === copy.metadata.uid && actual.metadata.deletionTimestamp === undefined;
 }
 
-/** The result of an import that another writer keeps overwriting: its correction waits, and an Event gives the reason. */
+/** The result for a contested import: the correction is delayed, and an Event reports the reason. */
 export function waitWhileContested(
   context: ImportContext,
   { id, seen }: ImportJob,

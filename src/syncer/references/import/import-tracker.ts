@@ -1,4 +1,4 @@
-/** What this process remembers of the imports of one direction: the state in which each was left, and what other clients did to it. */
+/** In-memory state of the imports of one direction: the last written versions, and the back-off against other clients. */
 
 import type { KubeObject } from '../../../kube/object.ts';
 import type { ContentionGuard, DriftVerdict } from '../../reconcile/guards/contention.ts';
@@ -12,11 +12,11 @@ export interface ImportGuards {
   readonly contention: ContentionGuard;
 }
 
-/** Versions of both objects after the last write: enough to see, without a request, that nothing changed since. */
+/** Versions of both objects after the last write, to detect without a request that nothing has changed. */
 interface ImportState {
   readonly source: string;
   readonly copy: string;
-  /** The copy holds more than was written, or is immutable: it has to be read before it is written again. */
+  /** The copy has a status or is immutable, so it must be read before the next write. */
   readonly isReadFirst: boolean;
 }
 
@@ -59,7 +59,7 @@ export class ImportTracker {
     return this.#states.get(id)?.source === versionOf(source);
   }
 
-  /** There is no copy any more. The back-off against other clients stays. */
+  /** The copy no longer exists. The back-off against other clients is kept. */
   clearState(id: ReferenceId): void {
     this.#states.delete(id);
   }
@@ -79,14 +79,13 @@ export class ImportTracker {
     return this.#guards.recreation.waitMs(id);
   }
 
-  /** Only corrections wait: a change of the source is written immediately. */
+  /** Only corrections are delayed. Changes of the source are written immediately. */
   contentionWaitMs(id: ReferenceId, source: KubeObject): number {
     return this.isSourceUnchanged(id, source) ? this.#guards.contention.waitMs(id) : 0;
   }
 
-  /**
-   * Called before the copy is written. Returns a verdict when another client changed the copy while its source stayed the same, and the
-   * correction has to wait; undefined when it may be written now.
+  /** Called before the copy is written. Returns a verdict if another client changed the copy, its source did not change, and the correction
+   * has to wait; undefined if it may be written now.
    */
   noteWrite(id: ReferenceId, source: KubeObject): DriftVerdict | undefined {
     if (!this.isSourceUnchanged(id, source)) {

@@ -1,4 +1,4 @@
-/** One referenced object: observe both sides, decide, remove copies that are not needed any more, import. Idempotent. */
+/** Reconciles one referenced object: observe both sides, decide, remove copies that are no longer needed, import. Idempotent. */
 
 import { keyOf, type KubeObject } from '../../../kube/object.ts';
 import { SKIP_BACKSYNC } from '../../reconcile/decide/decide.ts';
@@ -19,19 +19,19 @@ import { ImportTracker, type ImportGuards } from './import-tracker.ts';
 import { VirtualImporter } from './virtual-import.ts';
 
 export interface ImporterOptions extends ImportContext {
-  /** Undefined while not everything about the kind is known. */
+  /** Undefined while the kind is not watched. */
   readonly resourcesOf: (id: ReferenceId) => KindResources | undefined;
   isReferenced(id: ReferenceId): boolean;
-  /** Every synced object has been decided since the start. */
+  /** Every synced object has been reconciled since the start. */
   areReferencesKnown(): boolean;
-  /** False while the host copy of an object that cannot be translated may name this import. */
+  /** False while the host copy of an object that cannot be translated may reference this import. */
   isDispensable(copy: KubeObject): boolean;
-  /** A host copy still names this host object for the reference, although it should name another one. */
+  /** A host copy still references this host object, although it should reference another one. */
   isStillWritten(id: ReferenceId, hostKey: string): boolean;
   readonly guards: Readonly<Record<'host' | 'virtual', ImportGuards>>;
 }
 
-const UNREFERENCED = 'nothing references it any more';
+const UNREFERENCED = 'no longer referenced';
 /** Retry while a synced object that cannot be translated may still need the import. */
 const DISPENSABLE_RETRY_MS = 5000;
 const STILL_IN_USE: ReconcileResult = {
@@ -64,7 +64,7 @@ export class Importer {
     const resources = this.#options.resourcesOf(id);
     if (resources === undefined) return { outcome: 'ignored', reason: 'kind is not watched' };
     const isReferenced = this.#options.isReferenced(id);
-    // Once every synced object has been decided, what is still unreferenced is enqueued again.
+    // References that are still unreferenced when all synced objects have been reconciled are enqueued again.
     if (!isReferenced && !this.#options.areReferencesKnown()) return { outcome: 'ignored' };
     const { namespace, name } = parseReferenceId(id);
     const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
@@ -115,7 +115,7 @@ export class Importer {
 
   async #removeSurplus(job: DecidedJob): Promise<ReconcileResult> {
     const { id, resources, seen, decision, isReferenced } = job;
-    const why = isReferenced ? 'is not imported any more' : UNREFERENCED;
+    const why = isReferenced ? 'no longer imported' : UNREFERENCED;
     let result: ReconcileResult = { outcome: 'unchanged' };
     for (const copy of surplusCopies(seen, decision)) {
       if (isSkipped(copy)) continue;
@@ -137,14 +137,14 @@ export class Importer {
     return { outcome: 'deleted', reason: UNREFERENCED };
   }
 
-  /** A synced object on the host may still name this copy. */
+  /** A synced object on the host may still reference this copy. */
   #isNeeded({ id, decision: { name }, isReferenced }: DecidedJob, copy: KubeObject): boolean {
     if (!isReferenced) return !this.#options.isDispensable(copy);
     const isMoving = name !== undefined && keyOf(name) !== hostKeyOf(copy);
     return isMoving && this.#options.isStillWritten(id, hostKeyOf(copy));
   }
 
-  /** A warning, because the host copies name another object from now on. */
+  /** A warning, because the host copies reference another object from now on. */
   #reportReplaced(id: ReferenceId, { kind, virtual }: ReferenceObservation): void {
     this.#options.alert(
       id,

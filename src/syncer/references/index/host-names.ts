@@ -1,4 +1,4 @@
-/** Which referenced objects wait for something at which host names: whatever happens there is noticed, as long as anything references them. */
+/** Index from host names to the referenced objects that depend on them. Events at these host names enqueue the references. */
 
 import { keyOf, type ObjectKey } from '../../../kube/object.ts';
 import type { NameTranslator } from '../../translate/types.ts';
@@ -20,7 +20,7 @@ export class HostNames {
     return this.#ids.get(placeOf(kind, hostKey)) ?? [];
   }
 
-  /** Links the object with its host names, or ends that. */
+  /** Adds or removes the host names of the referenced object. */
   set(id: ReferenceId, { kind }: KindCaches, isReferenced: boolean): void {
     for (const hostKey of this.#namesOf(id, kind)) {
       const place = placeOf(kind.id, hostKey);
@@ -32,7 +32,7 @@ export class HostNames {
     }
   }
 
-  /** Where its copy would be, and where an object of the host to import would be. */
+  /** The host name of its copy, and that of the object to import from the host. */
   #namesOf(id: ReferenceId, kind: KindCaches['kind']): ReadonlySet<ObjectKey> {
     const { namespace, name } = parseReferenceId(id);
     const target = this.#names.referenceToHost({ namespace, name });

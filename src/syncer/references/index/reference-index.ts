@@ -1,7 +1,6 @@
-/**
- * Which synced objects name which other objects, forward and back: plain state between two work queues. The reconcilers of synced objects
- * write it, the importer observes it, and neither calls the other. It lives in memory only: after a start it is complete once every
- * synced object has been decided once, and nothing may be removed for lack of references before.
+/** The references of all synced objects, in both directions. The reconcilers of synced objects write it and the importer observes it;
+ * neither calls the other. In memory only: after a start, it is complete once every synced object has been reconciled. Until then, no
+ * import may be removed as unreferenced.
  */
 
 import { keyOf, type ObjectKey, type Resource } from '../../../kube/object.ts';
@@ -10,7 +9,7 @@ import type { ReferenceRecords } from '../../reconcile/reconciler-options.ts';
 import { kindIdOf } from '../../translate/merge/recorded-kinds.ts';
 import { referenceIdOf, type ReferenceId } from './reference-id.ts';
 
-/** A synced object that names others (the referrer): its kind and key, such as `endpoints:namespace/name`. */
+/** A synced object that references others: its kind and key, such as `endpoints:namespace/name`. */
 export type ReferrerId = string;
 
 export function referrerIdOf({ plural }: Resource, key: ObjectKey): ReferrerId {
@@ -22,23 +21,23 @@ export function parseReferrerId(id: ReferrerId): { readonly plural: string; read
   return { plural: id.slice(0, colon), key: id.slice(colon + 1) };
 }
 
-/** What one host copy names now. */
+/** The current references of one host copy. */
 export interface RecordedReferences {
   readonly referrer: ReferrerId;
   readonly references: readonly TranslatedReference[];
-  /** References that were added, removed, or go by another name. */
+  /** References that were added, removed or renamed. */
   readonly changed: readonly ReferenceId[];
-  /** Nothing was known about this copy before. */
+  /** The references of this copy were unknown before. */
   readonly wasUnknown: boolean;
 }
 
 export interface ReferenceObserver {
   recorded(record: RecordedReferences): void;
-  /** Every synced object has been decided once since the start. Called once. */
+  /** Every synced object has been reconciled since the start. Called once. */
   completed(): void;
 }
 
-/** Reference → key of the host object that the host copy names for it; '' where the value stayed as it is. */
+/** Reference → key of the host object that the host copy references for it; '' if the value was not translated. */
 type NamedObjects = ReadonlyMap<ReferenceId, ObjectKey>;
 
 const NO_OBJECTS: NamedObjects = new Map();
@@ -47,11 +46,11 @@ const NO_REFERRERS: ReadonlySet<ReferrerId> = new Set();
 export class ReferenceIndex {
   readonly #named = new Map<ReferrerId, NamedObjects>();
   readonly #referrers = new Map<ReferenceId, Set<ReferrerId>>();
-  /** Not decided since the start. */
+  /** Not reconciled since the start. */
   readonly #pending = new Set<ReferrerId>();
-  /** Decided without success, so that it is not known what their copies name. */
+  /** The first reconcile failed, so the references of the copies are unknown. */
   readonly #unknown = new Set<ReferrerId>();
-  /** To be translated again, although neither side of them changed. */
+  /** To be translated again, although neither side of the pair changed. */
   readonly #stale = new Set<ReferrerId>();
   readonly #observers: ReferenceObserver[] = [];
   #isBegun = false;
@@ -61,7 +60,7 @@ export class ReferenceIndex {
     this.#observers.push(observer);
   }
 
-  /** What the reconciler of one kind writes and reads. */
+  /** The interface for the reconciler of one kind. */
   recordsOf(resource: Resource): ReferenceRecords {
     const idOf = (key: ObjectKey): ReferrerId => referrerIdOf(resource, key);
     return {
@@ -72,14 +71,14 @@ export class ReferenceIndex {
     };
   }
 
-  /** These are all synced objects that exist at the start. */
+  /** `referrers`: all synced objects that exist at the start. */
   begin(referrers: Iterable<ReferrerId>): void {
     for (const id of referrers) this.#pending.add(id);
     this.#isBegun = true;
     this.#completeIfDone();
   }
 
-  /** Every synced object has been decided once. */
+  /** Every synced object has been reconciled once. */
   get isComplete(): boolean {
     return this.#isBegun && this.#pending.size === 0;
   }
@@ -88,7 +87,7 @@ export class ReferenceIndex {
     return this.#unknown;
   }
 
-  /** The host copy of this object names exactly these. */
+  /** Replaces the recorded references of the host copy of this object. */
   recordReferences(referrer: ReferrerId, references: readonly TranslatedReference[]): void {
     const wasUnknown = this.#unknown.delete(referrer);
     this.#pending.delete(referrer);
@@ -98,14 +97,14 @@ export class ReferenceIndex {
     this.#completeIfDone();
   }
 
-  /** This object was decided, with or without success. Without any success since the start it is not known what its copy names. */
+  /** This object was reconciled. If no reconcile has succeeded since the start, the references of its copy are unknown. */
   markReconciled(referrer: ReferrerId): void {
     if (!this.#pending.delete(referrer)) return;
     this.#unknown.add(referrer);
     this.#completeIfDone();
   }
 
-  /** The copy of this object should name another object now. */
+  /** The copy of this object has to reference another object now. */
   markStale(referrer: ReferrerId): void {
     this.#stale.add(referrer);
   }
@@ -118,7 +117,7 @@ export class ReferenceIndex {
     return this.#referrers.has(id);
   }
 
-  /** What the copy of this object names for the reference. */
+  /** The key of the host object that the copy of this object references for `id`. */
   writtenBy(referrer: ReferrerId, id: ReferenceId): ObjectKey | undefined {
     return this.#named.get(referrer)?.get(id);
   }

@@ -1,16 +1,13 @@
 /**
  * The watches of one referenced kind.
- *
- * | cluster | what | holds |
+ * | cluster | scope | cached |
  * |---|---|---|
- * | virtual | all objects | whole where they may be imported into the host, else metadata |
+ * | virtual | all objects | whole objects if they can be imported into the host, else metadata |
  * | host | marker label of this virtual cluster | metadata of copies, ours and other syncers' |
- * | host namespace | without that label, kinds that a patch names only | metadata of what may be imported, or is in the way |
- *
- * The third one could be a GET per unresolved name instead. It is a watch, because an object must be imported the moment it appears and
- * followed when it changes: polling would cost a request per name and round without end, and still be late. It needs no right that the
- * second one does not need (RBAC knows no label selectors), and the two never hold the same object. What is kept of an object there
- * is a few hundred bytes; its data are read only when it is imported.
+ * | host namespace | without that label, only for kinds that a patch names | metadata of objects to import, or in the way of a copy |
+ * The third one is a watch instead of a GET per unresolved name, because an object must be imported as soon as it appears, and updated when
+ * it changes. It needs no additional rights, since RBAC has no label selectors, and never holds the same objects as the second one. It
+ * keeps a few hundred bytes per object; data are read when the object is imported.
  */
 
 import { createInformer, type ObservableInformer } from '../../../kube/informer/informer.ts';
@@ -36,11 +33,11 @@ export class KindCaches implements KindView {
   readonly kind: ReferencedKind;
   readonly virtualCache: ObservableInformer;
   readonly copies: ObservableInformer;
-  /** Undefined: no patch names the kind, so nothing is looked for on the host. */
+  /** Undefined if no patch names the kind, so that host objects are not imported. */
   readonly sources: ObservableInformer | undefined;
   /** By uid. */
   readonly #refusals = new Map<string, string>();
-  /** Uids of virtual objects that this process made. */
+  /** Uids of virtual objects that this process created. */
   readonly #imports = new Set<string>();
   readonly #vcluster: string;
 
@@ -89,7 +86,7 @@ export class KindCaches implements KindView {
     return this.informers.every((one) => one.isSynced);
   }
 
-  /** What the last failed attempt of a watch said; undefined while all is well. */
+  /** The error of the last failed watch; undefined while all watches are healthy. */
   get lastError(): string | undefined {
     return this.informers.map((one) => one.condition.lastError).find((error) => error !== undefined);
   }
@@ -115,13 +112,13 @@ export class KindCaches implements KindView {
     return this.#refusals.get(uid);
   }
 
-  /** The data of this object say that it must not be copied. A Secret's type never changes; other data are looked at again on change. */
+  /** Records why the content of this object forbids its import. Checked again when the object changes. */
   recordRefusal({ metadata: { uid = '' } }: KubeObject, refusal: string | undefined): void {
     if (refusal === undefined) this.#refusals.delete(uid);
     else this.#refusals.set(uid, refusal);
   }
 
-  /** An object without any mark belongs to another client now. */
+  /** Without our label and annotation, the object belongs to another client. */
   isKnownImport({ metadata }: KubeObject): boolean {
     const { labels, annotations, uid = '' } = metadata;
     const hasMark =
@@ -138,14 +135,14 @@ export class KindCaches implements KindView {
   }
 }
 
-/** Whole objects are kept only where their content is copied from the cache. */
+/** Whole objects are cached only if their content is copied from the cache. */
 export function isWhole({ isSynced, isImportable }: ReferencedKind): boolean {
   return isSynced && isImportable;
 }
 
 interface Scope {
   readonly resource: ReferencedKind['host'];
-  /** In metrics, where one resource has two caches. */
+  /** Name in metrics, because a resource can have two caches. */
   readonly series: string;
   readonly labelSelector?: string;
   readonly isMetadataOnly?: boolean;
@@ -179,7 +176,7 @@ function metadataOf(object: KubeObject): KubeObject {
   return { metadata };
 }
 
-/** Of our own copies all metadata are kept: they are needed to write the next state. */
+/** Keeps all metadata of our own copies, which the next write needs. */
 function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeObject): KubeObject {
   const isOurs = object.metadata.annotations?.[LAST_SYNCED] !== undefined;
   if (!isOurs) return slim(object);
@@ -188,8 +185,7 @@ function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeOb
   return { metadata };
 }
 
-/**
- * Name, version, and what says whose it is: an annotation may hold the object's whole data (last-applied-configuration).
+/** Keeps name, version and marks of ownership. Other annotations may hold the whole object (last-applied-configuration).
  * `onlyLabelled` is the label of `references.onlyLabelled`.
  */
 function slimMetadata(onlyLabelled: string): (object: KubeObject) => KubeObject {

@@ -1,4 +1,4 @@
-/** The referenced kinds that are watched: those that patches name from the start, others when the first reference leads to them. */
+/** The watched kinds: kinds that patches name from the start, other kinds from their first reference on. */
 
 import type { ObservableInformer } from '../../../kube/informer/informer.ts';
 import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
@@ -14,13 +14,13 @@ import type { KindParts } from '../orphans/removed-kinds.ts';
 
 export interface KindListener {
   changed(caches: KindCaches, cluster: ClusterName, event: CacheEvent): void;
-  /** A kind that data lead to is in sync. */
+  /** The caches of a kind that only objects name are in sync. */
   opened(caches: KindCaches): void;
-  /** A kind that could not be watched may be asked for again. */
+  /** A kind that could not be watched may be opened again. */
   retry(kind: KindId): void;
 }
 
-/** Decisions on objects that name a new kind wait this long for its caches. */
+/** How long the reconcile of an object with a new kind waits for the caches. */
 const OPENING_MS = 5000;
 const UNAVAILABLE_MS = 60_000;
 
@@ -30,7 +30,7 @@ export class KindRegistry {
   readonly #listener: KindListener;
   readonly #resources = new Map<KindId, KindResources>();
   readonly #opening = new Map<KindId, Promise<void>>();
-  /** Kinds that data lead to and that cannot be watched at the moment, and why. */
+  /** Kinds that cannot be watched at the moment, with the reason. */
   readonly #unavailable = new Map<KindId, string>();
   readonly #inFlight;
   readonly #watching: Promise<void>[] = [];
@@ -56,7 +56,7 @@ export class KindRegistry {
     return this.#resources.has(id);
   }
 
-  /** Undefined while not everything about the kind is known. */
+  /** Undefined while the caches of the kind are not in sync. */
   caches(id: KindId): KindCaches | undefined {
     return this.resources(id)?.caches;
   }
@@ -66,7 +66,7 @@ export class KindRegistry {
     return resources?.caches.isSynced === true ? resources : undefined;
   }
 
-  /** Why a kind is not watched, for messages. */
+  /** For messages: why a kind is not watched. */
   whyUnavailable(id: KindId): string {
     return this.#unavailable.get(id) ?? 'its kind cannot be watched';
   }
@@ -80,7 +80,7 @@ export class KindRegistry {
     await Promise.all(this.#watching);
   }
 
-  /** Opens kinds that are not known yet, and waits a few seconds for their caches. Undefined: nothing has to be waited for. */
+  /** Opens unknown kinds and waits a few seconds for their caches. Undefined if there is nothing to wait for. */
   open(ids: Iterable<KindId>): Promise<void> | undefined {
     const missing = [...new Set(ids)].filter(
       (id) => this.caches(id) === undefined && !this.#unavailable.has(id),
@@ -121,7 +121,7 @@ export class KindRegistry {
     }
   }
 
-  /** For a while no decision waits for this kind; then its referrers are decided again. A cache that syncs earlier is used immediately. */
+  /** For a minute, no reconcile waits for this kind; then its referrers are enqueued. A cache that syncs earlier is used immediately. */
   #noteUnavailable(id: KindId, why: string): void {
     if (this.caches(id) !== undefined || this.#unavailable.has(id)) return;
     this.#unavailable.set(id, why);

@@ -1,4 +1,4 @@
-/** The kinds that references may lead to: what the configuration allows, and what both clusters call them. */
+/** The kinds that may be referenced: which ones the configuration allows, and their resources in both clusters. */
 
 import type { SyncConfig } from '../../../config/types.ts';
 import {
@@ -12,7 +12,7 @@ import type { Discovery } from '../../../kube/discovery.ts';
 import { TerminalError } from '../../../base/errors.ts';
 import { kindIdOf, type KindId } from '../../translate/merge/recorded-kinds.ts';
 
-/** Keys of `sync.toHost` (vCluster's names) and the kinds behind them, as `group/Kind`. */
+/** Keys of `sync.toHost` (vCluster's names) → kinds as `group/Kind`. */
 const KINDS: Readonly<Record<string, string>> = {
   configMaps: '/ConfigMap',
   endpointSlices: 'discovery.k8s.io/EndpointSlice',
@@ -29,26 +29,24 @@ const KINDS: Readonly<Record<string, string>> = {
   services: '/Service',
 };
 
-/**
- * Kinds that another syncer copies as a whole: a reference waits for that copy. A second Pod or Service of ours beside it would run
- * twice, or take an address.
+/** Kinds whose objects another syncer copies. An import would be a second Pod that runs, or a second Service with an address.
  */
 const NEVER_IMPORTED: ReadonlySet<string> = new Set(['/Endpoints', '/Pod', '/Service']);
 
 export interface KindPolicy {
   /** References of this kind are translated. */
   isAllowed(apiVersion: string, kind: string): boolean;
-  /** A patch names this kind: only then is anything looked for on the host. */
+  /** A patch names this kind. Only then are host objects imported. */
   isNamed(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
   /** Syncing to the host is configured for this kind. */
   isSynced(resource: Resource): boolean;
-  /** Objects of this kind may be copied at all. */
+  /** Objects of this kind may be imported. */
   isImportable(kind: Pick<GroupVersionKind, 'group' | 'kind'>): boolean;
-  /** What the patches name, once each, with the first patch that does. */
+  /** The kinds that patches name, each with the first such patch. */
   readonly named: readonly NamedKind[];
-  /** Data inside the virtual cluster may choose the kind (`kindPath`, `apiVersionPath`). */
+  /** Objects of the virtual cluster can choose the kind (`kindPath`, `apiVersionPath`). */
   readonly isOpen: boolean;
-  /** Kinds that an open patch may lead to although none names them, as `group/Kind`. */
+  /** Kinds that no patch names but that objects can choose, as `group/Kind`. */
   readonly reachable: readonly string[];
 }
 
@@ -97,7 +95,7 @@ function namedKinds(sync: SyncConfig): readonly NamedKind[] {
   return [...named.values()];
 }
 
-/** The patches of every kind that is synced, with their places in the lists of their kinds. */
+/** The patches of all synced kinds, with their index in the list of their kind. */
 function patchesOf({ endpoints, endpointSlices }: SyncConfig) {
   return [endpoints, endpointSlices]
     .filter(({ enabled }) => enabled)
@@ -109,7 +107,7 @@ export function groupKind(apiVersion: string, kind: string): string {
   return `${slash < 0 ? '' : apiVersion.slice(0, slash)}/${kind}`;
 }
 
-/** Custom resources are enabled as `<plural>.<group>`; a plural is the kind in lower case with an English ending. */
+/** Custom resources are enabled as `<plural>.<group>`. Without discovery, the plural is guessed from the kind. */
 function isEnabledCustomResource(sync: SyncConfig, apiVersion: string, kind: string): boolean {
   const group = groupKind(apiVersion, '').slice(0, -1);
   if (group === '') return false;
@@ -122,11 +120,11 @@ export interface ReferencedKind {
   readonly id: KindId;
   readonly virtual: Resource;
   readonly host: Resource;
-  /** A patch of the configuration names it: its objects are looked for on the host too. */
+  /** A patch names it: its objects may be imported from the host. */
   readonly isNamed: boolean;
-  /** Its syncing is configured: its virtual objects are imported into the host. */
+  /** Its sync is enabled: its virtual objects are imported into the host. */
   readonly isSynced: boolean;
-  /** False: another syncer copies all of them, nothing is imported either way. */
+  /** False: another syncer copies its objects, so they are not imported in either direction. */
   readonly isImportable: boolean;
 }
 
@@ -140,7 +138,7 @@ export interface Discoveries {
   readonly host: Discovery;
 }
 
-/** What both clusters call the kind. Rejects with `TerminalError` where one does not serve it, or not in namespaces. */
+/** Resolves the kind in both clusters. Rejects with a `TerminalError` if a cluster does not serve it or it is cluster-scoped. */
 export async function resolveKind(
   { apiVersion, kind }: { apiVersion: string; kind: string },
   discoveries: Discoveries,
@@ -164,7 +162,7 @@ export function asReferencedKind(virtual: Resource, host: Resource, policy: Kind
   };
 }
 
-/** Every kind that a patch names. Rejects with a `TerminalError` that says which patch is wrong. */
+/** Resolves all kinds that patches name. Rejects with a `TerminalError` that names the invalid patch. */
 export async function resolveNamedKinds(
   policy: KindPolicy,
   discoveries: Discoveries,

@@ -1,4 +1,4 @@
-/** Objects that carry the marker label of one virtual cluster, read page by page, metadata only. */
+/** Lists the metadata of all objects with the marker label of one virtual cluster, page by page. */
 
 import type { KubeObject, Resource } from '../../../kube/object.ts';
 import type { ClusterClient } from '../../../kube/types.ts';

@@ -1,4 +1,4 @@
-/** Imports that nothing references any more: when they are looked for, and whether one may be removed. */
+/** Finds imports that are no longer referenced, and decides whether they may be removed. */
 
 import type { KubeObject } from '../../../kube/object.ts';
 import type { NameTranslator } from '../../translate/types.ts';
@@ -12,7 +12,7 @@ export interface OrphansOptions {
   readonly index: ReferenceIndex;
   readonly names: NameTranslator;
   readonly allCaches: () => readonly KindCaches[];
-  /** What is at the place of a referrer's host copy. */
+  /** The host object at the place of a referrer's copy. */
   readonly hostCopy: (id: ReferrerId) => KubeObject | undefined;
   /** Adds a reference to the importer's queue, which removes an import without referrers. */
   readonly enqueue: (id: ReferenceId) => void;
@@ -32,17 +32,17 @@ export class Orphans {
     this.#enqueueAll();
   }
 
-  /** A copy whose references were unknown no longer keeps any import. */
+  /** Called when the references of a copy become known: unknown references protect all imports. */
   referrerKnown(): void {
     if (this.#isComplete) this.#enqueueAll();
   }
 
-  /** A kind was opened after the first pass. */
+  /** Called when a kind was opened. */
   kindOpened(caches: KindCaches): void {
     if (this.#isComplete) this.#enqueueImportsOf(caches);
   }
 
-  /** False while the host copy of an object that cannot be translated may name this import. */
+  /** False while the host copy of an object that cannot be translated may reference this import. */
   isDispensable({ metadata: { name } }: KubeObject): boolean {
     const { index, hostCopy } = this.#options;
     if (!index.isComplete) return false;

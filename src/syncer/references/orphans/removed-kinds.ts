@@ -1,6 +1,5 @@
-/**
- * Imports of kinds that the configuration no longer leads to. Which kinds these are is in the sync record on the host copies of the Endpoints
- * that named them, before anything of the kind is imported, so no patch that is removed leaves anything behind.
+/** Removes imports of kinds that the configuration no longer allows. The sync record of a host copy lists the kinds it references, and is
+ * written before the first import, so that no import is left behind when a patch is removed.
  */
 
 import type { ClusterName } from '../../../kube/types.ts';
@@ -23,9 +22,9 @@ export interface KindParts {
 }
 
 export interface Sweeper {
-  /** Removes every import of the kind, in both clusters. Without the rights it logs that and leaves them. */
+  /** Removes all imports of the kind in both clusters. Logs a warning if rights are missing. */
   removeAll(kind: KindParts): Promise<void>;
-  /** Those of the built-in kinds, given as `group/Kind`, of which there are imports on the host. */
+  /** Of the built-in kinds `reachable` (`group/Kind`), those with imports on the host. */
   kindsWithImports(reachable: readonly string[]): Promise<readonly KindParts[]>;
 }
 
@@ -48,7 +47,7 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
     const writer = writerFor(environment, cluster, resource);
     for (const { metadata } of await marked(cluster, resource)) {
       const { name, namespace = '', uid = '' } = metadata;
-      await writer.delete({ namespace, name }, uid, 'no patch leads to its kind any more');
+      await writer.delete({ namespace, name }, uid, 'its kind is no longer referenced by a patch');
     }
   };
   const attempts = { ...RETRY, clock, random, signal, isRetryable: (error: unknown) => !isFinal(error) };
@@ -61,7 +60,7 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
           if (signal.aborted) return;
           logger.warn(
             { cluster, ...kind, err: error },
-            'imports of a kind that is not configured any more stay',
+            'imports of a kind that is no longer configured cannot be removed',
           );
         }
       }
@@ -75,8 +74,8 @@ export function createSweeper(environment: ReferenceEnvironment, signal: AbortSi
           const resource = await discoveries.host.resolveNamespaced(apiVersion, kind);
           if ((await marked('host', resource)).length > 0) found.push({ apiVersion, kind });
         } catch (error) {
-          // Without the right to look nothing can have been imported either.
-          logger.debug({ apiVersion, kind, err: error }, 'no look for imports of this kind');
+          // Without the right to list, no object of the kind can have been imported.
+          logger.debug({ apiVersion, kind, err: error }, 'imports of this kind cannot be listed');
         }
       }
       return found;
@@ -111,7 +110,7 @@ function writerFor(
   });
 }
 
-/** Trying again cannot help: the kind is not served any more, or not ours to touch. */
+/** Errors that a retry cannot fix: the kind is no longer served, or rights are missing. */
 function isFinal(error: unknown): boolean {
   if (error instanceof TerminalError) return true;
   return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
