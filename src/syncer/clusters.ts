@@ -1,4 +1,4 @@
-/** Both clusters as the daemon needs them: connected, allowed to do what the configuration asks for, and with its owner found. */
+/** Connects the daemon to both clusters: clients, discovery, the check of its rights, and the owner of the copies. */
 
 import { hostname } from 'node:os';
 import { missingRights } from '../kube/access-review.ts';
@@ -39,7 +39,7 @@ export interface ClustersOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: string;
-  /** Ends every wait for a cluster, requests in flight included. */
+  /** Cancels connecting and all requests in flight. */
   readonly signal: AbortSignal;
 }
 
@@ -50,18 +50,18 @@ export interface Clusters extends AsyncDisposable {
   readonly host: WatchClient;
   /** Rejects with a `TerminalError` that names every missing right. */
   checkRights(config: Config, references: readonly ReferencedKind[]): Promise<void>;
-  /** What the patches name, in both clusters. Rejects with a `TerminalError` for a kind that is not served, or not in namespaces. */
+  /** Resolves the kinds that patches reference, in both clusters. Rejects with a `TerminalError` for a kind that is not served or is cluster-scoped. */
   resolveReferences(config: Config): Promise<readonly ReferencedKind[]>;
   readonly discoveries: Discoveries;
-  /** Undefined where no owner is configured. Rejects with a `TerminalError` when it does not exist. */
+  /** Undefined if no owner is configured. Rejects with a `TerminalError` if the configured owner does not exist. */
   resolveOwner(config: Config): Promise<OwnerReference | undefined>;
-  /** Sends through `client`, one of the virtual cluster. */
+  /** `client` is a client of the virtual cluster. */
   createRecorder(client: ClusterClient): EventRecorder;
 }
 
 const CONNECT_DELAYS: BackoffLimits = { baseMs: 500, maxMs: 15_000 };
 
-/** Reads kubeconfigs and opens clients; a kubeconfig that lives in a Secret is waited for. */
+/** Reads the kubeconfigs and opens the clients. Waits for a kubeconfig Secret that does not exist yet. */
 export async function connectClusters(options: ClustersOptions): Promise<Clusters> {
   const { config, clock } = options;
   const hostAccess = loadClusterAccess(config.host, { clock });
@@ -197,18 +197,18 @@ class ConnectedClusters implements Clusters {
   }
 }
 
-/** A dry run reports nothing to users of the cluster. */
+/** A dry run sends no Events. */
 const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
 
-/** Asks until the API server answers; says in the log why it waits. What the server refuses for good becomes a `TerminalError`. */
+/** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */
 async function untilAnswered<T>(
   { clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
   cluster: ClusterName,
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
 ): Promise<T> {
   let attempts = 0;
   try {
-    return await retry(ask, {
+    return await retry(request, {
       ...CONNECT_DELAYS,
       clock,
       random,

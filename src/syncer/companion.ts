@@ -1,18 +1,18 @@
-/** What is served beside the sync, the key and token API: its failure is its own, the sync goes on. */
+/** The server that runs beside the sync: the key and token API. If it cannot start, the sync continues. */
 
 import { TerminalError } from '../base/errors.ts';
 import type { CheckResult } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
 import type { SeriesRegistry } from '../base/metrics/series.ts';
 
-/** Its series appear beside those of the sync. */
+/** Starts the companion, which registers its metrics in `metrics`. */
 export type StartCompanion = (metrics: SeriesRegistry) => Promise<AsyncDisposable>;
 
 export interface Companion extends AsyncDisposable {
   check(): CheckResult;
 }
 
-/** `start` undefined: nothing is served. An error that another configuration would end is logged and fails readiness. */
+/** Without `start`, nothing is served. A `TerminalError`, which only another configuration can fix, is logged and fails readiness. */
 export async function startCompanion(
   start: StartCompanion | undefined,
   metrics: SeriesRegistry,

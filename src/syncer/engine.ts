@@ -1,4 +1,4 @@
-/** Everything that syncs under one configuration. A reload stops the running engine and starts another one. */
+/** The sync engine of one configuration: informers, one controller per kind, references. A reload replaces it. */
 
 import { createSemaphore } from '../base/semaphore.ts';
 import type { Random } from '../base/random.ts';
@@ -21,10 +21,10 @@ export interface EngineOptions extends Omit<
   'metrics' | 'inFlight' | 'services' | 'replacements' | 'virtualInformer' | 'hostInformer'
 > {
   readonly kinds: readonly KindPlan[];
-  /** Filled with the caches of virtual objects, by plural: what one kind may ask about another. */
+  /** Filled with the caches of virtual objects, by plural. Kinds look up objects of other kinds in them. */
   readonly virtualCaches: Map<string, ObservableInformer>;
   readonly references: References;
-  /** Filled with the kinds, for `references`. */
+  /** Filled with the synced kinds, for `references`. */
   readonly referrers: SyncedReferrers;
   /** Resolves when this process may write, or when the signal aborts. */
   readonly whenLeading: (signal: AbortSignal) => Promise<void>;
@@ -35,15 +35,15 @@ export interface EngineOptions extends Omit<
 export interface Engine {
   /** By the name of their readiness check. */
   readonly informers: Readonly<Record<string, ObservableInformer>>;
-  /** Sources, then caches in sync, then leadership, then workers; resolves when {@link stop} has drained them. */
+  /** Starts the informers, waits for cache sync and leadership, then starts the workers. Resolves when {@link stop} has drained them. */
   run(): Promise<void>;
-  /** The workers have dealt with everything that the first lists held, or that has changed since. */
+  /** The workers have processed all objects of the first lists and all changes since. */
   readonly isIdle: boolean;
   /** True once the workers run. */
   readonly isWorking: boolean;
-  /** Takes no more events, finishes what is queued, closes the watches. */
+  /** Stops accepting events, drains the queues, closes the watches. */
   stop(): Promise<void>;
-  /** Drops what is queued. Returns how many objects were queued or in progress. */
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number;
 }
 
@@ -54,7 +54,7 @@ export function createEngine(options: EngineOptions): Engine {
 class SyncEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #services: ObservableInformer;
-  /** By plural: one cache for each resource of the virtual cluster, whatever it is read for. */
+  /** By plural: all readers of a virtual resource share one cache. */
   readonly #virtualInformers = new Map<string, ObservableInformer>();
   readonly #kinds: readonly KindEngine[];
   readonly #stopping = new AbortController();
@@ -173,7 +173,7 @@ class SyncEngine implements Engine {
   }
 }
 
-/** `fieldsV1` is half of a typical object's bytes, and nothing here reads it; who wrote, and when, stays. */
+/** `fieldsV1` is half of a typical object's size and never read here. Manager, operation and time are kept. */
 function withoutOwnedFields(object: KubeObject): KubeObject {
   for (const entry of object.metadata.managedFields ?? []) delete entry['fieldsV1'];
   return object;

@@ -1,4 +1,4 @@
-/** Everything that one configuration makes: names, compiled patches, sandbox, engine. A reload ends one generation and starts another. */
+/** Everything built from one configuration: name translation, compiled patches, sandbox, engine. A reload replaces the generation. */
 
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import type { EventRecorder, WatchClient } from '../kube/types.ts';
@@ -23,15 +23,15 @@ import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
 import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
 
-/** A cache without any event for longer than this is not current: watches get a bookmark every minute. */
+/** Watches get a bookmark every minute, so a cache without an event for this long is stale. */
 const STALENESS_MAX_MS = 5 * 60_000;
 
 export interface GenerationOptions {
   readonly config: Config;
-  /** What the patches name. */
+  /** The kinds that patches reference. */
   readonly references: readonly ReferencedKind[];
   readonly clusters: Pick<Clusters, 'discoveries' | 'resolveOwner'>;
-  /** Through these everything is written: they refuse while another replica leads. */
+  /** All writes go through these clients. They reject writes while another replica leads. */
   readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
   readonly leadership: Leadership;
   readonly recorder: EventRecorder;
@@ -44,19 +44,18 @@ export interface GenerationOptions {
 }
 
 export interface Generation {
-  /** What has to be right before it does its work, by name. */
+  /** Readiness checks by name. */
   readonly checks: Checks;
-  /** The first pass is over: nothing is queued or worked on. */
+  /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
-  /** Starts to sync. */
   start(): void;
-  /** Finishes what is queued. */
+  /** Drains the queues. */
   stop(): Promise<void>;
-  /** Drops what is queued. Returns how many objects were queued or in progress. */
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number;
 }
 
-/** Prepares everything that can fail, so that the generation before may run until this one can take over. */
+/** Completes every step that can fail, so that the previous generation can run until this one is ready. */
 export async function createGeneration(options: GenerationOptions): Promise<Generation> {
   const { config, clusters, logger } = options;
   const owner = await clusters.resolveOwner(config);
@@ -114,7 +113,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     isIdle: () => engine.isIdle,
     start() {
       running ??= Promise.all([
-        engine.run().catch((error: unknown) => logger.error({ err: error }, 'the engine ended by an error')),
+        engine.run().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
         checkOwnSlices(options, stopping.signal),
       ]);
     },
@@ -128,14 +127,14 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   };
 }
 
-/** The slices that the host makes of our Endpoints copies; a standby leaves that to the leader. */
+/** Checks the slices that the host mirrors from our Endpoints copies. Only the leader does this. */
 async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): Promise<void> {
   if (!options.config.sync.endpoints.enabled) return;
   await options.leadership.whenLeading(signal);
   await checkSlices({ ...options, ...createTranslators(options.config) }, signal);
 }
 
-/** Where nothing is synced. */
+/** For a configuration that syncs nothing. */
 export const IDLE_GENERATION: Generation = {
   checks: {},
   isIdle: () => true,
@@ -144,7 +143,7 @@ export const IDLE_GENERATION: Generation = {
   abandon: () => 0,
 };
 
-/** No expression, no child process. */
+/** Without expressions, no child process is started. */
 async function sandboxFor(
   { config, clock, logger, metrics, createSandbox: create }: GenerationOptions,
   programs: readonly Program[],
@@ -191,7 +190,7 @@ function referenceMetrics({ config, metrics }: GenerationOptions): ReferenceMetr
   };
 }
 
-/** Those of the kinds that patches name; a kind that only data lead to never keeps the daemon from being ready. */
+/** Covers the kinds that patches name. A kind that only objects name must not keep the daemon from being ready. */
 function referencesCheck(informers: readonly ObservableInformer[]): CheckResult {
   if (informers.length === 0) return { isOk: true, detail: 'not needed' };
   const failed = informers.map(informerCheck).find(({ isOk }) => !isOk);
@@ -215,8 +214,8 @@ function sandboxCheck(sandbox: Sandbox | undefined): CheckResult {
 function workersCheck({ isWorking }: Engine, isLeading: boolean): CheckResult {
   if (isWorking) return { isOk: true };
   return isLeading
-    ? { isOk: false, detail: 'wait for the caches' }
-    : { isOk: true, detail: 'wait for the lease' };
+    ? { isOk: false, detail: 'waiting for the caches' }
+    : { isOk: true, detail: 'waiting for the lease' };
 }
 
 function informerCheck(informer: ObservableInformer): CheckResult {

@@ -93,12 +93,12 @@ export class KindEngine {
     this.#connect();
   }
 
-  /** Something that the copy depends on has changed. */
+  /** Called when something that the copy depends on has changed. */
   enqueue(key: ObjectKey): void {
     this.#controller.enqueue(key, 'live');
   }
 
-  /** Works until the queue is shut down and empty. */
+  /** Runs until the queue is shut down and empty. */
   async run(): Promise<void> {
     this.#isWorking = true;
     const { virtual, host } = this;
@@ -120,7 +120,7 @@ export class KindEngine {
     return this.#queue.isIdle;
   }
 
-  /** Drops what is queued. Returns how many objects were queued or in progress. */
+  /** Drops all queued keys. Returns how many objects were queued or in progress. */
   abandon(): number {
     return this.#queue.abandon();
   }
@@ -193,7 +193,7 @@ export class KindEngine {
     });
   }
 
-  /** Events only name keys; what they mean is read from the caches later. */
+  /** Events only enqueue keys. The reconcile reads the current state from the caches. */
   #connect(): void {
     const { names: translator, services } = this.#environment;
     const context = { virtual: this.virtual, translator, kind: this.kind };
@@ -204,15 +204,15 @@ export class KindEngine {
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
-      // Our own deletions cause no event, so this one is another client's; seen by a standby, it is the leader's. But API servers delete
-      // an Endpoints along with its Service.
+      // The cache already knows our own deletions, so this one is by another client, or, on a standby, by the leader. A replaced Service
+      // is an exception: the API server deletes its Endpoints with it.
       if (event.type === 'deleted' && this.#isWorking && !this.#environment.replacements.has(event.key))
         for (const key of keys) this.#recreation.noteDeletion(key);
       enqueueAll(keys, event);
     });
   }
 
-  /** Objects of other kinds that decide about objects of this one. */
+  /** Watches the kinds whose objects decide whether objects of this kind are synced. */
   followRelated(virtualCaches: ReadonlyMap<string, ObservableInformer>): void {
     for (const [plural, keysOf] of Object.entries(this.kind.relatedKinds)) {
       virtualCaches.get(plural)?.subscribe(({ object, previous, isInitial }) => {

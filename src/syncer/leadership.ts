@@ -16,7 +16,7 @@ export interface Leadership extends AsyncDisposable {
   readonly isLeading: boolean;
   /** Throws a `TransportError` when this replica must not write now. */
   checkWrite(): void;
-  /** Resolves with the reason when this replica has led and does not any more. */
+  /** Resolves with the reason when this replica has lost the lead. */
   readonly lost: Promise<string>;
   /** For readiness: a standby is ready. */
   check(): CheckResult;
@@ -24,7 +24,7 @@ export interface Leadership extends AsyncDisposable {
 
 export interface LeadershipOptions {
   readonly config: Config;
-  /** Of the host cluster, without a guard. */
+  /** Client of the host cluster that does not check the lease before writes. */
   readonly client: ClusterClient;
   readonly isDryRun: boolean;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** A sync without clusters: the same decisions and the same copies as the daemon's, from objects in hand. */
+/** A sync without clusters: makes the decisions and copies of the daemon for given objects. */
 
 import { keyOf, objectKey, type KubeObject, type NamespacedName, type ObjectKey } from '../kube/object.ts';
 import { hasSelector, type GateOptions } from './kinds/kind.ts';
@@ -22,23 +22,23 @@ export interface RenderWorld {
 
 export interface RenderOptions extends CopyForgeOptions {
   readonly decide: GateOptions;
-  /** Answers what is imported for the references of all rendered objects. Undefined: nothing. */
+  /** The imports for the references of all rendered objects. Undefined: references are not imported. */
   readonly imports?: (references: readonly ObjectReference[]) => readonly OfflineImport[];
   /** Called after each object, for progress. */
   readonly onRendered?: () => void;
 }
 
-/** What became of one object, in the order of the input. */
+/** The result for one object, in the order of the input. */
 export type Rendered =
   | { readonly kind: 'object'; readonly object: KubeObject }
   | { readonly kind: 'skipped'; readonly of: string; readonly key: ObjectKey; readonly reason: string }
   /** `of`: the kind of the object. */
   | { readonly kind: 'failed'; readonly of: string; readonly key: ObjectKey; readonly error: unknown }
   | Extract<OfflineImport, { readonly kind: 'refused' }>
-  /** It would be written to the other cluster than the one that is rendered. */
+  /** An object that would be written to the other cluster. */
   | { readonly kind: 'elsewhere'; readonly object: KubeObject };
 
-/** The host objects that a sync of `world.virtual` over `world.host` would leave behind. */
+/** The host objects after a sync of `world.virtual` to `world.host`. */
 export async function renderToHost(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
   const { kind } = options;
   const virtual = byKey(world.virtual, kind.resource.kind);
@@ -62,7 +62,7 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
       ownership: hostObject && ownershipOf(hostObject, kind.resource, options.names, nameOf(object)),
       strays: [],
       claims: (hostKey === undefined ? undefined : claims.get(hostKey)) ?? [],
-      // A host object of which only the name is given stands for the copy.
+      // A host object without annotations counts as the copy.
       isKnownCopy: hostObject !== undefined && hostObject.metadata.annotations === undefined,
     };
     const hostService = hostKey === undefined ? undefined : hostServices.get(hostKey);
@@ -73,7 +73,7 @@ export async function renderToHost(world: RenderWorld, options: RenderOptions): 
   return [...(await Promise.all(rendered)), ...importsOf(references, 'to-host', options)];
 }
 
-/** A forge that records the references of the copies that it makes. */
+/** Records the references of all copies. */
 function recordingForge(forge: CopyForge, references: ObjectReference[]): CopyForge {
   return {
     async fresh(pair) {
@@ -135,9 +135,8 @@ async function renderOne(
   }
 }
 
-/**
- * The virtual objects after the changes in `world.host` have flowed back. Without a sync record on a host object every difference from
- * the translation counts as made on the host; without the virtual object the host object is translated back as a whole.
+/** The virtual objects after the changes in `world.host` have been synced back. If a host object has no sync record, every difference from
+ * the translation counts as a change on the host. If there is no virtual object, the whole host object is translated back.
  */
 export async function renderToVirtual(world: RenderWorld, options: RenderOptions): Promise<Rendered[]> {
   const { resource } = options.kind;
@@ -154,7 +153,7 @@ export async function renderToVirtual(world: RenderWorld, options: RenderOptions
             kind: 'skipped',
             of: resource.kind,
             key: objectKey(host),
-            reason: 'it names no object of this virtual cluster',
+            reason: 'it is not a copy from this virtual cluster',
           };
         }
         const original = virtual.get(keyOf(name));
@@ -177,8 +176,8 @@ async function flowBack(
   const target = names.toHost(nameOf(virtual)) ?? nameOf(host);
   const annotations = { ...host.metadata.annotations };
   if (annotations[LAST_SYNCED] === undefined) {
-    const inStep = (await forge.fresh({ virtual, target, host })).host;
-    const record = inStep.metadata.annotations?.[LAST_SYNCED];
+    const synced = (await forge.fresh({ virtual, target, host })).host;
+    const record = synced.metadata.annotations?.[LAST_SYNCED];
     if (record !== undefined) annotations[LAST_SYNCED] = record;
   }
   const recorded = { ...host, metadata: { ...host.metadata, annotations } };

@@ -1,4 +1,4 @@
-/** Which rights a configuration needs, and no more. Pure. */
+/** The minimal rights that a configuration needs. Pure. */
 
 import type { ClusterName } from '../kube/types.ts';
 import type { Config } from '../config/types.ts';
@@ -12,15 +12,15 @@ export interface Right {
   readonly group: string;
   /** With its subresource: `services/status`. */
   readonly resource: string;
-  /** '' asks for every namespace. */
+  /** '' means every namespace. */
   readonly namespace: string;
-  /** Present: only this object. */
+  /** Restricts the right to one object. */
   readonly name?: string;
 }
 
 export interface RightsOptions {
   readonly isDryRun: boolean;
-  /** What the patches name. */
+  /** The kinds that patches reference. */
   readonly references?: readonly ReferencedKind[];
 }
 
@@ -51,7 +51,7 @@ export function requiredRights(
 
 type RightsTarget = Pick<Right, 'group' | 'resource'>;
 
-/** The kinds that are synced, as rights name them. */
+/** The groups and resources of the synced kinds. */
 function syncedResources(config: Config): readonly (RightsTarget & { readonly hasStatus: boolean })[] {
   return syncedKinds(config).map(({ kind: { resource, hasStatus } }) => ({
     group: resource.group,
@@ -86,7 +86,7 @@ function writeRights(config: Config, namespace: string): readonly Right[] {
   ];
 }
 
-/** Objects are read where they may be, and written only in the directions in which this kind is imported. */
+/** Read access in both clusters; write access only in the directions in which this kind is imported. */
 function referenceRights(kind: ReferencedKind, config: Config, isDryRun: boolean): readonly Right[] {
   const { isSynced, isImportable } = kind;
   const hostNamespace = config.host.namespace;
@@ -115,7 +115,7 @@ function secretRight({ virtual, host }: Config): readonly Right[] {
 
 const STORE_VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 
-/** Rights on the host of the key and token API, which a dry run does not serve. */
+/** Rights on the host for the key and token API, which a dry run does not serve. */
 function keyApiRights({ management, host }: Config, isDryRun: boolean): readonly Right[] {
   if (!management.enabled || isDryRun) return [];
   const { store, delegatedAuth } = management;
@@ -134,7 +134,7 @@ function rightsOn(target: Omit<Right, 'verb'>, verbs: readonly string[]): Right[
   return verbs.map((verb) => ({ ...target, verb }));
 }
 
-/** A Service may be synced, and decide about others: each right is asked for once. */
+/** Services can be synced and also control the sync of other objects, so rights may be listed twice. */
 function distinct(rights: readonly Right[]): readonly Right[] {
   return [...new Map(rights.map((right) => [describeRight(right), right])).values()];
 }

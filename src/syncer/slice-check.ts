@@ -1,9 +1,8 @@
-/**
- * Looks for EndpointSlices of our copies that another syncer writes too. vCluster copies the slices that the virtual cluster's mirroring
- * controller makes; the host's mirroring controller adopts such a slice for our copy, and from then on both write it, in turns with and
- * without the patches. What does not change in that fight: the slice has the mirroring controller's label and our marker, but a name that
- * the controller would not generate (`generateName` proves nothing: the controller drops it with its first update of the metadata). A
- * list now and then is enough, nothing is watched for it.
+/** Detects EndpointSlices of our copies that another syncer also writes. vCluster copies the slices that the virtual cluster's mirroring
+ * controller generates. The host's mirroring controller adopts such a slice for our copy, and from then on both write it, alternately with
+ * and without the patches. Such a slice can be recognized by the mirroring controller's label and our marker, together with a name that the
+ * controller would not generate. (`generateName` is no evidence, because the controller drops it with its first update of the metadata.)
+ * Slices are listed periodically instead of watched.
  */
 
 import { sleep, type Clock } from '../base/clock.ts';
@@ -25,7 +24,7 @@ export interface SliceCheckOptions {
   readonly logger: Logger;
 }
 
-/** After the start, then after each other. */
+/** Delays of the first checks after the start. */
 const FIRST_DELAYS_MS = [10_000, 20_000];
 const PERIOD_MS = 10 * 60_000;
 const REPORTED_MAX = 100;
@@ -35,10 +34,10 @@ const SERVICE_NAME = 'kubernetes.io/service-name';
 const NAME_MAX = 63;
 const RANDOM_CHARS = 5;
 const NOTE =
-  'Another syncer, most likely that of vCluster, writes the EndpointSlice "%" of the host copy too, without the patches. ' +
+  'Another syncer, most likely that of vCluster, also writes the EndpointSlice "%" of the host copy, without the patches. ' +
   "Set sync.toHost.endpointSlices.enabled to false in vCluster's values.";
 
-/** Runs until `signal` aborts. Without the right to list slices it finds nothing. */
+/** Runs until `signal` aborts. Requires the right to list slices; without it, nothing is reported. */
 export async function checkSlices(options: SliceCheckOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
   for (let round = 0; ; round++) {
@@ -60,12 +59,12 @@ async function reportContested(options: SliceCheckOptions): Promise<void> {
   for (const slice of slices.filter(isContested).slice(0, REPORTED_MAX)) await report(slice, options);
 }
 
-/** The mirroring controller has adopted it, and did not create it. */
+/** The mirroring controller has adopted the slice but did not create it. */
 function isContested({ metadata: { name, labels } }: KubeObject): boolean {
   return labels?.[MANAGED_BY] === MIRRORING && !isGeneratedFor(labels[SERVICE_NAME] ?? '', name);
 }
 
-/** Names as API servers generate them from `SERVICE-`: cut to 58 characters, then five random ones. */
+/** API servers generate names from the prefix `SERVICE-`, cut to 58 characters, and five random characters. */
 function isGeneratedFor(service: string, name: string): boolean {
   return name.slice(0, -RANDOM_CHARS) === `${service}-`.slice(0, NAME_MAX - RANDOM_CHARS);
 }

@@ -1,4 +1,4 @@
-/** The synced objects of all kinds, as the import of references reads and enqueues them. The engine adds each kind that it creates. */
+/** Gives the import of references access to the synced objects of all kinds. The engine adds each kind that it creates. */
 
 import {
   keyOf,

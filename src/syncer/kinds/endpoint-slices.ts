@@ -1,6 +1,5 @@
-/**
- * EndpointSlices: those that no controller makes from something else, so that the host's own controllers do the rest. The label of the
- * Service follows the Service to its host name.
+/** EndpointSlices. Slices that a controller generates from another object are skipped: the host's own controllers generate theirs. The
+ * Service label is translated to the name of the host Service.
  */
 
 import {
@@ -25,7 +24,7 @@ export const SERVICE_NAME = 'kubernetes.io/service-name';
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 const MIRRORING_CONTROLLER = 'endpointslicemirroring-controller.k8s.io';
-/** The host's mirroring controller adopts what bears its own name. */
+/** Replaces the name of the mirroring controller on copies: the host's mirroring controller would adopt them. */
 const OURS = 'endpoint-syncer';
 const ENDPOINTS_MEMBER = 'endpoints';
 const PORTS_MEMBER = 'ports';
@@ -33,9 +32,9 @@ const PORTS_MEMBER = 'ports';
 export const BY_SERVICE = 'service';
 
 export interface EndpointSliceOptions {
-  /** Endpoints are synced too, so the host mirrors their copies into slices itself. */
+  /** If Endpoints are synced too, the host mirrors their copies into slices itself. */
   readonly isEndpointsSynced: boolean;
-  /** The virtual Endpoints of a Service, where they are synced. */
+  /** The virtual Endpoints of a Service, if Endpoints are synced. */
   readonly endpointsOf: (service: ObjectKey) => KubeObject | undefined;
 }
 
@@ -61,7 +60,7 @@ export const endpointSliceContent: ContentRules = {
       if (!isEmpty(value)) stored[member] = value;
     }
     const ports = listAt(stored, PORTS_MEMBER);
-    // A port without a number means all ports, and has a protocol all the same.
+    // A port without a number means all ports. The API server still defaults its protocol.
     if (ports.length > 0) stored[PORTS_MEMBER] = ports.map(withProtocol);
     return stored;
   },
@@ -125,7 +124,7 @@ export function createEndpointSliceKind(options: EndpointSliceOptions): SyncedKi
   };
 }
 
-/** Why a slice is not synced, whatever its Service is. */
+/** Why a slice is not synced, independent of its Service. */
 export function exclusion(
   { metadata: { labels } }: KubeObject,
   { isEndpointsSynced }: Pick<EndpointSliceOptions, 'isEndpointsSynced'>,
@@ -159,7 +158,7 @@ function withProtocol(port: JsonValue): JsonValue {
   return isJsonObject(port) ? { protocol: 'TCP', ...port } : port;
 }
 
-/** An API server answers conditions and hints that hold nothing as `{}`. */
+/** An API server returns empty conditions and hints as `{}`. */
 function isOmitted(value: JsonValue): boolean {
   return isEmpty(value) || (isJsonObject(value) && Object.keys(value).length === 0);
 }

@@ -1,4 +1,4 @@
-/** Endpoints: `subsets` with Pod references. Which ones are synced is up to the Service of the same name. */
+/** Endpoints: `subsets` with Pod references. The Service of the same name decides whether they are synced. */
 
 import { ENDPOINTS, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -31,7 +31,7 @@ export const endpointsContent: ContentRules = {
   },
   ownLabels: () => ({}),
   isOwnLabel: () => false,
-  // Every text that Endpoints may have empty is left out: kube-apiserver rejects an empty ip, nodeName or appProtocol.
+  // Empty strings count as absent: kube-apiserver rejects an empty ip, nodeName or appProtocol, and omits the other fields when empty.
   stored(object) {
     const subsets = asStored(ownValue(object, SUBSETS) ?? null);
     return isEmpty(subsets) ? {} : { [SUBSETS]: subsets };
@@ -65,14 +65,14 @@ export const endpointsKind: SyncedKind = {
   resource: ENDPOINTS,
   content: endpointsContent,
   deletionHint:
-    " The host's own endpoints controller does this to Endpoints without a Service: a Service of this name without a selector ends it.",
+    " The host's endpoints controller deletes Endpoints that have no Service: create a Service of this name without a selector.",
   translationNote: 'Pod targetRefs in subsets get the names of the host Pods',
   validate: validateEndpoints,
   serviceKey: (key) => key,
   indexes: {},
   keysOfService: (service) => [service],
   gate: (_virtual, service, options) => serviceGate(service, options),
-  // The label exists since Kubernetes 1.33. A missing annotation is no proof: the object of any other client has none either.
+  // The label exists since Kubernetes 1.33. A missing annotation proves nothing: objects of other clients have none either.
   isMadeByController({ metadata: { labels, managedFields = [] } }: KubeObject): boolean {
     return (
       labels?.[MANAGED_BY] === ENDPOINTS_CONTROLLER ||

@@ -1,4 +1,4 @@
-/** What the engine knows of a kind that it syncs. A kind is one file of this folder; no code outside of it asks which kind it has. */
+/** The interface between the engine and a synced kind. Each kind is one file of this folder; no other code branches on the kind. */
 
 import type { RecordedEvent, IndexFunctions, Lister } from '../../kube/types.ts';
 import type { KubeObject, ObjectKey, Resource } from '../../kube/object.ts';
@@ -23,11 +23,11 @@ export interface GateOptions {
 export interface SyncedKind {
   readonly resource: Resource;
   readonly content: ContentRules;
-  /** Ends the Event about a copy that is deleted again and again: why that may be. A sentence after a blank, or ''. */
+  /** Appended to the Event about a copy that is deleted repeatedly: a likely cause. A sentence with a leading space, or ''. */
   readonly deletionHint: string;
   /** What the translation changes besides names, labels and annotations, in a few words. */
   readonly translationNote: string;
-  /** Looks for what patches broke on the way to the host. */
+  /** Validates a patched object before it is written to the host. */
   readonly validate: (before: JsonObject, after: JsonObject) => ResultProblem | undefined;
   /** The virtual Service that decides about an object; `virtual` is undefined where the object is gone. */
   serviceKey(key: ObjectKey, virtual: KubeObject | undefined): ObjectKey | undefined;
@@ -41,19 +41,19 @@ export interface SyncedKind {
   gate(virtual: KubeObject, service: KubeObject | undefined, options: GateOptions): GateReason | undefined;
   /** Proof that a controller of the host created an object without bookkeeping, so that it may be taken over. */
   isMadeByController(host: KubeObject): boolean;
-  /** The API server refuses this change of the host copy, so the copy is deleted and created again. */
+  /** The API server rejects this change of the host copy, so the copy has to be deleted and created again. */
   needsRecreation(wanted: KubeObject, actual: KubeObject): boolean;
-  /** What a user should know of an object that is not synced. */
+  /** The Event to record for an object that is not synced. */
   noticeOfGate(reason: string): RecordedEvent | undefined;
-  /** Merge patch of the virtual object's status, where the host's is another one. `host` undefined: the copy is gone. */
+  /** Merge patch for the status of the virtual object; undefined if it equals the host's. `host` undefined: the copy is gone. */
   readonly statusPatch: (virtual: KubeObject, host: KubeObject | undefined) => JsonObject | undefined;
-  /** {@link statusPatch} may answer a patch, so the right to write the status is needed. */
+  /** {@link statusPatch} can return a patch, so the right to write the status is needed. */
   readonly hasStatus: boolean;
-  /** What the user should know of an object that is in step. */
+  /** The Event to record for an object that is in sync. */
   noticeOf(virtual: KubeObject, service: KubeObject | undefined): RecordedEvent | undefined;
 }
 
-/** For kinds of which no status crosses. */
+/** For kinds whose status is not synced. */
 export const NO_STATUS: Pick<SyncedKind, 'statusPatch' | 'hasStatus'> = {
   statusPatch: () => undefined,
   hasStatus: false,

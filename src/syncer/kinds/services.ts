@@ -1,6 +1,5 @@
-/**
- * Services, for virtual clusters without vCluster: those without a selector that have Endpoints or slices synced here, and ExternalName
- * ones. What the host's API server allocates, cluster IPs and node ports, stays the host's; the load-balancer status goes back.
+/** Services, for virtual clusters without vCluster: ExternalName Services, and Services without a selector whose Endpoints or slices are
+ * synced. Cluster IPs and node ports are allocated by the host; the load-balancer status is synced back.
  */
 
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
@@ -16,9 +15,9 @@ const EXTERNAL_NAME = 'ExternalName';
 const LOAD_BALANCER = 'LoadBalancer';
 const HEADLESS = 'None';
 
-/** Allocated by each API server for itself; a headless Service has none, and says so and its families itself. */
+/** Allocated by each API server. The spec of a headless Service sets them itself: `clusterIP: None` and the families. */
 const ALLOCATED: ReadonlySet<string> = new Set(['clusterIP', 'clusterIPs', 'ipFamilies']);
-/** What no virtual Service names is not on the host either. Absent in the virtual Service, any other field keeps the host's default. */
+/** Absent in the virtual Service, these fields are removed from the copy. Any other absent field keeps the host's value. */
 const WITHOUT_DEFAULT: ReadonlySet<string> = new Set([
   'externalIPs',
   'externalName',
@@ -46,7 +45,7 @@ const serviceContent: ContentRules = {
   members: [SPEC],
   ownMembers: [STATUS],
   toHost: (virtual, { host }) => ({ [SPEC]: specToHost(specOf(virtual), host && specOf(host)) }),
-  // The spec follows the virtual Service.
+  // The spec is never synced back.
   toVirtual: (_host, { original }) => ({ [SPEC]: original === undefined ? null : memberOf(original, SPEC) }),
   ownLabels: () => ({}),
   isOwnLabel: () => false,
@@ -71,7 +70,7 @@ export function createServiceKind({ hasSyncedEndpoints }: ServiceKindOptions): S
     translationNote: 'cluster IPs and node ports in spec are allocated by the host',
     // No patches apply to Services.
     validate: () => undefined,
-    // The object is the Service: no other one decides about it.
+    // No other Service decides whether this one is synced.
     serviceKey: () => undefined,
     indexes: {},
     keysOfService: () => [],
@@ -97,7 +96,7 @@ const SELECTOR_NOTE =
   'This Service has a selector, so it is not synced: no Pods are synced to the host, so nothing there would match it. ' +
   'Remove the selector and write the Endpoints or EndpointSlices yourself, or let vCluster sync Services and Pods.';
 
-/** The selector of an ExternalName Service means nothing. */
+/** The selector of an ExternalName Service has no effect. */
 function gate(
   virtual: KubeObject,
   hasSyncedEndpoints: ServiceKindOptions['hasSyncedEndpoints'],
@@ -113,8 +112,8 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   const isHeadless = isHeadlessSpec(virtual);
   const spec: JsonObject = { type, sessionAffinity: 'None' };
   for (const [field, value] of Object.entries(virtual)) {
-    const isHostsOwn = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);
-    if (!isHostsOwn && field !== 'selector') spec[field] = value;
+    const isAllocated = field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);
+    if (!isAllocated && field !== 'selector') spec[field] = value;
   }
   spec['ports'] = portsToHost(virtual, host, { type, spec });
   for (const [field, value] of Object.entries(host ?? {})) {
@@ -127,7 +126,7 @@ function specToHost(virtual: JsonObject, host: JsonObject | undefined): JsonObje
   return spec;
 }
 
-/** Each port has the node port of the host's port of the same number and protocol. */
+/** Each port keeps the node port that the host has allocated for its number and protocol. */
 function portsToHost(
   virtual: JsonObject,
   host: JsonObject | undefined,
@@ -152,7 +151,7 @@ function portId({ port, protocol }: JsonObject): string {
   return JSON.stringify([port, protocol ?? 'TCP']);
 }
 
-/** Fields that depend on others: the policy needs an address outside of the cluster, the health check one of the policies. */
+/** `externalTrafficPolicy` needs an external address; `healthCheckNodePort` needs the policy Local. */
 function isStillValid(field: string, spec: JsonObject): boolean {
   if (field === 'healthCheckNodePort') return spec['externalTrafficPolicy'] === 'Local';
   if (field !== 'externalTrafficPolicy') return true;
@@ -164,7 +163,7 @@ function keep(spec: JsonObject, host: JsonObject | undefined, field: string): vo
   if (value !== undefined && !Object.hasOwn(spec, field)) spec[field] = value;
 }
 
-/** As an API server stores it, where it fills in what is missing. */
+/** The spec as an API server stores it, with defaults. */
 function storedSpec(spec: JsonObject): JsonObject {
   const { publishNotReadyAddresses, ...rest } = spec;
   const stored = asStored(rest);
@@ -181,7 +180,7 @@ function storedSpec(spec: JsonObject): JsonObject {
   };
 }
 
-/** Headless or not, the first family and the class of the load balancer are immutable. */
+/** Immutable: whether a Service is headless, its first IP family, its load-balancer class. */
 function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
   const [next, now] = [specOf(wanted), specOf(actual)];
   if ([next, now].some((spec) => typeOf(spec) === EXTERNAL_NAME)) return false;
@@ -192,7 +191,7 @@ function needsRecreation(wanted: KubeObject, actual: KubeObject): boolean {
   return areBalanced && next['loadBalancerClass'] !== now['loadBalancerClass'];
 }
 
-/** Only a load balancer has a status that means something in the virtual cluster. */
+/** Only the status of load balancers is meaningful in the virtual cluster. */
 export function statusPatch(virtual: KubeObject, host: KubeObject | undefined): JsonObject | undefined {
   if (typeOf(specOf(virtual)) !== LOAD_BALANCER) return undefined;
   const [from, to] = [host === undefined ? {} : balancerOf(host), balancerOf(virtual)];

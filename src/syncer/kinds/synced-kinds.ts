@@ -17,16 +17,16 @@ import { endpointsFields, endpointsKind } from './endpoints.ts';
 import type { SyncedKind } from './kind.ts';
 import { createServiceKind, statusPatch } from './services.ts';
 
-/** What is known of the fields of each kind that may be patched, by its key below `sync.toHost`. */
+/** The fields of each patchable kind, by its key below `sync.toHost`. */
 export const FIELDS_BY_CONFIG_KEY: ReadonlyMap<string, KnownFields> = new Map([
   ['endpoints', endpointsFields],
   ['endpointSlices', endpointSliceFields],
 ]);
 
-/** Every kind that a configuration may have synced, or an earlier one may have. */
+/** Every kind that a current or an earlier configuration can sync. */
 export const SYNCABLE_RESOURCES: readonly Resource[] = [ENDPOINTS, ENDPOINT_SLICES, SERVICES];
 
-/** By plural, for the kinds of which a status crosses: see `SyncedKind.statusPatch`. */
+/** By plural, for the kinds whose status is synced: see `SyncedKind.statusPatch`. */
 export const STATUS_PATCHES: ReadonlyMap<string, SyncedKind['statusPatch']> = new Map([
   [SERVICES.plural, statusPatch],
 ]);
@@ -36,10 +36,10 @@ export interface ConfiguredKind {
   readonly patches: readonly PatchConfig[];
 }
 
-/** Of one kind that is synced, in the virtual cluster. */
+/** The cache of the virtual objects of one synced kind. */
 export type VirtualCache = Pick<Lister, 'get' | 'byIndex'>;
 
-/** `virtualCaches`: by plural, of the kinds that are synced; filled later. */
+/** `virtualCaches`: the caches of the synced kinds by plural; may be filled later. */
 export function syncedKinds(
   { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
   virtualCaches: ReadonlyMap<string, VirtualCache> = new Map(),
@@ -69,7 +69,7 @@ export function syncedKinds(
   ];
 }
 
-/** The setting that keeps objects of this resource from being synced; undefined: they are synced, or can never be. */
+/** The setting that disables the sync of this resource. Undefined if it is synced, or never can be. */
 export function disablingSetting(
   { sync, services }: Pick<Config, 'services'> & { readonly sync: KindSettings },
   { plural }: Resource,
@@ -92,7 +92,7 @@ export interface CompiledKind {
   readonly patches: CompiledPatches;
 }
 
-/** One sandbox runs the programs of all kinds, so each has a number of its own. */
+/** All kinds share one sandbox, so program numbers are unique across kinds. */
 export function compileKinds(kinds: readonly ConfiguredKind[]): readonly CompiledKind[] {
   let programs = 0;
   return kinds.map(({ kind, patches }) => {

@@ -1,4 +1,4 @@
-/** Patches as configured, compiled: paths to walkers, expressions to programs, and which entries may run side by side. */
+/** Compiles the configured patches: paths to walkers, expressions to programs. Also finds overlapping paths. */
 
 import { parsePath, type Segment } from './paths/path-syntax.ts';
 import { isProtected } from './paths/protect.ts';
@@ -15,7 +15,7 @@ import type { ConcretePath } from '../translate/types.ts';
 /** What an entry does in one direction. */
 export type PatchAction =
   | { readonly kind: 'evaluate'; readonly program: Program }
-  /** The value does not flow this way: the target keeps its own value, or has none. */
+  /** The value is not synced in this direction: the target keeps its own value, or none. */
   | { readonly kind: 'keep' }
   | { readonly kind: 'reference'; readonly reference: CompiledReference }
   | { readonly kind: 'labels' };
@@ -26,18 +26,17 @@ export interface CompiledPatch {
   readonly segments: readonly Segment[];
   readonly walker: PathWalker;
   readonly actions: Readonly<Record<Direction, PatchAction>>;
-  /** It matches an object's identity or bookkeeping, or something above them: they are put back after it. */
+  /** The path can match an object's identity or bookkeeping, or an ancestor of them. They are restored after the patch. */
   readonly touchesProtected: boolean;
 }
 
 export interface CompiledPatches {
   readonly patches: readonly CompiledPatch[];
-  /** Everything that the sandbox must know before the first object. */
+  /** The programs to load into the sandbox. */
   readonly programs: readonly Program[];
 }
 
-/**
- * Compiles patches that the configuration has checked; what is wrong with one is thrown as a `PatchError` all the same.
+/** Compiles patches that have passed the checks of the configuration. Throws a `PatchError` if one is invalid nevertheless.
  * `firstProgramId` keeps the programs of several kinds apart in one sandbox.
  */
 export function compilePatches(patches: readonly PatchConfig[], firstProgramId = 0): CompiledPatches {
@@ -88,13 +87,13 @@ function actionsOf(
   };
 }
 
-/** Two configured paths may meet in one object, or one may move what the other one's index names. */
+/** Two paths can match the same place, or one can shift the array element that the other's index selects. */
 export function overlaps(a: readonly Segment[], b: readonly Segment[]): boolean {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
     const [left, right] = [a[at], b[at]];
     if (left === undefined || right === undefined) return true;
-    // Two indices of one array: deleting an element moves those behind it.
+    // Two indices of one array: deleting an element shifts the elements after it.
     const isBothElements = mayBeElement(left) && mayBeElement(right);
     if (!isBothElements && !mayBeSameKey(left, right)) return false;
   }
@@ -110,7 +109,7 @@ function mayBeSameKey(a: Segment, b: Segment): boolean {
   return a.kind === 'wildcard' || b.kind === 'wildcard' || a.key === b.key;
 }
 
-/** Does the configured path match this place, or something above it? */
+/** True if the configured path matches this place or an ancestor of it. */
 export function covers(segments: readonly Segment[], path: ConcretePath): boolean {
   return segments.length <= path.length && segments.every((segment, at) => matchesStep(segment, path, at));
 }

@@ -1,4 +1,4 @@
-/** Which way each place of an object flows because of the patches on it. */
+/** The directions in which each path of an object is synced, given the patches on it. */
 
 import { covers, type CompiledPatch } from './compile.ts';
 import { printPath } from './paths/path-syntax.ts';
@@ -6,10 +6,10 @@ import type { PatchPipeline } from './types.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ConcretePath, Flow } from '../translate/types.ts';
 
-type FlowQuestions = Pick<PatchPipeline, 'flowOf' | 'twoWayPaths' | 'hostOwnedPaths'>;
+type PatchFlow = Pick<PatchPipeline, 'flowOf' | 'twoWayPaths' | 'hostOwnedPaths'>;
 
-/** `members`: where paths may be two-way. */
-export function createFlow(patches: readonly CompiledPatch[], members: readonly string[]): FlowQuestions {
+/** `members`: top-level members below which paths may be two-way. */
+export function createFlow(patches: readonly CompiledPatch[], members: readonly string[]): PatchFlow {
   const oneWayToHost = patches.filter((patch) => patch.actions.toVirtual.kind === 'keep');
   const oneWayToVirtual = patches.filter((patch) => patch.actions.toHost.kind === 'keep');
   const twoWay = patches.filter(
@@ -31,7 +31,7 @@ export function createFlow(patches: readonly CompiledPatch[], members: readonly 
   };
 }
 
-/** Where the patch matches at or below the members; one on the whole object reaches each member as a whole. */
+/** Paths that the patch matches at or below the members. A patch on the whole object matches each member as a whole. */
 function contentPaths(
   patch: CompiledPatch,
   object: JsonObject,
@@ -43,7 +43,7 @@ function contentPaths(
   return mayBeContent ? patch.walker.locate(object).filter(([root]) => members.includes(String(root))) : [];
 }
 
-/** Two entries may match one place; it is listed once. */
+/** Two patches may match the same path. */
 function distinct(paths: readonly ConcretePath[]): readonly ConcretePath[] {
   const byText = new Map(paths.map((path) => [printPath(path), path]));
   return byText.size === paths.length ? paths : [...byText.values()];

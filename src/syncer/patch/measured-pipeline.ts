@@ -1,4 +1,4 @@
-/** A pipeline that reports how long patches take and which fail. */
+/** Wraps a pipeline with metrics: the duration of patches, and failures by kind. */
 
 import { PatchError } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -1,4 +1,4 @@
-/** Applies all patches of one kind to one object: built once, run for every object, and synchronous unless the sandbox has to answer. */
+/** Applies all patches of one kind to one object. Built once, run for every object; asynchronous only if the sandbox is needed. */
 
 import { overlaps, type CompiledPatch, type CompiledPatches } from './compile.ts';
 import { createFlow } from './flow.ts';
@@ -8,7 +8,7 @@ import type { PatchPipeline } from './types.ts';
 
 export interface PipelineOptions extends RunSettings {
   readonly compiled: CompiledPatches;
-  /** Members of the objects below which paths may be two-way. */
+  /** Top-level members below which paths may be two-way. */
   readonly contentMembers: readonly string[];
 }
 
@@ -36,7 +36,7 @@ function readsHost({ reads }: Program): boolean {
   return reads.hostObject.length > 0;
 }
 
-/** Consecutive patches that never match the same place are one stage. */
+/** Consecutive patches that never match the same place form one stage. */
 function stagesOf(patches: readonly CompiledPatch[]): readonly Stage[] {
   const stages: CompiledPatch[][] = [];
   for (const patch of patches) {

@@ -1,4 +1,4 @@
-/** The patches of one kind run one at a time on one object, with what each of them matched and changed. */
+/** Runs the patches of one kind on one object, one at a time, and records what each patch matched and changed. */
 
 import { PatchError } from '../../base/errors.ts';
 import { isJsonObject, ownValue, valueAt, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -23,14 +23,14 @@ export interface TracedPatch {
   readonly path: string;
   readonly action: 'evaluate' | 'keep' | 'reference' | 'labels';
   readonly matches: readonly TracedMatch[];
-  /** Where nothing matched: the longest part of the path that exists, printed. */
+  /** If nothing matched: the longest prefix of the path that exists. */
   readonly nearest?: string;
   readonly durationMs: number;
   readonly error?: PatchError;
 }
 
 export interface PatchTrace {
-  /** In the order in which the patches run. A patch that fails ends the trace, as it ends a sync of the object. */
+  /** In execution order. A failed patch ends the trace, as it ends the sync of the object. */
   readonly patches: readonly TracedPatch[];
   /** The object after the last patch that succeeded. */
   readonly object: JsonObject;
@@ -40,7 +40,7 @@ export interface TraceOptions extends PipelineOptions {
   readonly monotonicMs: () => number;
 }
 
-/** Gives the same object as the pipeline of these options. Errors of patches are in the trace, not thrown. */
+/** Produces the same object as a pipeline with these options. Patch errors are recorded in the trace, not thrown. */
 export async function tracePatches(
   options: TraceOptions,
   direction: Direction,
@@ -59,7 +59,7 @@ export async function tracePatches(
   return { patches, object };
 }
 
-/** A pipeline that reports a trace of every object it patches. For one object at a time: each patch runs twice. */
+/** A pipeline that reports a trace of every object it patches. Each patch runs twice, so it is meant for single objects. */
 export function tracingPipeline(
   options: TraceOptions,
   report: (direction: Direction, trace: PatchTrace) => void,
@@ -120,7 +120,7 @@ async function tracePatch(
   return { patch: traced, object: after };
 }
 
-/** Keeps the result of each match by its index: once an element is deleted, the elements behind it are at other places. */
+/** Records the result of each match by index: the deletion of an element shifts the paths of the elements after it. */
 function recordingEvaluator(evaluator: Evaluator, results: Map<number, JsonValue | undefined>): Evaluator {
   return {
     evaluate(request, done) {
@@ -136,7 +136,7 @@ function recordingEvaluator(evaluator: Evaluator, results: Map<number, JsonValue
   };
 }
 
-/** The longest part of a configured path that exists in the object. */
+/** The longest prefix of a configured path that exists in the object. */
 function nearestPath(object: JsonObject, { segments }: CompiledPatch): string {
   const found: (string | number)[] = [];
   let value: JsonValue | undefined = object;

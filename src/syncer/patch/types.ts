@@ -20,33 +20,33 @@ export interface ObjectReference {
 
 /** A reference that was translated. */
 export interface TranslatedReference extends ObjectReference {
-  /** What the other side's object is called there; undefined: unknown, and the value stayed. */
+  /** The name on the other side; undefined: unknown, so the value was not changed. */
   readonly written: NamespacedName | undefined;
 }
 
 export interface PatchedObject {
-  /** A copy where anything changed; parts that no patch touched are shared with the input. */
+  /** The input, or a changed copy; parts that no patch touched are shared with the input. */
   readonly object: JsonObject;
-  /** What reference patches named and may be imported, in the order of the patches. */
+  /** References that may be imported, in the order of the patches. */
   readonly references: readonly TranslatedReference[];
-  /** References of a kind that `kindPath` or `apiVersionPath` led to and the configuration does not allow; left untouched. */
+  /** References to a kind that was read from `kindPath` or `apiVersionPath` and is not allowed by the configuration; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
 }
 
-/** One object's part of what patches see. */
+/** The part of the patch context that belongs to one object. */
 export interface PatchContext extends ObjectContext {
-  /** The virtual namespace of the object, whichever way it goes. */
+  /** The virtual namespace of the object, in both directions. */
   readonly objectNamespace: string;
 }
 
-/** All patches of one kind, compiled. Immutable; a reload makes a new one. */
+/** All patches of one kind, compiled. Immutable; a reload creates a new one. */
 export interface PatchPipeline {
   readonly isEmpty: boolean;
-  /** Some expression on the way to the host reads `context.hostObject`, so its result may change with the host copy. */
+  /** An expression towards the host reads `context.hostObject`, so its result can change with the host copy. */
   readonly readsHostObject: boolean;
   /**
    * Applies every patch in order (toVirtual: in reverse order), each seeing the result of those before; the input is never changed.
-   * Synchronous where the sandbox is not needed or remembers all results, else a promise; the caller may await both.
+   * Synchronous if the sandbox is not needed or all results are cached, else a promise; the caller may await both.
    * Throws or rejects with the first `PatchError`.
    */
   apply(
@@ -54,21 +54,19 @@ export interface PatchPipeline {
     object: JsonObject,
     context: PatchContext,
   ): PatchedObject | Promise<PatchedObject>;
-  /**
-   * How the member at these segments flows, e.g. `['metadata','annotations','example.com/key']`. `none`: one entry keeps the host's own
-   * value there, another one keeps it from flowing back.
+  /** The direction in which the member at these segments is synced, e.g. `['metadata','annotations','example.com/key']`. `none`: one patch
+   * keeps the host's value, another one prevents that it is synced back.
    */
   flowOf(segments: ConcretePath): Flow;
-  /** Concrete paths at or below `subsets` in this object (host side) that an entry with both expressions makes two-way. */
+  /** Concrete paths at or below `subsets` in this host object that a patch with both expressions makes two-way. */
   twoWayPaths(object: JsonObject): readonly ConcretePath[];
   /** Concrete paths in this object that only a `reverseExpression` matches: the host keeps its own value there. */
   hostOwnedPaths(object: JsonObject): readonly ConcretePath[];
 }
 
-/**
- * Where a referenced object is known by another name than the rule gives: toHost, the host object that already holds the copy of this
- * virtual object (or the very same name, where only the host has it); toVirtual, the virtual object of this host object.
- * Undefined: the rule decides.
+/** Looks up names that differ from the naming rule. toHost: the host object that already holds the copy of this virtual object, or the
+ * unchanged name if the object exists only on the host. toVirtual: the virtual object of this host object. Undefined: the naming rule
+ * applies.
  */
 export type ReferenceLookup = (
   reference: ObjectReference,

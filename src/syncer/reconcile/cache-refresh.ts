@@ -1,4 +1,4 @@
-/** Single reads where a cache is known, or may be suspected, to be behind its API server. Each brings the cache up to date. */
+/** Single GETs for when a cache is, or may be, behind its API server. Each GET updates the cache. */
 
 import {
   keyOf,
@@ -22,7 +22,7 @@ export class CacheRefresh {
     this.#options = options;
   }
 
-  /** The host copy was made from a later version of the virtual object than the cache shows. True: the cache shows a later one now. */
+  /** Reads the virtual object if the host copy was made from a later version than the cached one. True: the cache has a later one now. */
   async isVirtualBehind(virtual: KubeObject, host: KubeObject): Promise<boolean> {
     const { resourceVersion } = virtual.metadata;
     if (!isOlder(resourceVersion, recordedRevision(recordOf(host)))) return false;
@@ -30,14 +30,14 @@ export class CacheRefresh {
     return current === undefined || isOlder(resourceVersion, current.metadata.resourceVersion);
   }
 
-  /** The cache has not reached the version of the virtual object that another replica made the copy from. True: the object exists. */
+  /** Reads the virtual object if another replica made the copy from a version that the cache has not reached. True: the object exists. */
   async isMissedByCache(key: ObjectKey, host: KubeObject): Promise<boolean> {
     const { cache } = this.#options.virtual;
     if (!isOlder(cache.resourceVersion, recordedRevision(recordOf(host)))) return false;
     return (await this.readVirtual({ metadata: { ...parseKey(key) } })) !== undefined;
   }
 
-  /** Undefined: it does not exist any more. */
+  /** Undefined: it no longer exists. */
   async readVirtual({
     metadata: { name, namespace = '', uid = '' },
   }: KubeObject): Promise<KubeObject | undefined> {
@@ -48,15 +48,13 @@ export class CacheRefresh {
     return current;
   }
 
-  /** The host Service is read, not watched: take-overs are rare. */
+  /** Take-overs are rare, so the host Service is read on demand instead of watched. */
   readHostService(target: NamespacedName): Promise<KubeObject | undefined> {
     return found(() => this.#options.host.client.get(SERVICES, target));
   }
 
-  /**
-   * Reads the Service before the first copy of an object whose Service the cache does not show. That is not needed where the cache has
-   * reached the version of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache shows
-   * the Service now.
+  /** Reads the Service before the first copy of an object whose Service is not in the cache. This is not needed if the cache has reached the
+   * version of the object, because a Service with a selector exists before its Endpoints and slices. True: the cache has the Service now.
    */
   async learnService(seen: Observation, virtual: KubeObject): Promise<boolean> {
     const { client, services } = this.#options.virtual;
@@ -64,19 +62,19 @@ export class CacheRefresh {
     if (serviceKey === undefined || seen.service !== undefined) return false;
     if (hasReached(services.resourceVersion, virtual.metadata.resourceVersion)) return false;
     const service = await found(() => client.get(SERVICES, parseKey(serviceKey)));
-    // Published: the Service may be an object to sync itself.
+    // Published to the subscribers, because the Service itself may have to be synced.
     if (service !== undefined) services.observeRead(service);
     return service !== undefined;
   }
 
-  /** After a conflict the host cache is behind: one read, so that the next attempt decides from the current object. */
+  /** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. */
   async afterConflict(error: unknown, { target, host }: Observation): Promise<void> {
     const { client, cache } = this.#options.host;
     if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
     try {
       cache.observeWrite(await client.get(this.#options.kind.resource, target));
     } catch (failure) {
-      // Any other failure leaves the cache as it is: the key is retried because of `error`.
+      // Any other failure leaves the cache unchanged; `error` already causes a retry.
       if (isNotFound(failure) && host?.metadata.uid) cache.observeDelete(keyOf(target), host.metadata.uid);
     }
   }
@@ -91,7 +89,7 @@ async function found(read: () => Promise<KubeObject>): Promise<KubeObject | unde
   }
 }
 
-/** True when a cache at version `reached` holds everything up to `wanted`; versions that cannot be compared prove nothing. */
+/** True if a cache at version `reached` holds all changes up to `wanted`; false if the versions cannot be compared. */
 function hasReached(reached: string, wanted: string | undefined): boolean {
   return (compareVersions(reached, wanted) ?? -1) >= 0;
 }

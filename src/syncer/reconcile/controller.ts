@@ -1,4 +1,4 @@
-/** Workers that take keys from the queue and reconcile them, and what follows from each result. */
+/** Workers that take keys from the queue, reconcile them, and requeue, log and count each result. */
 
 import { PatchError, TerminalError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../kube/object.ts';
@@ -13,10 +13,10 @@ import { TransportError } from '../../kube/types.ts';
 import { isNamespaceMissing, outcomeOf, type Outcome } from './outcome.ts';
 import type { Reconcile, ReconcileResult } from './result.ts';
 
-/** How many keys may be decided at the same time; requests in flight have a bound of their own. Many, so that patches form batches. */
+/** Keys reconciled concurrently. High, so that patches form batches; requests in flight have a separate limit. */
 const DECISIONS_MAX = 256;
 
-/** Decisions may hold the event loop this long. */
+/** Reconciles without I/O may block the event loop for this long. */
 const TURN_MS = 5;
 
 const REFUSAL_BASE_MS = 1000;
@@ -27,9 +27,9 @@ export type ReconcileLabel = 'success' | 'error' | 'requeue_after' | 'requeue';
 export interface ControllerMetrics {
   reconciled(result: ReconcileLabel, seconds: number): void;
   active(workers: number): void;
-  /** Objects that are refused or failing, by reason. */
+  /** Objects that are rejected or failing, by reason. */
   blocked(reason: string, count: number): void;
-  /** From the first event of a change to the end of the write that carries it over, seconds. */
+  /** Seconds from the first event of a change to the end of the write that syncs it. */
   latency(seconds: number): void;
 }
 
@@ -38,11 +38,11 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
-  /** What a key is the key of: a kind, or `reference`. */
+  /** The kind that keys belong to, or `reference`. */
   readonly kind: string;
-  /** Tells the user what went wrong with a key. */
+  /** Records a warning Event for a key. */
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
-  /** Makes the missing host namespace of a key; undefined: that is not our task. */
+  /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
   readonly createNamespace: ((key: ObjectKey) => Promise<void>) | undefined;
   /** Undefined: writes are stored. */
   readonly dryRun: DryRun | undefined;
@@ -52,9 +52,8 @@ export interface ControllerOptions {
 }
 
 export interface Controller {
-  /** A key has to be decided. */
   enqueue(key: ObjectKey, priority?: KeyPriority): void;
-  /** Works until the queue is shut down and empty. */
+  /** Runs until the queue is shut down and empty. */
   run(): Promise<void>;
 }
 
@@ -64,13 +63,13 @@ export function createController(options: ControllerOptions): Controller {
 
 class QueueController implements Controller {
   readonly #options: ControllerOptions;
-  /** When the oldest event that is not carried over yet came, by key. */
+  /** Arrival time of the oldest event that is not synced yet, by key. */
   readonly #pendingSinceMs = new Map<ObjectKey, number>();
-  /** The problem that was logged last of each object, and how often in a row. */
+  /** The last logged problem of each object, and how often it occurred in a row. */
   readonly #problems = new Map<ObjectKey, { readonly text: string; readonly count: number }>();
   readonly #blockedReasons = new Map<ObjectKey, string>();
   readonly #blockedCounts = new Map<string, number>();
-  /** Whatever frees a refused key is an event of its own; looking again is only a safety net. */
+  /** The change that unblocks a rejected key causes an event; the periodic retry is only a safety net. */
   readonly #refusals = createBackoff(REFUSAL_BASE_MS, REFUSAL_MAX_MS);
   #active = 0;
   #turnStartedMs = 0;
@@ -87,7 +86,7 @@ class QueueController implements Controller {
   }
 
   async run(): Promise<void> {
-    // A standby collects keys for as long as another replica leads; their latency counts from now.
+    // A standby collects keys while another replica leads; their latency is measured from now.
     const now = this.#options.clock.monotonicMs();
     for (const key of this.#pendingSinceMs.keys()) this.#pendingSinceMs.set(key, now);
     await Promise.all(Array.from({ length: DECISIONS_MAX }, () => this.#work()));
@@ -106,8 +105,7 @@ class QueueController implements Controller {
     }
   }
 
-  /**
-   * Decisions that need no request follow each other without a turn of the event loop. After ten thousand of them, as at a restart, the
+  /** Reconciles without requests run in sequence without returning to the event loop. After ten thousand of them, as at a restart, the
    * response to the first write would be read seconds late.
    */
   #yieldToIo(): Promise<void> | undefined {
@@ -123,7 +121,7 @@ class QueueController implements Controller {
     return this.#turn;
   }
 
-  /** Never rejects: an error is an outcome like any other. */
+  /** Never rejects: errors are handled as outcomes. */
   async #handle(key: ObjectKey): Promise<void> {
     const { clock, reconcile, queue, metrics } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -149,7 +147,7 @@ class QueueController implements Controller {
     this.#block(key, blockedBy);
     dryRun?.settled(kind, key, blockedBy);
     const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
-    // What a dry run would write is logged with its difference.
+    // A dry run logs each write with its diff.
     if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
     else if (isBlocked) this.#logProblem(key, fields, 'not synced');
     else {
@@ -171,7 +169,7 @@ class QueueController implements Controller {
     this.#block(key, warning?.reason);
     dryRun?.settled(kind, key, warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`);
     if (createNamespace !== undefined && isNamespaceMissing(error)) {
-      await this.#makeNamespace(key, createNamespace);
+      await this.#createNamespace(key, createNamespace);
     } else if (warning !== undefined) warn(key, warning);
     switch (retry.kind) {
       case 'backoff':
@@ -185,7 +183,7 @@ class QueueController implements Controller {
     }
   }
 
-  /** What an API server or a patch answers is an expected outcome; a stack helps only with a bug of this program. */
+  /** Errors of API servers and patches are expected. A stack trace only helps with a bug of this program. */
   #logFailure(key: ObjectKey, error: unknown, { reason, note }: NonNullable<Outcome['warning']>): void {
     const { name, logger } = this.#options;
     const fields = { controller: name, key, reason };
@@ -193,7 +191,7 @@ class QueueController implements Controller {
     else logger.error({ ...fields, err: error }, 'not synced');
   }
 
-  /** A problem that stays the same is logged at 1, 2, 4, 8, … repetitions. */
+  /** A repeated problem is logged at its 1st, 2nd, 4th, 8th, … occurrence. */
   #logProblem(key: ObjectKey, fields: LogFields, message: string): void {
     const text = JSON.stringify(fields);
     const known = this.#problems.get(key);
@@ -202,7 +200,7 @@ class QueueController implements Controller {
     if (isReported(count)) this.#options.logger.warn(count === 1 ? fields : { ...fields, count }, message);
   }
 
-  async #makeNamespace(key: ObjectKey, create: (key: ObjectKey) => Promise<void>): Promise<void> {
+  async #createNamespace(key: ObjectKey, create: (key: ObjectKey) => Promise<void>): Promise<void> {
     try {
       await create(key);
     } catch (error) {

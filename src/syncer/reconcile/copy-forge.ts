@@ -1,6 +1,4 @@
-/**
- * The host copy that a pair should have, and what flows back: translation, then patches, then the three-way merge. Decides only;
- * nothing is written here.
+/** Computes the desired host copy of a pair and the changes to sync back: translation, patches, three-way merge. Writes nothing.
  */
 
 import { asJson, type KubeObject, type NamespacedName } from '../../kube/object.ts';
@@ -23,11 +21,11 @@ export interface CopyForgeOptions {
   readonly names: NameTranslator;
   readonly labels: LabelTranslator;
   readonly pipeline: PatchPipeline;
-  /** Owns what is made in the virtual cluster's own host namespace. */
+  /** Owner of the copies in the virtual cluster's own host namespace. */
   readonly owner: OwnerReference | undefined;
 }
 
-/** The virtual object, where its copy belongs, and what is there. */
+/** The virtual object, the target of its copy, and the host object at that target. */
 export interface Pair {
   readonly virtual: KubeObject;
   readonly target: NamespacedName;
@@ -35,31 +33,31 @@ export interface Pair {
 }
 
 export interface CopyForge {
-  /** A copy as if there had never been one: nothing of `pair.host` stays. */
+  /** The copy for a creation: nothing of `pair.host` is kept. */
   fresh(pair: Pair): Promise<ForgedCopy>;
-  /** Both sides brought together. `arrival`: what is known of values that the record says are on their way. */
+  /** Merges both sides. `arrival`: whether values that the record marks as incoming have arrived. */
   merged(pair: Pair & { readonly host: KubeObject }, arrival?: Arrival): Promise<MergedCopy>;
 }
 
 export interface ForgedCopy {
   readonly host: KubeObject;
-  /** References of kinds that the configuration does not allow; they were left untouched. */
+  /** References to kinds that the configuration does not allow; left unchanged. */
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
 }
 
 export interface MergedCopy {
-  /** The host object to write, before the virtual side; undefined: it is right already. */
+  /** The host object to write, before the virtual object; undefined: no write is needed. */
   readonly host: KubeObject | undefined;
-  /** Data on the host, not only bookkeeping, is not what it should be. */
+  /** Data on the host, not only bookkeeping, differs from the desired state. */
   readonly correctsDrift: boolean;
   /** See `DetectedChanges`. */
   readonly isUncertain: boolean;
-  /** The record of the copy, as it is or is to be written, has values on their way to the virtual side. */
+  /** The record of the copy, as stored or as to be written, has values that are on their way to the virtual side. */
   readonly hasIncoming: boolean;
-  /** The virtual object after what flows back; the pair's own when nothing does. */
+  /** The virtual object with the changes from the host; the pair's own if there are none. */
   readonly virtual: KubeObject;
-  /** A merge patch, guarded by resourceVersion; undefined: nothing flows back. */
+  /** A merge patch with resourceVersion precondition; undefined: nothing to sync back. */
   readonly virtualPatch: JsonObject | undefined;
   readonly notAllowed: readonly ObjectReference[];
   readonly references: readonly TranslatedReference[];
@@ -88,7 +86,7 @@ export function createCopyForge(options: CopyForgeOptions): CopyForge {
       const changes = detectChanges({ ...merge, arrival });
       const reversed = changes.needsReverse ? await reverse(pair, options) : undefined;
       const detected = resolveChanges(changes, reversed);
-      // Without patches a value that came from the host translates to itself.
+      // Without patches, a value from the host translates to itself.
       const settled =
         detected.isVirtualChanged && !pipeline.isEmpty
           ? await input({ ...pair, virtual: detected.virtual })
@@ -123,7 +121,7 @@ async function forward(pair: Pair, options: CopyForgeOptions): Promise<PatchedOb
   });
 }
 
-/** A host object after its reverse patches, names and labels still those of the host. */
+/** A host object after its reverse patches, before names and labels are translated back. */
 export async function reverseObject(
   host: KubeObject,
   virtual: KubeObject | undefined,
@@ -149,7 +147,7 @@ async function reverse(
   return backTranslate(reversed, { name, namespace }, { ...options, content }, virtual);
 }
 
-/** A write is the occasion to record the version of the virtual object that it was made from. */
+/** Records the version of the virtual object, if the copy is written anyway. */
 function withCurrentRevision(host: KubeObject, { metadata: { resourceVersion } }: KubeObject): KubeObject {
   const { annotations = {} } = host.metadata;
   const record = annotations[LAST_SYNCED];

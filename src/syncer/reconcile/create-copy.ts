@@ -1,4 +1,4 @@
-/** Writes a host copy as a first translation gives it: a new one, one in place of an older object, or one that is taken over. */
+/** Writes a host copy from scratch: a new one, a replacement of an older object, or a take-over. */
 
 import { invariant } from '../../base/errors.ts';
 import { parseKey, type KubeObject } from '../../kube/object.ts';
@@ -51,7 +51,7 @@ export class CopyCreation {
     return this.#memory.rerunAfterWrite(key, { outcome: 'created' });
   }
 
-  /** One guarded PUT over what is there. */
+  /** Replaces the host object with one PUT, guarded by resourceVersion. */
   async rewrite(seen: Observation, reason: string): Promise<ReconcileResult> {
     const { virtual, host } = seen;
     const { forge, kind, references } = this.#options;
@@ -67,7 +67,7 @@ export class CopyCreation {
     return this.#memory.rerunAfterWrite(seen.key, { outcome: 'rewritten', reason });
   }
 
-  /** The status of an earlier copy may be left in the virtual object, and a new virtual object has none yet. */
+  /** The virtual object may have the status of an earlier copy, and a new virtual object has none yet. */
   async #rememberWithStatus(seen: Observation, virtual: KubeObject, host: KubeObject): Promise<void> {
     if ((await this.#status.copy(seen, virtual, host)) === undefined)
       this.#memory.remember(seen, virtual, host);
@@ -89,17 +89,17 @@ export class CopyCreation {
     return result;
   }
 
-  /** The creation follows immediately, as a decision of its own. */
+  /** The key is requeued immediately, and the next reconcile creates the copy. */
   async deleteToRecreate({ key, target }: Observation, host: KubeObject): Promise<ReconcileResult> {
     const reason = 'an immutable field has changed';
     invariant(target, 'a copy that is updated has a target');
-    // A finalizer holds it: its removal is an event.
+    // A finalizer delays the deletion; its removal causes an event.
     if (host.metadata['deletionTimestamp'] !== undefined)
       return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
     this.#options.replacing(target);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
-    // In a dry run the copy is still there: decided again, it would be deleted again, without end.
+    // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.
     return outcome === 'dryRun' ? { outcome: 'deleted', reason } : { outcome: 'deleted', reason, waitMs: 0 };
   }
 
@@ -109,7 +109,7 @@ export class CopyCreation {
     return { outcome: 'deleted', reason: HOST_DELETED };
   }
 
-  /** Reports once per streak that another client on the host keeps deleting the copy. */
+  /** Reports once per streak that another client keeps deleting the host copy. */
   #waitForRecreation(seen: Observation, waitMs: number): ReconcileResult {
     if (this.#options.recreation.deletions(seen.key) === 2)
       this.#memory.report(seen, keepsDeletingNotice(this.#options.kind.deletionHint));

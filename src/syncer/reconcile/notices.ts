@@ -1,4 +1,4 @@
-/** Events for users: what happened, where, and what they can do. */
+/** The texts of Kubernetes Events: what happened, where, and what to do about it. */
 
 import type { RecordedEvent } from '../../kube/types.ts';
 import { objectKey, type KubeObject } from '../../kube/object.ts';
@@ -13,7 +13,7 @@ export function syncedNotice(copy: KubeObject): RecordedEvent {
   };
 }
 
-/** A warning, so that the limit on normal Events never drops it: an object of another controller was overwritten. */
+/** An object of another controller was overwritten. A warning, because the rate limit can drop normal Events. */
 export function takenOverNotice(copy: KubeObject): RecordedEvent {
   return {
     type: 'Warning',
@@ -27,7 +27,7 @@ export function takenOverNotice(copy: KubeObject): RecordedEvent {
 export function keepsDeletingNotice(hint: string): RecordedEvent {
   return warning(
     'SyncError',
-    'Another client on the host keeps deleting the copy of this object; it is created again with growing pauses.' +
+    'Another client on the host keeps deleting the copy of this object; it is recreated with increasing delays.' +
       hint,
   );
 }
@@ -36,7 +36,7 @@ export function contestedNotice(host: KubeObject, waitMs: number): RecordedEvent
   return warning(
     'Contested',
     `Field manager "${otherManager(host)}" keeps overwriting the host copy; it is corrected again in ${waitMs / 1000} s. ` +
-      'Changes of this object are still written at once. ' +
+      'Changes of this object are still written immediately. ' +
       'Stop the other writer, or opt this object out with the label vcluster.loft.sh/controlled-by.',
   );
 }
@@ -62,7 +62,7 @@ export function warning(reason: string, note: string): RecordedEvent {
   return { type: 'Warning', reason, note };
 }
 
-/** The manager of the latest write that was not ours, as managedFields tell. */
+/** The manager of the latest write by another client, from managedFields. */
 function otherManager(host: KubeObject): string {
   const others = (host.metadata.managedFields ?? []).filter(({ manager }) => manager !== FIELD_MANAGER);
   const latest = others.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? 1 : -1))[0];

@@ -1,4 +1,4 @@
-/** What follows from an error: when to retry, and the Event for the user. Pure. */
+/** Maps an error to the time of its retry and the Event for the user. Pure. */
 
 import { PatchError, TerminalError } from '../../base/errors.ts';
 import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../kube/status-error.ts';
@@ -9,18 +9,18 @@ export type Retry =
   | { readonly kind: 'backoff' }
   /** As the API server asked; the work queue bounds it. */
   | { readonly kind: 'after'; readonly delayMs: number }
-  /** Only when the object, its surroundings or the configuration change. */
+  /** Only after a change of the object, an object that it depends on, or the configuration. */
   | { readonly kind: 'never' };
 
 export type WarningReason = 'SyncError' | 'PatchFailed' | 'NamespaceNotFound';
 
 export interface Outcome {
   readonly retry: Retry;
-  /** Undefined: nothing that a user must know about. */
+  /** Undefined: nothing to report to the user. */
   readonly warning: { readonly reason: WarningReason; readonly note: string } | undefined;
 }
 
-/** Failures in a row without any answer before an Event reports them; shorter outages end without one. */
+/** Consecutive failures without a response after which an Event is sent. Shorter outages are not reported. */
 const SILENT_FAILURES_MAX = 5;
 
 export function outcomeOf(error: unknown, failures: number): Outcome {
@@ -36,7 +36,7 @@ export function outcomeOf(error: unknown, failures: number): Outcome {
   return { retry: { kind: 'backoff' }, warning: syncError(error) };
 }
 
-/** The host namespace does not exist: the API server names `namespaces` as what it did not find. */
+/** The host namespace does not exist: the Status of the API server has `namespaces` as `details.kind`. */
 export function isNamespaceMissing(error: unknown): boolean {
   return error instanceof StatusError && isNotFound(error) && error.status.details?.kind === 'namespaces';
 }

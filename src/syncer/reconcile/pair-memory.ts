@@ -1,4 +1,4 @@
-/** What this process remembers of the pairs that it wrote, and the Events that it reports on them. */
+/** In-memory state of the pairs that this process has written, and the Events that it reports for them. */
 
 import { invariant } from '../../base/errors.ts';
 import type { KubeObject, ObjectKey } from '../../kube/object.ts';
@@ -12,22 +12,22 @@ import type { ReconcilerOptions } from './reconciler-options.ts';
 import type { ReconcileResult } from './result.ts';
 import { isPairUnchanged, syncedPair } from './decide/synced-pairs.ts';
 
-/** An expression that reads the host object and changes it in every run would run without end. */
+/** Limit for an expression that reads the host object and changes it in every run. */
 const RERUNS_MAX = 4;
 
 export class PairMemory {
   readonly #options: ReconcilerOptions;
-  /** Keys whose expressions read a host object that our own write has changed since, with the number of runs in a row. */
+  /** Keys whose expressions read a host object that our own write has changed, with the number of consecutive runs. */
   readonly #reruns = new Map<ObjectKey, number>();
 
-  /** Why an object was ignored when it was last decided. */
+  /** Why an object was ignored at its last reconcile. */
   readonly #ignored = new Map<ObjectKey, string>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
   }
 
-  /** Nothing has changed since the pair was written, so nothing has to be decided. */
+  /** Nothing has changed since the pair was written, so no update is needed. */
   isUnchanged(seen: Observation): boolean {
     const { references, pairs } = this.#options;
     if (references.isStale(seen.key) || this.#reruns.has(seen.key)) return false;
@@ -58,7 +58,7 @@ export class PairMemory {
     references.clearReferences(key);
   }
 
-  /** Expressions that read the host object run again after each of our own writes, until they change nothing. */
+  /** Expressions that read the host object run again after each of our writes, until the result is stable. */
   rerunAfterWrite(key: ObjectKey, result: ReconcileResult): ReconcileResult {
     const runs = this.#reruns.get(key) ?? 0;
     if (!this.#options.readsHostObject || runs >= RERUNS_MAX) {
@@ -77,7 +77,7 @@ export class PairMemory {
     if (virtual !== undefined) this.#options.recorder.event(virtual, this.#options.kind.resource, notice);
   }
 
-  /** Once for each reason, however often the object is decided. */
+  /** Reports each change of the reason once. */
   reportIgnored(seen: Observation, reason: string): void {
     if (this.#ignored.get(seen.key) === reason) return;
     this.#ignored.set(seen.key, reason);

@@ -1,4 +1,4 @@
-/** What the reconciler of one kind works with. */
+/** Dependencies of the reconciler of one kind. */
 
 import type { Backoff } from '../../base/backoff.ts';
 import type { ClusterClient, EventRecorder, Informer } from '../../kube/types.ts';
@@ -19,7 +19,7 @@ export interface ReconcilerOptions {
   readonly decide: DecideOptions;
   readonly onHostDelete: 'recreate' | 'deleteVirtual';
   readonly forge: CopyForge;
-  /** An expression on the way to the host reads `context.hostObject`. */
+  /** An expression towards the host reads `context.hostObject`. */
   readonly readsHostObject: boolean;
   readonly pairs: SyncedPairs;
   readonly host: { readonly client: ClusterClient; readonly cache: Informer; readonly writer: Writer };
@@ -31,25 +31,25 @@ export interface ReconcilerOptions {
   };
   readonly arrivals: Arrivals;
   readonly recreation: RecreationBackoff;
-  /** Between two reads of a host Service that forbids a take-over. */
+  /** Interval between reads of a host Service that prevents a take-over. */
   readonly takeOverBackoff: Backoff;
   readonly contention: ContentionGuard;
   readonly recorder: EventRecorder;
   readonly references: ReferenceRecords;
-  /** A copy is about to be deleted and created again. */
+  /** Called before a copy is deleted in order to recreate it. */
   readonly replacing: (target: NamespacedName) => void;
-  /** This program freed a host name. Its own deletions cause no event, and other objects may wait for the name. */
+  /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
 }
 
-/** Where the reconciler records what the host copies of its objects name. */
+/** Records which objects the host copies reference. */
 export interface ReferenceRecords {
-  /** The copy should name other objects now, although neither side of it changed. */
+  /** The references of the copy have to be written again, although neither side of the pair changed. */
   isStale(key: ObjectKey): boolean;
-  /** The copy names exactly these objects. */
+  /** Replaces the recorded references of the copy. */
   recordReferences(key: ObjectKey, references: readonly TranslatedReference[]): void;
-  /** There is no copy, or none any more. */
+  /** There is no copy. */
   clearReferences(key: ObjectKey): void;
-  /** The key was decided, with or without success. */
+  /** The key was reconciled, successfully or not. */
   markReconciled(key: ObjectKey): void;
 }

@@ -1,4 +1,4 @@
-/** One reconcile loop of one key: observe both sides, decide, act. Idempotent; after an error the next run decides again. */
+/** Reconciles one key: observe both sides, decide, act. Idempotent. */
 
 import { invariant } from '../../base/errors.ts';
 import type { KubeObject, ObjectKey } from '../../kube/object.ts';
@@ -56,7 +56,7 @@ class KindReconciler {
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
     const seen = this.#options.observe(key);
     const decision = decide(seen, this.#options.decide);
-    // Objects of other kinds may decide about an unchanged pair, so the decision comes first.
+    // A change of an object of another kind can change the decision for an unchanged pair, so decide first.
     if (decision.kind === 'update' && this.#memory.isUnchanged(seen)) return UNCHANGED;
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
@@ -89,7 +89,7 @@ class KindReconciler {
   #ignore(seen: Observation, reason: string): ReconcileResult {
     if (seen.virtual === undefined) this.#memory.forget(seen.key);
     else this.#memory.reportIgnored(seen, reason);
-    // An object of another controller keeps its copy, and the objects that this copy names.
+    // An opted-out object keeps its copy, and therefore the objects that the copy references.
     if (reason !== 'controlled by another' && reason !== 'skip-backsync')
       this.#options.references.clearReferences(seen.key);
     return { outcome: 'ignored', reason };
@@ -113,7 +113,7 @@ class KindReconciler {
     return { outcome: 'deleted', reason };
   }
 
-  /** Deletes a copy that an earlier configuration put in another place. */
+  /** Deletes a copy that was written under an earlier configuration. */
   async #deleteStray({ metadata: { namespace = '', name, uid = '' } }: KubeObject): Promise<void> {
     await this.#options.host.writer.delete({ namespace, name }, uid, 'belongs elsewhere now');
     this.#options.released({ namespace, name });

@@ -1,4 +1,4 @@
-/** What one reconcile loop reports to its controller. */
+/** The result of a reconcile. */
 
 import type { ObjectKey } from '../../kube/object.ts';
 
@@ -15,7 +15,7 @@ export interface ReconcileResult {
     | 'waiting';
   readonly reason?: string;
   readonly waitMs?: number;
-  /** Waiting for what is already in progress, such as a write of another replica: nothing that an operator has to know. */
+  /** Waiting for work in progress, such as a write of another replica; not logged as a problem. */
   readonly isTransient?: boolean;
 }
 
@@ -23,5 +23,5 @@ export type Reconcile = (key: ObjectKey) => Promise<ReconcileResult>;
 
 export const UNCHANGED: ReconcileResult = { outcome: 'unchanged' };
 
-/** A cache was behind and has been brought up to date: the key is requeued immediately. */
+/** A stale cache has been updated: the key is requeued immediately. */
 export const DECIDE_AGAIN: ReconcileResult = { outcome: 'unchanged', waitMs: 0 };

@@ -1,4 +1,4 @@
-/** The status of a host copy, which goes to the virtual object as a write of its own. */
+/** Syncs the status of a host copy to the virtual object, in a separate write. */
 
 import type { JsonObject } from '../../base/json.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -17,12 +17,12 @@ export class StatusFlow {
     this.#memory = memory;
   }
 
-  /** Undefined: the virtual object has the status already. `virtual`, `host`: as they are after the other writes. */
+  /** Undefined: the virtual object already has the status. `virtual`, `host`: their state after the other writes. */
   async copy(seen: Observation, virtual: KubeObject, host: KubeObject): Promise<ReconcileResult | undefined> {
     const { kind, contention } = this.#options;
     const patch = kind.statusPatch(virtual, host);
     if (patch === undefined) return undefined;
-    // The pair was in step with this state of the host, so another client of the virtual cluster has written the status since.
+    // The pair was in sync with this state of the host, so another client of the virtual cluster has written the status since.
     const isOverwritten = this.#memory.isHostUnchanged({ ...seen, host });
     const verdict = isOverwritten ? contention.noteDrift(seen.key) : undefined;
     if (verdict !== undefined && verdict.waitMs > 0) {
@@ -35,7 +35,7 @@ export class StatusFlow {
     return { outcome: 'updated', reason };
   }
 
-  /** A status that came from a copy goes with it. */
+  /** Removes the status that came from a deleted copy. */
   async clear({ virtual }: Observation, host: KubeObject): Promise<void> {
     const { kind } = this.#options;
     if (virtual === undefined || kind.statusPatch(virtual, host) !== undefined) return;

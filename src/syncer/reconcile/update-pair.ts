@@ -1,4 +1,4 @@
-/** Brings both sides of a pair together: the three-way merge, and its writes in an order that loses nothing. */
+/** Updates a pair: the three-way merge and its writes, in an order that loses no change. */
 
 import { invariant } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -59,9 +59,8 @@ export class PairUpdate {
     return result;
   }
 
-  /**
-   * The host first: its record names what is on its way to the virtual side, so neither a crash nor a second edit in between loses
-   * anything. After the virtual write nothing has to be written.
+  /** Writes the host first. Its record lists the values on their way to the virtual side, so neither a crash nor a concurrent edit loses
+   * them. The virtual write completes the sync.
    */
   async #write(seen: SeenPair, merged: MergedCopy): Promise<ReconcileResult> {
     const { kind, arrivals, references, host: side } = this.#options;
@@ -106,7 +105,7 @@ export class PairUpdate {
     const { memory, status } = this.#parts;
     const patched = await this.#patchVirtual(seen, patch, recordOf(merged.host ?? seen.host));
     const result = { outcome: 'updated', reason: FROM_HOST } as const;
-    // The virtual cluster stored something else than was sent, such as after admission: that is a change of its own.
+    // The virtual cluster stored another state than was sent, for example because of admission. That is a new change to sync.
     if (patched !== undefined && !isStoredAs(this.#options.kind, patched, merged.virtual))
       return { ...result, waitMs: 0 };
     const copied = await status.copy(seen, patched ?? seen.virtual, copy);
@@ -126,7 +125,7 @@ export class PairUpdate {
       if (stored !== undefined) arrivals.note(key, record, 'arrived');
       return stored;
     } catch (error) {
-      // Without a response the patch may have arrived; then the virtual object is seen to hold it. That it arrived and was changed back
+      // Without a response, the patch may have been applied; then the virtual object shows its values. That it was applied and reverted
       // meanwhile is far less likely than that it was lost.
       arrivals.note(key, record, 'due');
       if (isConflict(error)) await this.#parts.caches.readVirtual(virtual);
@@ -134,13 +133,13 @@ export class PairUpdate {
     }
   }
 
-  /** Another client changed our data on the host although the virtual object stayed as it was when we wrote it. */
+  /** Another client changed our data on the host since our last write, and the virtual object did not change. */
   #isOverwritten(seen: Observation, { correctsDrift }: MergedCopy): boolean {
     const { memory } = this.#parts;
     return correctsDrift && memory.isVirtualUnchanged(seen) && !memory.isHostUnchanged(seen);
   }
 
-  /** Only corrections wait: a change of the virtual object, or of what it references, is written immediately. */
+  /** Only corrections are delayed. Changes of the virtual object or of its references are written immediately. */
   #contestedWaitMs(seen: Observation): number {
     const { references, contention } = this.#options;
     const isCorrection = this.#parts.memory.isVirtualUnchanged(seen) && !references.isStale(seen.key);
@@ -159,7 +158,7 @@ function asPair(seen: Observation): SeenPair {
   return { ...seen, virtual, host };
 }
 
-/** True when the API server stored what flows back as it was sent. */
+/** True when the API server stored the object as it was sent. */
 function isStoredAs(kind: SyncedKind, stored: KubeObject, sent: KubeObject): boolean {
   return !needsWrite(sent, stored, kind.content);
 }

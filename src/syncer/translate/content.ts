@@ -1,4 +1,4 @@
-/** Members of objects besides metadata: as an API server stores them, and comparing them so. */
+/** Members of objects besides metadata: normalizes them as an API server does, and compares them. */
 
 import type { KubeObject } from '../../kube/object.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import type { PathTrie } from './merge/path-trie.ts';
 import type { ContentRules } from './types.ts';
 
-/** For kinds of which only metadata and whole members cross. */
+/** For kinds without special rules for their content. */
 export const NO_CONTENT: ContentRules = {
   members: [],
   ownMembers: [],
@@ -25,13 +25,13 @@ export const NO_CONTENT: ContentRules = {
   elementAt: () => undefined,
 };
 
-/** A member of an object, null where there is none. */
+/** A member of an object; null if it is missing. */
 export function memberOf(object: KubeObject, member: string): JsonValue {
   const value = Object.hasOwn(object, member) ? object[member] : undefined;
   return (value as JsonValue | undefined) ?? null; // every member but metadata is JSON
 }
 
-/** The object with these members; a missing member stays missing where there is nothing to put. */
+/** The object with these members. A missing member is not added for null. */
 export function withMembers(object: KubeObject, members: JsonObject): KubeObject {
   const changed = Object.keys(members).filter((name) => !jsonEquals(memberOf(object, name), members[name]));
   return changed.length === 0
@@ -39,13 +39,13 @@ export function withMembers(object: KubeObject, members: JsonObject): KubeObject
     : { ...object, ...Object.fromEntries(changed.map((name) => [name, members[name]])) };
 }
 
-/** Equal as stored, where plain comparison finds a difference. */
+/** True if both are equal, at least as an API server stores them. */
 export function memberEquals(rules: ContentRules, member: string, a: JsonValue, b: JsonValue): boolean {
   if (jsonEquals(a, b)) return true;
   return jsonEquals(rules.stored({ [member]: a })[member], rules.stored({ [member]: b })[member]);
 }
 
-/** Null, empty text and empty lists are left out, a port without a protocol is TCP. */
+/** Removes null, empty strings and empty lists; sets the default protocol TCP of ports. */
 export function asStored(value: JsonValue, isOmitted: (value: JsonValue) => boolean = isEmpty): JsonValue {
   if (Array.isArray(value)) return value.map((element) => asStored(element, isOmitted));
   if (!isJsonObject(value)) return value;

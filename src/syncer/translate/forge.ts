@@ -36,9 +36,9 @@ export interface ForgeOptions extends Translators {
   readonly content: ContentRules;
   /** Where the copy belongs. */
   readonly target: NamespacedName;
-  /** Set in the virtual cluster's own host namespace only: an owner in another namespace would have the copy collected as garbage. */
+  /** Only set in the virtual cluster's own host namespace: with an owner in another namespace, the copy would be garbage collected. */
   readonly owner?: OwnerReference | undefined;
-  /** The copy as it is; default: there is none. */
+  /** The current copy, if there is one. */
   readonly host?: KubeObject | undefined;
 }
 
@@ -58,7 +58,7 @@ export function forgeHostObject(virtual: KubeObject, options: ForgeOptions): Kub
   return withMembers(copy, content.toHost(virtual, { names, host }));
 }
 
-/** Nothing that a server sets, no finalizers, no owners but ours. */
+/** Without server-set fields, finalizers and owners other than ours. */
 function forgeHostMetadata(virtual: KubeObject, options: ForgeOptions): ObjectMeta {
   const { kind, content, target, labels, names, owner } = options;
   const { namespace = '' } = virtual.metadata;
@@ -114,7 +114,7 @@ function crossingAnnotations(metadata: ObjectMeta): StringMap {
   return crossing;
 }
 
-/** Finalizers, owners and whatever else others keep in the host's metadata survive; identity and our owner are ours. */
+/** Keeps finalizers, owners and all other metadata that other clients have set on the host, and adds our owner. */
 export function carryMetadata(actual: ObjectMeta, desired: ObjectMeta): ObjectMeta {
   const { managedFields: _managedFields, ...kept } = actual;
   const owners = mergedOwners(desired['ownerReferences'], actual['ownerReferences']);

@@ -1,11 +1,10 @@
-/** Writing JSON at a concrete path, copy on write, own properties only. */
+/** Sets a JSON value at a concrete path: copy on write, own properties only. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { ConcretePath } from './types.ts';
 
-/**
- * A copy with `value` at `path`; undefined removes the member. Where the way to it does not exist, or the last step is an element to
- * be removed, the root itself is returned: lists keep their length.
+/** A copy with `value` at `path`; undefined removes the member. The root itself is returned if the parent does not exist, or if an element
+ * of a list would be removed, because lists keep their length.
  */
 export function withValueAt(root: JsonValue, path: ConcretePath, value: JsonValue | undefined): JsonValue {
   const [segment, ...rest] = path;

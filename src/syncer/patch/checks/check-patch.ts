@@ -1,4 +1,4 @@
-/** Checks a patch without running it. The configuration adds the file and the position. */
+/** Checks a patch without running it. The caller adds file and position. */
 
 import { unmatchable, type KnownFields } from './field-warnings.ts';
 import { parsePath, type Segment } from '../paths/path-syntax.ts';
@@ -79,7 +79,7 @@ function checkReference(reference: ReferenceConfig | undefined): readonly PatchF
   return SUB_PATHS.flatMap((name) => checkSubPath(`reference.${name}`, reference[name]));
 }
 
-/** A part of a reference is one place below the matched value. */
+/** A path in `reference` has to select exactly one place below the matched value. */
 function checkSubPath(field: string, text: string | undefined): readonly PatchFieldProblem[] {
   if (text === undefined || text === '') return [];
   const parsed = parsePath(text);

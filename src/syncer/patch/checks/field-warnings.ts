@@ -1,4 +1,4 @@
-/** Paths that can never match an object of a kind: a misspelt field, or a path in another notation. */
+/** Warnings about paths that can never match an object of a kind: a misspelt field, or another path notation. */
 
 import { nearestWord } from '../../../config/schema/suggest.ts';
 import type { Segment } from '../paths/path-syntax.ts';
@@ -6,7 +6,7 @@ import type { Segment } from '../paths/path-syntax.ts';
 /** The fields of an object; `*`: any key; a string: no fields below. */
 export type Fields = { readonly [field: string]: Fields } | 'value' | 'any';
 
-/** What a kind's objects may have, for warnings about paths. */
+/** The fields of a kind's objects, for warnings about paths. */
 export interface KnownFields {
   /** With its article: `an Endpoints`. */
   readonly what: string;
@@ -20,7 +20,8 @@ export function unmatchable(
   known: KnownFields,
 ): { readonly message: string; readonly offset: number } | undefined {
   if (text.startsWith('/')) {
-    const message = 'this looks like a JSON Pointer, which no path is; write metadata.annotations["key"]';
+    const message =
+      'this looks like a JSON Pointer, which is not supported; write metadata.annotations["key"]';
     return { message, offset: 0 };
   }
   let { fields } = known;
@@ -48,7 +49,7 @@ export function unmatchable(
   return undefined;
 }
 
-/** Undefined: no member that the segment names. */
+/** Undefined if the object has no such member. */
 function fieldOf(fields: { readonly [field: string]: Fields }, segment: Segment): Fields | undefined {
   const elements = Object.hasOwn(fields, '*') ? fields['*'] : undefined;
   if (segment.kind === 'key')

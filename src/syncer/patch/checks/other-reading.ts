@@ -1,4 +1,4 @@
-/** A second opinion on paths: a path that `jsonpath-plus`, the library that many tools use, reads differently gets a warning. */
+/** Warns about a path that `jsonpath-plus`, a library that many tools use, parses differently. */
 
 import { createRequire } from 'node:module';
 import type * as JsonPathPlus from 'jsonpath-plus';
@@ -6,7 +6,7 @@ import type { Segment } from '../paths/path-syntax.ts';
 
 /** Names, indices and wildcards joined by dots mean the same in every notation. */
 const PLAIN = /^(?:[\w-]+|\[(?:\d+|\*)\]|\.(?=[\w*])|\*)*$/;
-/** Notation of vCluster that jsonpath-plus does not have: names in quotes without brackets, and escapes. */
+/** vCluster's notation that jsonpath-plus does not support: quoted names without brackets, and escapes. */
 const VCLUSTER_ONLY = /(?:^|\.)"|\\/;
 
 export function otherReading(
@@ -30,7 +30,7 @@ export function otherReading(
   };
 }
 
-/** Loaded with the first path that needs it: it takes 5 MiB. */
+/** Loaded on first use, because it takes 5 MiB. */
 function tokenizer(): (path: string) => string[] {
   const require = createRequire(import.meta.url);
   const { JSONPath } = require('jsonpath-plus') as typeof JsonPathPlus; // the package that its type was taken from

@@ -1,4 +1,4 @@
-/** The type of the values at a path, and samples of them, as far as the path determines them. */
+/** The type of the values at a path and sample values, as far as the path determines them. */
 
 import type { JsonValue } from '../../../base/json.ts';
 import type { Segment } from '../paths/path-syntax.ts';
@@ -18,7 +18,7 @@ const PORTS = [80, 443, 8080, 10_080];
 /** Fields of Endpoints and EndpointSlices that hold DNS labels. */
 const LABEL_FIELDS: ReadonlySet<string> = new Set(['hostname', 'name', 'nodeName', 'zone']);
 
-/** Empty where the path may lead to a value of any type. */
+/** Empty if the path can match values of any type. */
 export function sampleValues(segments: readonly Segment[]): readonly JsonValue[] {
   const type = valueTypeOf(segments);
   if (type !== undefined) return type === 'string' ? TEXTS : PORTS;

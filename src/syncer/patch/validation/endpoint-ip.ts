@@ -2,11 +2,11 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** What is wrong with it, or undefined. */
+/** Why the address is invalid, or undefined. */
 export function endpointIpProblem(text: string): string | undefined {
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
   if (isIPv4(text)) return answer(specialIpv4(text), shown);
-  // Node takes a zone (`fe80::1%eth0`) for a part of the address, Kubernetes does not.
+  // Node accepts a zone (`fe80::1%eth0`), Kubernetes does not.
   if (!isIPv6(text) || text.includes('%')) return `must be an IP address, not ${shown}`;
   return answer(specialIpv6(groupsOf(text)), shown);
 }

@@ -1,4 +1,4 @@
-/** Kubernetes' syntax of names, as its API servers check it; each answers what is wrong, or undefined. */
+/** Kubernetes' name syntax, as its API servers validate it. Each function returns why the text is invalid, or undefined. */
 
 const LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const QUALIFIED = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
@@ -10,7 +10,7 @@ export function dnsLabelProblem(text: string): string | undefined {
   return `must be a DNS label (a-z, 0-9 and "-", not at its edges), not ${show(text)}`;
 }
 
-/** RFC 1123 subdomain: labels joined by dots, at most 253 characters. The parts themselves have no limit of their own. */
+/** RFC 1123 subdomain: labels joined by dots, at most 253 characters. The length of a part is not limited. */
 export function dnsSubdomainProblem(text: string): string | undefined {
   if (text.length > 253) return `must have at most 253 characters, ${show(text)} has ${text.length}`;
   if (text.split('.').every((part) => LABEL.test(part))) return undefined;
@@ -34,7 +34,7 @@ export function qualifiedNameProblem(text: string): string | undefined {
   return `must be made of letters, digits, "-", "_" and ".", with a letter or digit at both edges, not ${show(text)}`;
 }
 
-/** As a label key, but the case does not matter. */
+/** Same syntax as a label key, but case-insensitive. */
 export function annotationKeyProblem(key: string): string | undefined {
   return qualifiedNameProblem(key.toLowerCase());
 }

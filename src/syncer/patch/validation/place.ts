@@ -3,13 +3,13 @@
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ConcretePath } from '../../translate/types.ts';
 
-/** A path as links, so that the many places that are fine cost no list. */
+/** A path as a linked list, so that valid places allocate no array. */
 interface Trail {
   readonly above: Trail | undefined;
   readonly step: string | number;
 }
 
-/** The first thing that is wrong ends the check. */
+/** Thrown at the first problem, which ends the validation. */
 export class Refusal extends Error {
   readonly path: ConcretePath;
 
@@ -25,12 +25,12 @@ export function refuse(trail: Trail, message: string | undefined): void {
   if (message !== undefined) throw new Refusal(trail, message);
 }
 
-/** A member and what stood in its place before. */
+/** A member with its value before the patches. */
 export interface Place {
   readonly path: Trail;
   readonly now: JsonValue | undefined;
   readonly old: JsonValue | undefined;
-  /** It is part of something that was not there before, so nothing in it is old. */
+  /** It is part of a value that did not exist before the patches. */
   readonly isNew: boolean;
 }
 
@@ -83,7 +83,7 @@ export function checkField(
   if (typeof now === 'string' && (now !== '' || presence !== 'may be empty')) refuse(path, problem(now));
 }
 
-/** Every element that was not in the list before; null is an empty list. */
+/** Checks every element that was not in the list before; null is an empty list. */
 export function checkList(place: Place, checkElement: (element: Place) => void): void {
   const { now, old, path } = place;
   if (isAbsent(now) || (now === old && !place.isNew)) return;
@@ -92,7 +92,7 @@ export function checkList(place: Place, checkElement: (element: Place) => void):
     return;
   }
   const before = Array.isArray(old) ? old : [];
-  // An identical element was not changed. In a list of another length, elements moved, so their indices do not match.
+  // The same element was not changed. If the length differs, elements have moved, so indices do not correspond.
   const untouched: ReadonlySet<JsonValue> = new Set(before);
   const isAligned = !place.isNew && before.length === now.length;
   for (const [at, element] of now.entries()) {
@@ -101,7 +101,7 @@ export function checkList(place: Place, checkElement: (element: Place) => void):
     try {
       checkElement({ path: { above: path, step: at }, now: element, old: was, isNew: was === undefined });
     } catch (error) {
-      // An expression on the whole list gives equal elements, not the same ones.
+      // An expression on the whole list returns elements that are equal but not identical.
       if (!before.some((one) => jsonEquals(one, element))) throw error;
     }
   }

@@ -1,6 +1,5 @@
-/**
- * Checks that an API server accepts a patched EndpointSlice. Only changes by the patches are checked: a value that the object had before,
- * valid or not, is left to the API server.
+/** Checks that an API server will accept a patched EndpointSlice. Only changes by patches are checked; values that the object had before
+ * are left to the API server.
  */
 
 import { checkIdentity } from './validate-endpoints.ts';
@@ -28,7 +27,7 @@ const ADDRESS_TYPES = ['IPv4', 'IPv6', 'FQDN'];
 const PORT_MAX = 65_535;
 const ADDRESSES_MAX = 100;
 
-/** The first thing that is wrong with `after` and was not so in `before`. */
+/** The first problem of `after` that `before` did not have. */
 export function validateEndpointSlice(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   try {
     checkIdentity(before, after);

@@ -1,7 +1,6 @@
-/**
- * Checks that an API server accepts a patched Endpoints. The rules are kube-apiserver 1.36's (types of `v1.Endpoints`,
- * `ValidateEndpoints`, `ValidateObjectMeta`). Only changes by the patches are checked: a value that the object had before, valid or not,
- * is left to the API server.
+/** Checks that an API server will accept a patched Endpoints. The rules are kube-apiserver 1.36's (types of `v1.Endpoints`,
+ * `ValidateEndpoints`, `ValidateObjectMeta`). Only changes by patches are checked; values that the object had before are left to the API
+ * server.
  */
 
 import { endpointIpProblem } from './endpoint-ip.ts';
@@ -27,14 +26,14 @@ import { jsonEquals, type JsonObject, type JsonValue } from '../../../base/json.
 
 const PROTOCOLS: readonly JsonValue[] = ['TCP', 'UDP', 'SCTP'];
 
-/** The same for an object of any kind: of those other than Endpoints only the metadata is known. */
+/** Validates an object of any kind. For kinds other than Endpoints, only the metadata is checked. */
 export function validateObject(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   return before['kind'] === 'Endpoints' && before['apiVersion'] === 'v1'
     ? validateEndpoints(before, after)
     : firstProblem(() => checkMetadata(rootPlace('metadata', before, after)));
 }
 
-/** The first thing that is wrong with `after` and was not so in `before`. */
+/** The first problem of `after` that `before` did not have. */
 export function validateEndpoints(before: JsonObject, after: JsonObject): ResultProblem | undefined {
   return firstProblem(() => {
     checkIdentity(before, after);
@@ -65,7 +64,7 @@ export function checkIdentity(before: JsonObject, after: JsonObject): void {
   }
 }
 
-/** Also where it is in neither of the two. */
+/** Also true if both are absent. */
 function isUnchanged({ now, old }: Place): boolean {
   return now === old || jsonEquals(now, old);
 }
@@ -110,7 +109,7 @@ function checkPorts(ports: Place): void {
   for (const [at, port] of ports.now.entries()) {
     const name = member(port, 'name');
     if (!isAbsent(name) && name !== '') continue;
-    // It had no name before either, and needed one as much as now.
+    // The name was already missing, and already required, before the patches.
     const was = oldCount > 1 && Array.isArray(ports.old) ? member(ports.old[at], 'name') : 'named';
     if (!isAbsent(was) && was !== '')
       refuse(

@@ -1,4 +1,4 @@
-/** The rules of an object's metadata: `ValidateObjectMeta` of kube-apiserver 1.36, for what a patch can reach. */
+/** Validation of metadata: kube-apiserver 1.36's `ValidateObjectMeta`, for the fields that a patch can change. */
 
 import { annotationKeyProblem, labelValueProblem, qualifiedNameProblem } from './name-syntax.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './place.ts';
 import { isJsonObject, type JsonValue } from '../../../base/json.ts';
 
-/** `core/v1` and `apimachinery`: the sum over all keys and values. */
+/** Kubernetes' `TotalAnnotationSizeLimitB`: the sum over all keys and values. */
 const ANNOTATION_BYTES_MAX = 256 * 1024;
 
 export function checkMetadata(place: Place): void {
@@ -53,7 +53,7 @@ function checkMap(
   for (const key of Object.keys(place.now)) {
     const value = below(place, key);
     if (isOld(value)) continue;
-    // An invalid key that was there before is not the patches' doing.
+    // An invalid key that existed before was not added by a patch.
     if (value.old === undefined) refuse(value.path, keyProblem(key)?.replace(/^/, 'its key '));
     checkString(value);
     if (typeof value.now === 'string') refuse(value.path, valueProblem(value.now));

@@ -1,4 +1,4 @@
-/** What is to be done with one key, decided from what both caches show. Pure: no clock, no requests, no memory of its own. */
+/** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
 
 import type { GateOptions, GateReason, SyncedKind } from '../../kinds/kind.ts';
 import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
@@ -8,32 +8,32 @@ export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
 export const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 /** The name by which this syncer may appear in a `controlled-by` annotation without opting the object out. */
 const SYNCER_NAME = 'endpoints';
-/** The API server's own Endpoints: the host has one of its own. */
+/** The Endpoints of the API server itself. */
 const NEVER_SYNCED: ObjectKey = 'default/kubernetes';
 
 export interface Observation {
   readonly key: ObjectKey;
   readonly virtual: KubeObject | undefined;
-  /** The virtual Service that decides about the object: of Endpoints, the one of the same name. */
+  /** The virtual Service that decides whether the object is synced; for Endpoints, the one of the same name. */
   readonly service: KubeObject | undefined;
-  /** Where the host copy belongs; undefined: the virtual namespace is not mapped. */
+  /** Namespace and name of the host copy; undefined: the virtual namespace is not mapped. */
   readonly target: NamespacedName | undefined;
-  /** What is at that place. */
+  /** The host object at `target`. */
   readonly host: KubeObject | undefined;
-  /** Whose `host` is; undefined exactly when there is none. */
+  /** Ownership of `host`; undefined exactly when `host` is. */
   readonly ownership: Ownership | undefined;
-  /** Copies of this key in places where they no longer belong. */
+  /** Copies of this key at other places than `target`. */
   readonly strays: readonly KubeObject[];
-  /** Every virtual object whose host copy belongs to the same place, this one included. */
+  /** Every virtual object with the same `target`, this one included. */
   readonly claims: readonly Claim[];
-  /** This process wrote the host object (same uid) for this key, whatever has become of its bookkeeping. */
+  /** This process wrote the host object (same uid) for this key, even if the bookkeeping was changed since. */
   readonly isKnownCopy: boolean;
 }
 
 export interface Claim {
   readonly key: ObjectKey;
   readonly createdAt: string;
-  /** It would be synced if it had the host name for itself. */
+  /** It would be synced if no other object claimed the host name. */
   readonly isEligible: boolean;
 }
 
@@ -43,11 +43,10 @@ export type Decision =
   | { readonly kind: 'delete'; readonly reason: string }
   | { readonly kind: 'create' }
   | { readonly kind: 'update' }
-  /** One guarded PUT of a fresh translation over what is there. */
+  /** Replace the host object with a new translation, in one guarded PUT. */
   | { readonly kind: 'rewrite'; readonly reason: 'virtual object was re-created' }
-  /**
-   * The same, over what the host's endpoints controller left behind. While the host Service still has a selector that controller is at
-   * work, so the caller reads the Service first (`hasSelector`).
+  /** As `rewrite`, over an object that the host's endpoints controller created. That controller writes it while the host Service still has
+   * a selector, so the caller reads the Service first (`hasSelector`).
    */
   | { readonly kind: 'takeOver' };
 
@@ -99,7 +98,7 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
   return { kind: 'delete', reason: 'virtual object is gone' };
 }
 
-/** The claim that has a better right to the host name than this key, if there is one. */
+/** The claim that takes precedence over this key, if there is one. */
 function rivalOf(seen: Observation): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
   const eligible = seen.claims.filter((claim) => claim.isEligible);

@@ -1,4 +1,4 @@
-/** Reads both caches for one key: the only place that turns caches into an {@link Observation}. */
+/** Builds the {@link Observation} of one key from both caches. */
 
 import type { Lister } from '../../../kube/types.ts';
 import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
@@ -9,7 +9,7 @@ import type { SyncedKind } from '../../kinds/kind.ts';
 import { isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
 import type { SyncedPairs } from './synced-pairs.ts';
 
-/** Index on virtual objects: the key of the host object that the copy belongs to. */
+/** Index on virtual objects: the key of their host copy. */
 export const BY_HOST_KEY = 'hostKey';
 
 /** Index functions for the informer of virtual objects. */
@@ -69,7 +69,7 @@ export function createObserver(options: ObserverOptions): (key: ObjectKey) => Ob
   };
 }
 
-/** Copies of this key that an earlier configuration put in another place. Our record proves that we made them. */
+/** Copies of this key that were written under an earlier configuration. The sync record proves that this program created them. */
 function straysOf(
   key: ObjectKey,
   hostKey: ObjectKey | undefined,

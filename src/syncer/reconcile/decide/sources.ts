@@ -1,4 +1,4 @@
-/** Which keys an event concerns. Both sides' events name the same keys: those of the virtual objects. */
+/** Maps events to keys. Events of both sides map to the keys of virtual objects. */
 
 import type { CacheEvent, Lister } from '../../../kube/types.ts';
 import { keyOf, objectKey, parseKey, type ObjectKey } from '../../../kube/object.ts';
@@ -15,15 +15,14 @@ export interface EventContext {
   readonly kind: SyncedKind;
 }
 
-/** A virtual Service changed: the keys of the objects that it decides about, and of their rivals. */
+/** A virtual Service changed: the keys of the objects whose sync it controls, and of their rivals. */
 export function keysOfServiceEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
   const keys = [...context.kind.keysOfService(key, context.virtual)];
   return [...new Set(keys.flatMap((one) => rivalsOf(one, context)))];
 }
 
-/**
- * A virtual object changed: its own key, and every other object whose copy belongs to the same host name, because one
- * that goes, or may no longer be synced, frees the name.
+/** A virtual object changed: its own key, and the keys of all objects with the same host name, because an object that is deleted or no
+ * longer synced frees the name.
  */
 export function keysOfVirtualEvent({ key }: CacheEvent, context: EventContext): readonly ObjectKey[] {
   return rivalsOf(key, context);
@@ -36,9 +35,8 @@ function rivalsOf(key: ObjectKey, { virtual, translator }: EventContext): readon
   return rivals.size < 2 && (rivals.size === 0 || rivals.has(key)) ? [key] : [...new Set([key, ...rivals])];
 }
 
-/**
- * A host object changed: the key that its bookkeeping names (an orphan has no other trace), and every virtual object that waits for
- * this name.
+/** A host object changed: the key in its bookkeeping, which is the only link to an orphan, and the keys of all virtual objects with this
+ * host name.
  */
 export function keysOfHostEvent(
   { key, object, previous }: CacheEvent,
@@ -52,9 +50,8 @@ export function keysOfHostEvent(
   return [...keys];
 }
 
-/**
- * Objects without a copy, or whose copy records another version of them: at a start these come before the rest of the first list. A copy
- * whose host side changed keeps its place in the list.
+/** Objects without a copy, or whose copy records another version of them. At the start, these are processed before the rest of the first
+ * list. A changed host copy does not move an object forward.
  */
 export function keysChangedSinceCopied({
   virtual,

@@ -1,4 +1,4 @@
-/** The versions of pairs at their last sync: enough to see, without a translation, that nothing changed since. */
+/** The versions of a pair at its last sync, to detect without a translation that nothing has changed. */
 
 import type { KubeObject, ObjectKey } from '../../../kube/object.ts';
 import type { Observation } from './decide.ts';
@@ -8,7 +8,7 @@ export interface SyncedPair {
   readonly virtualVersion: string;
   readonly hostUid: string;
   readonly hostVersion: string;
-  /** Version of the Service that was looked at; '' for none. */
+  /** Version of the Service at that time; '' for none. */
   readonly serviceVersion: string;
 }
 

@@ -1,23 +1,22 @@
-/**
- * What this process knows of values on their way from the host to the virtual side (`translate/incoming.ts`): from its own writes, and from
- * having seen them arrive. It knows them by the text of the sync record, so another daemon's record makes it forget.
+/** Tracks values on their way from the host to the virtual side (`translate/incoming.ts`): those that this process wrote or has seen arrive.
+ * The key is the text of the sync record, so a record of another daemon is unknown.
  */
 
 import type { Clock } from '../../../base/clock.ts';
 import type { ObjectKey } from '../../../kube/object.ts';
 import type { Arrival } from '../../translate/merge/incoming.ts';
 
-/** How long to wait for another daemon whose write may be in progress. */
+/** How long to wait for a write of another daemon that may be in progress. */
 const UNCERTAIN_MS = 2000;
 
-/** The record of the copy, and those whose writes failed or had no answer: the copy may show one of them later. */
+/** The current record, and records whose write failed or got no response: the copy may have one of them later. */
 const RECORDS_MAX = 8;
 
 export interface Arrivals {
   of(key: ObjectKey, record: string | undefined): Arrival;
-  /** The virtual object was written, or read, with every incoming value of this record in it; or its write was rejected (`due`). */
+  /** Call when the virtual object was written or read with all incoming values of this record, or when its write was rejected (`due`). */
   note(key: ObjectKey, record: string | undefined, arrival: Arrival): void;
-  /** The record leaves it open whether a value arrived. How long to wait for another daemon's write; 0: no longer. */
+  /** The record does not tell whether a value arrived. Returns how long to wait for another daemon's write; 0: do not wait. */
   uncertainWaitMs(key: ObjectKey, record: string | undefined): number;
   forget(key: ObjectKey): void;
 }
@@ -34,7 +33,7 @@ export function createArrivals(clock: Clock): Arrivals {
       const records = known.get(key);
       const arrival = records?.get(record);
       if (records === undefined || arrival === undefined) return 'unknown';
-      // What the copy shows outlives any number of writes that fail.
+      // Moves the record of the copy to the end, so that failed writes never evict it.
       records.delete(record);
       records.set(record, arrival);
       return arrival;

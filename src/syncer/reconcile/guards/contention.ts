@@ -1,7 +1,6 @@
-/**
- * Notices when another writer keeps overwriting what this program writes. Five overwrites within a minute make an object contested:
- * from then on corrections of drift back off. A change of the source object is written immediately all the same, and does not lengthen the
- * delay when it is overwritten again. The same guard stops any ping-pong between the two clusters that was not foreseen.
+/** Detects another writer that keeps overwriting our data. After five overwrites within a minute, an object is contested: corrections of
+ * drift back off. Changes of the source object are still written immediately and do not increase the delay. The guard also ends any
+ * update loop between the two clusters.
  */
 
 import type { Clock } from '../../../base/clock.ts';
@@ -14,11 +13,11 @@ const MAX_MS = 5 * 60_000;
 const QUIET_MS = 10 * 60_000;
 
 export interface ContentionGuard {
-  /** Another client changed our data on the other side although the source object stayed as it was. */
+  /** Another client changed our data on the target, and the source object did not change. */
   noteDrift(key: string): DriftVerdict;
   /** A change of the source object has been written, and corrected any drift with it. */
   noteChange(key: string): void;
-  /** How long the correction that is due has to wait, milliseconds; 0: nothing waits. */
+  /** Milliseconds until the pending correction may be written; 0: none is pending. */
   waitMs(key: string): number;
   forget(key: string): void;
 }
@@ -26,18 +25,18 @@ export interface ContentionGuard {
 export interface DriftVerdict {
   /** Delay before the correction may be written, milliseconds; 0: now. */
   readonly waitMs: number;
-  /** The delay begins or grows with this overwrite, which the user should know. */
+  /** This overwrite starts or increases the delay, which is reported to the user. */
   readonly isReportable: boolean;
 }
 
 interface Contest {
-  /** Of the last minute, until the object is contested. */
+  /** Times of overwrites within the last minute, until the object is contested. */
   overwritesMs: number[];
   /** Corrections that were overwritten again while contested; undefined: not contested. */
   level: number | undefined;
-  /** When the correction that waits is due; undefined: none waits. */
+  /** When the pending correction is due; undefined: none is pending. */
   dueMs: number | undefined;
-  /** The last write was a correction, so another overwrite means that the other writer goes on. */
+  /** The last write was a correction, so another overwrite proves that the other writer is still active. */
   wasCorrection: boolean;
   lastMs: number;
 }

@@ -1,6 +1,5 @@
-/**
- * Back-off for host copies that another client deletes. A host's endpoints controller deletes every Endpoints without a Service, and
- * again after each such deletion that it sees: re-creating immediately every time would fight it without end.
+/** Back-off for host copies that another client deletes. The host's endpoints controller deletes every Endpoints without a Service, so
+ * recreating the copy immediately each time would cause an endless loop.
  */
 
 import type { Clock } from '../../../base/clock.ts';
@@ -16,7 +15,7 @@ export interface RecreationBackoff {
   noteDeletion(key: string): void;
   /** How long to wait before the copy may be created again, milliseconds; 0: now. */
   waitMs(key: string): number;
-  /** Deletions in this streak: 0 when none, or when the last one is ten quiet minutes ago. */
+  /** Deletions in this streak; 0 if the last one was more than ten minutes ago. */
   deletions(key: string): number;
   forget(key: string): void;
 }
@@ -27,9 +26,9 @@ interface Streak {
 }
 
 export interface RecreationDelays {
-  /** So many deletions in a row cost no wait. */
+  /** Number of consecutive deletions without a delay. */
   readonly free: number;
-  /** The first wait; doubles with every further deletion. */
+  /** The first delay; doubles with every further deletion. */
   readonly baseMs: number;
 }
 
@@ -60,12 +59,11 @@ export function createRecreationBackoff(
   };
 }
 
-/** An API server answers the deletion, and deletes what belongs to the object, within this time. */
+/** An API server completes a deletion, including dependent objects, within this time. */
 const REPLACED_MS = 10_000;
 
-/**
- * Host names whose copy this process deletes to create it again. An API server deletes an Endpoints along with the Service of its name:
- * that is no deletion by another client.
+/** Host names whose copy this process deletes in order to recreate it. An API server deletes an Endpoints with the Service of its name,
+ * which must not count as a deletion by another client.
  */
 export class Replacements {
   readonly #clock: Clock;

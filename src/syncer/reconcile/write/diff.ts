@@ -1,4 +1,4 @@
-/** Which parts of an object must be written: comparison and patches that know the defaults of an API server. */
+/** Compares objects with respect to API server defaults, to avoid writes without effect. */
 
 import type { KubeObject, ObjectMeta, StringMap } from '../../../kube/object.ts';
 import { jsonEquals, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';

@@ -1,4 +1,4 @@
-/** What a dry run has found: each write that the API server accepted with `dryRun=All`, and what would not be synced. */
+/** Results of a dry run: the writes that the API server accepted with `dryRun=All`, and the objects that cannot be synced. */
 
 import type { Logger } from '../../../base/logger.ts';
 import type { ClusterName } from '../../../kube/types.ts';
@@ -36,7 +36,7 @@ export class DryRun {
     this.#logger = logger;
   }
 
-  /** A write that the API server would take. It is logged once per object and content. */
+  /** Records a write that the API server accepted. Logged once per object and content. */
   planned(write: PlannedWrite, before: KubeObject | undefined, after: KubeObject | undefined): void {
     const { cluster, kind, verb, key, reason } = write;
     const id = `${cluster} ${kind} ${key}`;
@@ -48,14 +48,14 @@ export class DryRun {
     this.#logger.info({ ...write, diff: lines }, 'would write');
   }
 
-  /** `reason` undefined: nothing keeps this object from being synced any more. */
+  /** `reason` undefined: the object can be synced. */
   settled(kind: string, key: ObjectKey, reason: string | undefined): void {
     const id = `${kind} ${key}`;
     if (reason === undefined) this.#failures.delete(id);
     else this.#failures.set(id, { cluster: 'virtual', kind, key, action: 'failed', reason });
   }
 
-  /** Writes first, then what would not be synced; in the order of names. */
+  /** Writes first, then failures, each sorted by name. */
   rows(): readonly DryRunRow[] {
     return [...sorted(this.#writes), ...sorted(this.#failures)];
   }

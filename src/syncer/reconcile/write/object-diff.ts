@@ -1,4 +1,4 @@
-/** The differences between two states of an object, one line per value, without what a server sets and without the values of Secrets. */
+/** The diff of two states of an object, one line per value, without server-set fields and values of Secrets. */
 
 import { hash } from 'node:crypto';
 import { type KubeObject, asJson } from '../../../kube/object.ts';
@@ -11,13 +11,13 @@ const SERVER_SET = ['uid', 'resourceVersion', 'generation', 'creationTimestamp',
 const SECRET_MEMBER = /^(data|stringData)\b/;
 
 export interface ObjectDiff {
-  /** `- path: value` and `+ path: value`; none: nothing differs. */
+  /** `- path: value` and `+ path: value`; empty if both are equal. */
   readonly lines: readonly string[];
-  /** Different for every other result, also where the lines do not show it. */
+  /** Hash of the second state, including values that the lines omit. */
   readonly digest: string;
 }
 
-/** Undefined: the object is not there. */
+/** Undefined: the object does not exist. */
 export function objectDiff(
   before: KubeObject | undefined,
   after: KubeObject | undefined,

@@ -1,6 +1,5 @@
-/**
- * The one place where objects are written. It bounds requests in flight, gives every response to the cache before the next
- * decision, and in a dry run has the API server check the write without storing it.
+/** All writes go through a writer. It limits requests in flight, passes every response to the cache before the next reconcile, and in a dry
+ * run lets the API server validate the write without storing it.
  */
 
 import { MalformedResponseError, type ClusterClient, type Informer } from '../../../kube/types.ts';
@@ -20,7 +19,7 @@ import type { Logger } from '../../../base/logger.ts';
 import type { Semaphore } from '../../../base/semaphore.ts';
 import type { DryRun } from './dry-run.ts';
 
-/** As it appears in managedFields of everything this program writes. */
+/** The field manager of all writes. */
 export const FIELD_MANAGER = 'endpoint-syncer';
 
 export type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
@@ -40,22 +39,20 @@ export interface WriterOptions {
   metrics: WriteMetrics;
 }
 
-/**
- * Every method rejects with `StatusError` or `TransportError`, and answers the object as the API server stored it, or undefined in a
- * dry run.
+/** Every method rejects with `StatusError` or `TransportError`, and resolves with the object as stored, or undefined in a dry run.
  */
 export interface Writer {
   create(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /** PUT; `metadata.resourceVersion` must be set and guards it. */
+  /** PUT; requires `metadata.resourceVersion` as precondition. */
   update(object: KubeObject, reason: string): Promise<KubeObject | undefined>;
-  /** JSON merge patch; `metadata.resourceVersion` in the body guards it. */
+  /** JSON merge patch; `metadata.resourceVersion` in the body is the precondition. */
   mergePatch(
     key: NamespacedName,
     body: JsonObject,
     reason: string,
     subresource?: 'status',
   ): Promise<KubeObject | undefined>;
-  /** Deletes exactly the object with this uid; that it is gone already is fine. */
+  /** Deletes the object with this uid. Succeeds if it no longer exists. */
   delete(key: NamespacedName, uid: string, reason: string): Promise<'deleted' | 'dryRun'>;
 }
 
@@ -73,7 +70,7 @@ export function createWriter(options: WriterOptions): Writer {
     create: (object, reason) =>
       store({ verb: 'create', key: objectKey(object), reason }, () => client.create(resource, object, write)),
     update: (object, reason) => {
-      invariant(object.metadata.resourceVersion, 'an update must be guarded by a resourceVersion');
+      invariant(object.metadata.resourceVersion, 'an update requires a resourceVersion');
       const intent: Intent = { verb: 'update', key: objectKey(object), reason, uid: object.metadata.uid };
       return store(intent, () => client.update(resource, object, write));
     },
@@ -82,7 +79,7 @@ export function createWriter(options: WriterOptions): Writer {
         client.patch(resource, key, { type: 'merge', body }, { ...write, subresource }),
       ),
     async delete(key, uid, reason) {
-      invariant(uid, 'a deletion must name the uid it means');
+      invariant(uid, 'a deletion requires a uid');
       const isSent = await send({ verb: 'delete', key: keyOf(key), reason, uid }, async () => {
         await ignoreNotFound(client.delete(resource, key, { uid }, { isDryRun }));
         return true;
@@ -98,11 +95,11 @@ interface Intent {
   readonly verb: WriteVerb;
   readonly key: ObjectKey;
   readonly reason: string;
-  /** Of the object that is changed or deleted, where it is known. */
+  /** Of the object to change or delete, if known. */
   readonly uid?: string | undefined;
 }
 
-/** Sends one request within the bound; in a dry run the result is planned, and undefined is returned. */
+/** Sends one request within the limit. In a dry run, records the result and returns undefined. */
 function createSender(options: WriterOptions) {
   const { client, resource, cache, inFlight, dryRun, logger, metrics } = options;
   return async <T>(intent: Intent, request: () => Promise<T>): Promise<T | undefined> => {
@@ -110,8 +107,8 @@ function createSender(options: WriterOptions) {
     const fields = { cluster: client.cluster, kind: resource.kind, verb, key, reason };
     if (dryRun !== undefined) {
       const before = cache.get?.(key);
-      const answer = await inFlight.run(request);
-      dryRun.planned(fields, before, verb === 'delete' ? undefined : (answer as KubeObject)); // every other verb answers the object
+      const result = await inFlight.run(request);
+      dryRun.planned(fields, before, verb === 'delete' ? undefined : (result as KubeObject)); // other verbs return the object
       return undefined;
     }
     try {
@@ -127,13 +124,13 @@ function createSender(options: WriterOptions) {
   };
 }
 
-/** The outcome of a write is unknown: the cache gets what the API server holds now, and the caller decides again from that. */
+/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. */
 async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
   try {
     cache.observeWrite(await client.get(resource, parseKey(key)));
   } catch (error) {
     if (isNotFound(error) && uid !== undefined) cache.observeDelete(key, uid);
-    // Any other failure leaves the cache as it is; the retry of the caller comes here again.
+    // Any other failure leaves the cache unchanged; the caller retries.
   }
 }
 

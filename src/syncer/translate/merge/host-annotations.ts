@@ -1,4 +1,4 @@
-/** The annotations of the host copy after a merge, with the record of what both sides were. */
+/** The annotations of the host copy after a merge, including the sync record. */
 
 import type { StringMap } from '../../../kube/object.ts';
 import { ownValue } from '../../../base/json.ts';
@@ -28,7 +28,7 @@ export interface NewRecord {
   readonly isVirtualChanged: boolean;
 }
 
-/** Excluded keys stay where they are; bookkeeping comes from the translation, whatever is on the host. */
+/** Excluded keys keep the host's values; bookkeeping always comes from the translation. */
 export function hostAnnotations(
   { input, record: before }: RecordedBefore,
   merge: MapMerge,
@@ -54,7 +54,7 @@ export function hostAnnotations(
   return annotations;
 }
 
-/** Only the version of the virtual object differs, or entries that say nothing any more: not worth a write. */
+/** True if only the version of the virtual object or obsolete entries differ, which does not justify a write. */
 function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefined): boolean {
   const record = {
     ...now,
@@ -66,7 +66,7 @@ function isSameRecord(now: LastSynced, before: LastSynced, text: string | undefi
   return encodeLastSynced(record) === text;
 }
 
-/** Where the annotations are too large for the whole record, it is written without paths, or not at all; the object is synced all the same. */
+/** If the annotations are too large for the whole record, it is written without paths, or not at all. The object is synced in any case. */
 function fittingRecord(record: LastSynced, annotations: StringMap): string | undefined {
   let bytesLeft = ANNOTATION_BYTES_MAX - LAST_SYNCED.length;
   for (const [key, value] of Object.entries(annotations)) {

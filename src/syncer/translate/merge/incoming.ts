@@ -57,7 +57,7 @@ export function entryWith(
   return wanted.virtual === undefined && wanted.host === undefined ? undefined : wanted;
 }
 
-/** Removed on both sides: the entry says nothing more, but removing it alone is not worth a write. */
+/** Removed on both sides: the entry is obsolete, but its removal alone does not justify a write. */
 export function isRemoval({ host, incoming }: SyncedEntry): boolean {
   return incoming !== undefined && incoming.virtual === undefined && host === undefined;
 }

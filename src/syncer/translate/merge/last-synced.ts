@@ -1,6 +1,5 @@
-/**
- * What both sides were when they last agreed: the base of the three-way merge, kept in one annotation on the host copy and written in
- * the same request as the data it describes. It holds hashes only, so it stays small and reveals no value.
+/** The state of both sides when they last agreed: the base of the three-way merge, stored in one annotation on the host copy and written in
+ * the same request as the data it describes. It contains only hashes, so it is small and reveals no values.
  *
  * Format: `{"v":1,"r":…,"a":…,"l":…,"p":…,"k":…}`; the resourceVersion of the virtual object, annotations, labels (host key space),
  * paths, and the kinds that the copy names (`v1 Secret`, joined by newline), so that imports of them are found again when no patch names
@@ -63,7 +62,7 @@ export function shortHash(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, HASH_CHARS);
 }
 
-/** The same record gives the same text, whatever the order of its entries. */
+/** Canonical: the text does not depend on the order of the entries. */
 export function encodeLastSynced(record: LastSynced): string {
   const text: JsonObject = { v: VERSION };
   if (record.revision !== undefined) text['r'] = record.revision;
@@ -102,7 +101,7 @@ function encodeEntry(key: string, entry: SyncedEntry): string {
   return `${isFromHost ? flag.toUpperCase() : flag}${key}${values}`;
 }
 
-/** Total: whatever cannot be read is no record. */
+/** Never throws: an unreadable text counts as no record. */
 export function decodeLastSynced(text: string | undefined): LastSynced | undefined {
   const parsed = parseJson(text);
   if (!isJsonObject(parsed) || ownValue(parsed, 'v') !== VERSION) return undefined;
@@ -143,7 +142,7 @@ export function withRevision(text: string, revision: string | undefined): string
 
 function parseJson(text: string | undefined): JsonValue {
   try {
-    return text === undefined ? null : (JSON.parse(text) as JsonValue); // what JSON.parse answers
+    return text === undefined ? null : (JSON.parse(text) as JsonValue); // what JSON.parse returns
   } catch {
     return null;
   }
@@ -171,7 +170,7 @@ function decodeSection(text: JsonValue | undefined): SyncedSection | undefined {
   return section;
 }
 
-/** Adds the entry at this place and answers where the next one begins; undefined: it cannot be read. */
+/** Adds the entry at this position and returns the position of the next one; undefined: the text is invalid. */
 function decodeIncoming(text: string, at: number, section: Map<string, SyncedEntry>): number | undefined {
   const keyEnd = at + 1 + HASH_CHARS;
   const count = Number(text.charAt(keyEnd));

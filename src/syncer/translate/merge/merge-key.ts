@@ -1,6 +1,5 @@
-/**
- * The three-way merge of one annotation or label: which side follows which. Pure, and decided from the two objects alone, the sync
- * record being part of the host's, so a restart forgets nothing.
+/** The three-way merge of one annotation or label: which side follows which. Pure: the two objects, one of which contains the sync record,
+ * are the only inputs, so a restart loses nothing.
  *
  * | flow     | virtual changed | only host changed      | neither                             | host only, never recorded |
  * |----------|-----------------|------------------------|-------------------------------------|---------------------------|
@@ -39,7 +38,7 @@ export type KeyBase =
       readonly kind: 'lost';
       /** What to do with a key that only the host has. */
       readonly hostOnly: 'remove' | 'keep' | 'take';
-      /** The virtual key is on the host, but not by our doing. */
+      /** The virtual key is on the host, but was not copied by this program. */
       readonly isFromHost: boolean;
     };
 

@@ -75,7 +75,7 @@ export function planPaths(given: PathMergeInput): PlannedPaths {
       isUncertain: false,
       isSettled: false,
     };
-  // What a patch brings in and no server keeps would look like a change of the host's.
+  // Values of a patch that no server stores would look like a change on the host.
   const input = {
     ...given,
     host: given.host && content.stored(given.host),

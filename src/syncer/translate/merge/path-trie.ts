@@ -1,4 +1,4 @@
-/** A set of concrete paths, asked by prefix. */
+/** A set of concrete paths with prefix lookup. */
 
 import type { ConcretePath } from '../types.ts';
 

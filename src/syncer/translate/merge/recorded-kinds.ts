@@ -1,4 +1,4 @@
-/** The kinds that the patches of an Endpoints name, as its host copy records them. */
+/** The referenced kinds in the sync record of a host copy. */
 
 import type { KubeObject } from '../../../kube/object.ts';
 import { LAST_SYNCED } from '../metadata/bookkeeping.ts';
@@ -11,7 +11,7 @@ export function kindIdOf({ apiVersion, kind }: { apiVersion: string; kind: strin
   return `${apiVersion} ${kind}`;
 }
 
-/** The kinds that a host copy of an Endpoints names, as recorded on it. */
+/** The kinds that a host copy references, according to its sync record. */
 export function recordedKinds({ metadata: { annotations } }: KubeObject): readonly KindId[] {
   const { kinds = [] } = decodeLastSynced(annotations?.[LAST_SYNCED]) ?? {};
   return kinds.filter((id) => /^\S+ \S+$/.test(id));

@@ -1,4 +1,4 @@
-/** What a host copy carries to say whose copy it is: marker labels and bookkeeping annotations. None of it ever reaches the virtual side. */
+/** Marker labels and bookkeeping annotations, which identify the original of a host copy. They are never synced to the virtual side. */
 
 import {
   gvkString,
@@ -15,11 +15,11 @@ export const OBJECT_UID = 'vcluster.loft.sh/object-uid';
 export const OBJECT_KIND = 'vcluster.loft.sh/object-kind';
 export const OBJECT_HOST_NAME = 'vcluster.loft.sh/object-host-name';
 export const OBJECT_HOST_NAMESPACE = 'vcluster.loft.sh/object-host-namespace';
-/** Virtual annotation keys that are on the host by our doing: sorted, joined by newline, absent when there are none. */
+/** Virtual annotation keys that this program has copied to the host: sorted, joined by newline, absent if there are none. */
 export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
 /** The base of the three-way merge, see `last-synced.ts`. */
 export const LAST_SYNCED = 'endpoint-syncer/last-synced';
-/** On an object in the virtual cluster: it is a copy of the host's object of this name. Together with the marker label it is ours. */
+/** On an object in the virtual cluster: together with the marker label, it was imported from the host by this program. */
 export const OBJECT_IMPORTED = 'vcluster.loft.sh/object-imported';
 
 const BOOKKEEPING: ReadonlySet<string> = new Set([
@@ -36,9 +36,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
   'vcluster.loft.sh/managed-labels',
 ]);
 
-/**
- * Annotations of one cluster's own leader election, which Endpoints once carried: they never cross, in either direction, and stay
- * where they are.
+/** Annotations of leader election, which used Endpoints in the past. They belong to one cluster and are never copied.
  */
 export const EXCLUDED_ANNOTATIONS: ReadonlySet<string> = new Set([
   'control-plane.alpha.kubernetes.io/leader',
@@ -52,7 +50,7 @@ export function isBookkeepingLabel(key: string): boolean {
   return isMarkerLabel(key);
 }
 
-/** Which copy a host object is: everything but what depends on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */
+/** Annotations that identify a copy, without those that depend on the merge ({@link MANAGED_ANNOTATIONS}, {@link LAST_SYNCED}). */
 export function identityAnnotations(
   virtual: KubeObject,
   kind: GroupVersionKind,
@@ -75,7 +73,7 @@ export function printManagedAnnotations(keys: readonly string[]): string | undef
   return keys.length === 0 ? undefined : keys.toSorted().join('\n');
 }
 
-/** Undefined when the annotation is missing, which is also how an empty list looks. */
+/** Undefined if the annotation is missing, which can also mean an empty list. */
 export function parseManagedAnnotations(value: string | undefined): ReadonlySet<string> | undefined {
   return value === undefined ? undefined : new Set(value.split('\n').filter((key) => key !== ''));
 }

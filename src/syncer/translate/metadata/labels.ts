@@ -1,4 +1,4 @@
-/** Label keys both ways: the few that would collide with the host's own use of them are rewritten, all others stay. */
+/** Translates label keys in both directions. Keys that would collide with the host's own labels are rewritten; all others are kept. */
 
 import { hash } from 'node:crypto';
 import type { NamespaceMode } from '../../../config/types.ts';
@@ -49,15 +49,14 @@ export function isMarkerLabel(key: string): boolean {
   return key === MANAGED_BY_LABEL || key === NAMESPACE_LABEL;
 }
 
-/**
- * A label that says "part of this program". Copied from a virtual object it would make a tenant's object look like one of ours, so it
- * never crosses, in either direction.
+/** A label of this program's own objects. It is never copied in either direction, because it would make a tenant's object look like one of
+ * ours.
  */
 export function isProgramLabel(key: string, value: string): boolean {
   return key.startsWith(PROGRAM_PREFIX) || (key === APP_MANAGED_BY && value === PROGRAM);
 }
 
-/** The labels of a virtual object that have no counterpart on the host: they stay as they are. */
+/** The labels of a virtual object that are not copied to the host. */
 export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator): StringMap {
   const kept: StringMap = {};
   for (const key of Object.keys(labels)) {
@@ -67,9 +66,8 @@ export function virtualOnlyLabels(labels: StringMap, translator: LabelTranslator
   return kept;
 }
 
-/**
- * The labels of a virtual object as its host copy has them, without the markers. A key that is rewritten already does not cross, nor
- * does a label of this program.
+/** Translates the labels of a virtual object to those of its host copy, without the markers. Keys that already have the rewritten form and
+ * labels of this program are left out.
  */
 export function labelsToHost(labels: StringMap, translator: LabelTranslator): StringMap {
   const host: StringMap = {};
@@ -81,9 +79,8 @@ export function labelsToHost(labels: StringMap, translator: LabelTranslator): St
   return host;
 }
 
-/**
- * The labels of a host copy as the virtual object has them: without markers, without labels of this program, and without reserved keys
- * that another client set raw on the host. What never crossed from the virtual object is kept.
+/** Translates the labels of a host copy to those of the virtual object, without markers, labels of this program, and untranslated reserved
+ * keys that another client set on the host. Labels of the virtual object that are never copied are kept.
  */
 export function labelsToVirtual(
   labels: StringMap,

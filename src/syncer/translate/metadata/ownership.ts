@@ -1,4 +1,4 @@
-/** Whose copy is this host object? Decided by its bookkeeping alone, so that any restart comes to the same answer. */
+/** Determines the owner of a host object from its bookkeeping alone, so that the result is the same after a restart. */
 
 import {
   gvkString,
@@ -20,7 +20,7 @@ import {
 import { MANAGED_BY_LABEL, stringMapOf } from './labels.ts';
 import type { NameTranslator, Ownership } from '../types.ts';
 
-/** A host object's bookkeeping, as far as it goes. */
+/** The bookkeeping of a host object; parts of it may be missing. */
 interface Bookkeeping {
   readonly annotations: StringMap;
   readonly marker: 'ours' | 'absent' | 'other';
@@ -87,7 +87,7 @@ export function virtualOf(
   return candidates.length === 1 ? candidates[0] : undefined;
 }
 
-/** What the annotations alone say; undefined where one of them contradicts the object itself or this kind. */
+/** The virtual object according to the annotations alone; undefined if one of them contradicts the object or this kind. */
 export function virtualByAnnotations(object: KubeObject, kind: GroupVersionKind): NamespacedName | undefined {
   const annotations = stringMapOf(object.metadata.annotations);
   const virtual = annotatedVirtual(annotations);
@@ -160,7 +160,7 @@ function rightful(
   return best !== undefined && others.length === 0 ? best : stated;
 }
 
-/** Bookkeeping that contradicts the object or is missing, but this program made it, and it is where the expected copy belongs. */
+/** The bookkeeping contradicts the object or is missing, but this program created the object at the place of the expected copy. */
 function isDamagedCopy(
   known: Bookkeeping,
   expected: NamespacedName | undefined,
@@ -171,7 +171,7 @@ function isDamagedCopy(
   return isLikelyCopyOf(known, expected, translator);
 }
 
-/** The whole bookkeeping of a copy in another place: another client applied the text of that copy under this name. */
+/** The complete bookkeeping of another copy: another client applied the manifest of that copy under this name. */
 function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator): boolean {
   const stated = annotatedVirtual(annotations);
   const [name, namespace] = [annotations[OBJECT_HOST_NAME], annotations[OBJECT_HOST_NAMESPACE]];
@@ -180,7 +180,7 @@ function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator
   return isElsewhere && isAtItsPlace({ name, namespace }, stated, translator);
 }
 
-/** Nothing in the bookkeeping speaks for `expected`: a clone whose place has changed with the naming rule. */
+/** No part of the bookkeeping matches `expected`: a clone whose place has changed with the naming rule. */
 function isOfAnother(known: Bookkeeping, expected: NamespacedName): boolean {
   const stated = annotatedVirtual(known.annotations);
   const hostName = ownValue(known.annotations, OBJECT_HOST_NAME);
@@ -192,7 +192,7 @@ function isOfAnother(known: Bookkeeping, expected: NamespacedName): boolean {
   );
 }
 
-/** It is where the copy of `virtual` belongs, and what is left of its bookkeeping fits no other object of this place better. */
+/** It is at the place of the copy of `virtual`, and its remaining bookkeeping matches no other object of this place better. */
 function isLikelyCopyOf(known: Bookkeeping, virtual: NamespacedName, translator: NameTranslator): boolean {
   if (!isAtItsPlace(known.host, virtual, translator)) return false;
   const stated = annotatedVirtual(known.annotations);
@@ -202,7 +202,7 @@ function isLikelyCopyOf(known: Bookkeeping, virtual: NamespacedName, translator:
   return rivals.every((rival) => fitOf(known, rival) <= fit);
 }
 
-/** How many of the annotations that name the virtual object name this one. */
+/** The number of annotations (name, namespace) that match this virtual object. */
 function fitOf({ annotations }: Bookkeeping, { name, namespace }: NamespacedName): number {
   return Number(annotations[OBJECT_NAME] === name) + Number(annotations[OBJECT_NAMESPACE] === namespace);
 }

@@ -1,6 +1,5 @@
 /**
- * Label selectors as text, in Kubernetes' grammar (`labels.Parse` of apimachinery): `app=web,release in (a,b),!x`. Values and operators
- * come out as they went in, blanks in the one canonical way.
+ * Label selectors as text, in Kubernetes' grammar (`labels.Parse` of apimachinery): `app=web,release in (a,b),!x`. Values and operators are preserved; blanks are normalized.
  */
 
 export type SelectorOperator = 'exists' | '!' | '=' | '==' | '!=' | 'in' | 'notin' | '>' | '<';
@@ -26,7 +25,7 @@ interface Token {
 const TOKEN = /\s*(?:(==|!=|[=!(),<>])|([^\s=!(),<>]+))/y;
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '==', '!=', '>', '<']);
 
-/** Total: any text gives requirements or a message. Empty text selects everything and has no requirements. */
+/** Never throws. Empty text selects everything and has no requirements. */
 export function parseSelector(text: string): SelectorParse {
   const parser = new Parser(tokensOf(text));
   try {

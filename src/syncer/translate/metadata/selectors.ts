@@ -1,4 +1,4 @@
-/** Label selectors both ways: plain maps, LabelSelector objects and selector strings. Only keys change. */
+/** Translates label selectors in both directions: plain maps, LabelSelector objects and selector strings. Only keys change. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import { parseSelector, printSelector } from './selector-string.ts';
@@ -9,7 +9,7 @@ export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
 
-/** The same selector for the other side. Throws {@link SelectorError} for what is none; never changes its input. */
+/** Throws {@link SelectorError} for a value that is not a label selector. Never changes its input. */
 export function selectorToHost(selector: JsonValue, translator: LabelTranslator): JsonValue {
   return mapSelector(selector, (key) => translator.keyToHost(key));
 }

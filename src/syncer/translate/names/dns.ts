@@ -1,4 +1,4 @@
-/** DNS names of Services: what a name that works inside the virtual cluster is called on the host. */
+/** Translates DNS names of virtual Services to those of their host Services. */
 
 import type { NameTranslator } from '../types.ts';
 

@@ -1,4 +1,4 @@
-/** Which naming rule is in force for one virtual cluster, and every question about names that follows from it. */
+/** Translates names and namespaces by the naming rule of one virtual cluster. */
 
 import { LRUCache } from 'lru-cache';
 import type { NamespaceMode } from '../../../config/types.ts';
@@ -12,7 +12,7 @@ export interface NameTranslatorOptions {
   /** The namespace of the virtual cluster on the host. */
   readonly hostNamespace: string;
   readonly mode: NamespaceMode;
-  /** What {@link NameTranslator.referenceToHost} answers where names are not kept. */
+  /** The form of the names that {@link NameTranslator.referenceToHost} returns if names are not kept. */
   readonly referenceNaming: 'short' | 'long';
 }
 
