@@ -7,20 +7,17 @@ import { sleep, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { startHealthServer, type CheckResult, type Checks } from '../base/health.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Resource } from '../kube/object.ts';
 import { guardedClient } from '../kube/guarded-client.ts';
 import { connectClusters, type Clusters } from './clusters.ts';
 import { startCompanion, type Companion, type StartCompanion } from './companion.ts';
+import { Connection } from './connection.ts';
+import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOptions } from './generation.ts';
-import { listMarked } from './references/orphans/marked-objects.ts';
 import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/write/dry-run.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
-import { SYNCABLE_RESOURCES, syncedKinds } from './kinds/synced-kinds.ts';
-import { LAST_SYNCED } from './translate/metadata/bookkeeping.ts';
-import { namedVirtual } from './translate/metadata/ownership.ts';
-import { createTranslators } from './translation.ts';
+import { syncedKinds } from './kinds/synced-kinds.ts';
 import { checkNamespaceMappings } from './translate/names/namespace-mapping-checks.ts';
 
 export interface DaemonOptions {
@@ -51,8 +48,6 @@ export interface Daemon {
   /** Stops intake, finishes what is queued and sends pending Events, all within {@link DRAIN_MS}, and logs what is left. */
   stop(): Promise<void>;
 }
-
-const CLEANUP = 'endpoint-syncer cleanup --config FILE';
 
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'clusters are not connected yet' };
 
@@ -209,63 +204,11 @@ class SyncDaemon implements Daemon {
   }
 }
 
-/** Ends requests to the clusters: with `signal` while the daemon starts, and by {@link close}. */
-class Connection {
-  readonly #closing = new AbortController();
-  readonly #start: AbortSignal;
-  readonly #follow = (): void => this.close();
-
-  constructor(start: AbortSignal) {
-    this.#start = start;
-    start.addEventListener('abort', this.#follow);
-    if (start.aborted) this.close();
-  }
-
-  get signal(): AbortSignal {
-    return this.#closing.signal;
-  }
-
-  /** The start is over: requests in flight may be finished when the daemon stops. */
-  keep(): void {
-    this.#start.removeEventListener('abort', this.#follow);
-  }
-
-  close(): void {
-    this.#closing.abort();
-  }
-}
-
 async function prepareGeneration(options: GenerationOptions): Promise<Generation> {
-  const { config, logger } = options;
-  const synced = syncedKinds(config).map(({ kind }) => kind.resource.plural);
-  for (const resource of SYNCABLE_RESOURCES.filter(({ plural }) => !synced.includes(plural)))
-    await reportCopiesLeft(resource, options);
-  if (synced.length > 0) return createGeneration(options);
-  logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
+  await reportCopiesLeft(options);
+  if (syncedKinds(options.config).length > 0) return createGeneration(options);
+  options.logger.warn({}, 'sync.toHost.endpoints.enabled is false: nothing is synced');
   return IDLE_GENERATION;
-}
-
-/** What was synced before stays on the host until it is removed by hand. Without the right to list a kind, no copies of it are known. */
-async function reportCopiesLeft(
-  resource: Resource,
-  { clients, config, logger }: GenerationOptions,
-): Promise<void> {
-  const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : undefined;
-  const { names } = createTranslators(config);
-  try {
-    const marked = await listMarked(clients.host, resource, { vcluster: config.name, namespace });
-    // Slices that the host mirrors from a copy have its annotations, but name another kind.
-    const copies = marked.filter(
-      (object) =>
-        object.metadata.annotations?.[LAST_SYNCED] !== undefined &&
-        namedVirtual(object, resource, names) !== undefined,
-    ).length;
-    const fields = { kind: resource.kind, copies, command: CLEANUP };
-    if (copies > 0) logger.warn(fields, 'copies are left on the host; the command removes them');
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    logger.debug({ kind: resource.kind, error: why }, 'copies of a kind that is not synced cannot be listed');
-  }
 }
 
 /** The configuration with the host namespace filled in, where it is the context's own: mappings can be checked against it only now. */
