@@ -2,7 +2,7 @@
 
 import { HttpConnection, requestText, type Peer, type RequestParts } from './http-connection.ts';
 
-/** As many exchanges as fit into the time, or so many, over some connections, each with one request under way. */
+/** Sends requests for a time, or a number of them, over several connections with one request in flight each. */
 export interface LoadPhase {
   readonly kind: 'load';
   readonly peer: Peer;
@@ -10,7 +10,7 @@ export interface LoadPhase {
   readonly request: RequestParts;
   readonly code: number;
   readonly connections: number;
-  /** One of the two ends the phase. */
+  /** The phase ends after this time or this number of requests. */
   readonly millis?: number;
   readonly requests?: number;
 }
@@ -18,7 +18,7 @@ export interface LoadPhase {
 export interface LoadResult {
   readonly requestsPerSecond: number;
   readonly requests: number;
-  readonly bytesPerAnswer: number;
+  readonly bytesPerResponse: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   /** Of one core. */
@@ -33,7 +33,7 @@ export interface WatchOpenPhase {
   readonly watchers: number;
 }
 
-/** Changes one object again and again, each time when every watcher has got the change before. */
+/** Changes one object repeatedly; each change is sent when every watcher has received the previous one. */
 export interface WatchEventsPhase {
   readonly kind: 'watch-events';
   readonly peer: Peer;
@@ -49,7 +49,7 @@ export interface WatchEventsResult {
   readonly p99Ms: number;
   /** Change sent → received by the last watcher, median. */
   readonly lastP50Ms: number;
-  /** Change sent → answered, median. */
+  /** Change sent → response received, median. */
   readonly writeP50Ms: number;
   readonly deliveries: number;
   readonly clientCpu: number;
@@ -118,7 +118,7 @@ class Client {
         };
       });
       const { code } = await connection.exchange(request);
-      if (code !== 200) throw new Error(`a change was answered with ${code}`);
+      if (code !== 200) throw new Error(`the response to a change is ${code}`);
       writes.push(performance.now() - sentMs);
       await within(received, EVENT_DEADLINE_MS);
       lasts.push(performance.now() - sentMs);
@@ -157,7 +157,7 @@ async function load(phase: LoadPhase): Promise<LoadResult> {
       const answered = await connection.exchange(request);
       nowMs = performance.now();
       if (answered.code !== phase.code) {
-        throw new Error(`${phase.request.method} ${phase.request.path} was answered with ${answered.code}`);
+        throw new Error(`${phase.request.method} ${phase.request.path} returned ${answered.code}`);
       }
       latencies.push(nowMs - sentMs);
       bytes += answered.bytes;
@@ -170,7 +170,7 @@ async function load(phase: LoadPhase): Promise<LoadResult> {
   return {
     requestsPerSecond: (latencies.length / tookMs) * 1000,
     requests: latencies.length,
-    bytesPerAnswer: Math.round(bytes / latencies.length),
+    bytesPerResponse: Math.round(bytes / latencies.length),
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     clientCpu,
@@ -206,7 +206,7 @@ async function within(promise: Promise<void>, deadlineMs: number): Promise<void>
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`not every watcher got the event in ${deadlineMs} ms`)),
+      () => reject(new Error(`not every watcher received the event within ${deadlineMs} ms`)),
       deadlineMs,
     );
   });

@@ -128,7 +128,7 @@ export function report(
   };
 }
 
-/** Within one round: what the machine does to one of them, it does to the other. */
+/** Within one round, because both servers then run under the same load of the machine. */
 function ratioOf(row: Row, { ours, 'kube-apiserver': theirs }: Round): number[] {
   return ours && theirs ? [row.value(ours) / row.value(theirs)] : [];
 }

@@ -1,5 +1,4 @@
-/**
- * The key and token API with very many keys: how long a start, a page of a list and an authentication take, and how much memory it needs.
+/** The key and token API with very many keys: duration of a start, a list page and an authentication, and memory.
  *
  *   npm run bench -- api-scale [--keys 100000] [--millis 3000]
  *
@@ -15,7 +14,7 @@ import { parseArgs } from 'node:util';
 import type { JsonObject } from '../src/base/json.ts';
 import { SqliteStore } from '../src/apiserver/storage/sqlite/sqlite-store.ts';
 import { ClientProcess } from './api-client-process.ts';
-import { ask, startOurs, type Subject } from './api-servers.ts';
+import { sendRequest, startOurs, type Subject } from './api-servers.ts';
 import { thisMachine } from './machine.ts';
 import { costOf } from './process-cost.ts';
 import type { WriteResult } from './results.ts';
@@ -36,7 +35,7 @@ interface Measured {
   readonly rssBytes: number;
   readonly firstPageMs: number;
   readonly lastPageMs: number;
-  /** All pages, one after the other. */
+  /** All pages, sequentially. */
   readonly completeListMs: number;
   readonly completeListCpuMs: number;
   /** GETs with one of the keys. */
@@ -100,7 +99,7 @@ async function measure(
   };
 }
 
-/** Copies the caller's key in the database: through the API, the rate limit of creates would apply. */
+/** Copies the caller's key in the database, because the API limits the rate of creates. */
 async function copyKeys(file: string, keys: number): Promise<void> {
   await using store = await SqliteStore.open({ file });
   const caller = await store.get({ ...KEYS, name: 'caller' });
@@ -126,7 +125,7 @@ const WRITES_AT_ONCE = 5000;
 async function createCaller({ peer, collection, object }: Subject): Promise<string> {
   const key = object('caller', 'caller');
   const spec = { ...(key['spec'] as JsonObject), groups: ['platform:admins'] }; // object() sets it
-  const { code, text } = await ask(peer, {
+  const { code, text } = await sendRequest(peer, {
     method: 'POST',
     path: collection,
     body: JSON.stringify({ ...key, spec }),
@@ -144,7 +143,7 @@ async function readList({ peer, collection, pid }: Subject): Promise<ListCost> {
   for (let token = ''; ;) {
     const startedMs = performance.now();
     const path = `${collection}?limit=${PAGE}${token === '' ? '' : `&continue=${token}`}`;
-    const { code, text } = await ask(peer, { method: 'GET', path });
+    const { code, text } = await sendRequest(peer, { method: 'GET', path });
     pageMs.push(performance.now() - startedMs);
     if (code !== 200) throw new Error(`GET ${path}: ${code} ${text.slice(0, 300)}`);
     const { metadata } = JSON.parse(text) as { metadata: { continue?: string } };

@@ -37,7 +37,7 @@ export function changeOf({ collection }: Subject, name: string): RequestParts {
 const ROOT = join(import.meta.dirname, '..');
 const START_DEADLINE_MS = 60_000;
 
-/** `endpoint-syncer api` as users run it: TLS, SQLite, audit; the client is an administrator by its access key. */
+/** `endpoint-syncer api` with TLS, SQLite and audit; the client has an administrator's access key. */
 export async function startOurs(directory: string, nodeFlags: readonly string[] = []): Promise<Subject> {
   mkdirSync(directory, { recursive: true });
   const guardian = new Guardian();
@@ -64,9 +64,9 @@ export async function startOurs(directory: string, nodeFlags: readonly string[] 
   });
   try {
     const files = [caFile, keyFile];
-    await whenAnswering(child, join(directory, 'api.log'), async () => {
+    await whenReady(child, join(directory, 'api.log'), async () => {
       if (!files.every((file) => existsSync(file))) return false;
-      return (await ask(peer(), { method: 'GET', path: `${collection}?limit=1` })).code === 200;
+      return (await sendRequest(peer(), { method: 'GET', path: `${collection}?limit=1` })).code === 200;
     });
   } catch (error) {
     await guardian[Symbol.asyncDispose]();
@@ -84,26 +84,26 @@ export async function startOurs(directory: string, nodeFlags: readonly string[] 
       spec: { displayName: filler, type: 'User', user: 'bench', ttl: 86_400 },
     }),
     [Symbol.asyncDispose]: async () => {
-      // As a user stops it: a profiler writes its file at an orderly exit only.
+      // SIGTERM, because a profiler writes its file only on a graceful exit.
       await stopped(child);
       await guardian[Symbol.asyncDispose]();
     },
   };
 }
 
-/** kube-apiserver on an etcd that syncs every write to the disk; the client is in `system:masters`, past RBAC and flow control. */
+/** kube-apiserver on an etcd that syncs every write to the disk; the client is in `system:masters`, which bypasses RBAC and flow control. */
 export async function startKubeApiServer(): Promise<Subject> {
   const clusters = await startRealClusters({ host: false, isDurable: true });
   try {
     const { url, caFile, token } = clusters.virtual;
     const peer: Peer = { url, ca: readFileSync(caFile, 'utf8'), token };
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } };
-    const created = await ask(peer, {
+    const created = await sendRequest(peer, {
       method: 'POST',
       path: '/api/v1/namespaces',
       body: JSON.stringify(namespace),
     });
-    if (created.code !== 201) throw new Error(`the namespace was answered with ${created.code}`);
+    if (created.code !== 201) throw new Error(`the creation of the namespace returned ${created.code}`);
     return {
       name: 'kube-apiserver',
       peer,
@@ -124,7 +124,10 @@ export async function startKubeApiServer(): Promise<Subject> {
 }
 
 /** One request on a new connection, with the text of the response. */
-export async function ask(peer: Peer, request: RequestParts): Promise<{ code: number; text: string }> {
+export async function sendRequest(
+  peer: Peer,
+  request: RequestParts,
+): Promise<{ code: number; text: string }> {
   const connection = await HttpConnection.open(peer);
   try {
     const pieces: Buffer[] = [];
@@ -137,13 +140,13 @@ export async function ask(peer: Peer, request: RequestParts): Promise<{ code: nu
   }
 }
 
-async function whenAnswering(
+async function whenReady(
   child: ChildProcess,
   logFile: string,
-  isAnswering: () => Promise<boolean>,
+  isReady: () => Promise<boolean>,
 ): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
-  while (!(await isAnswering().catch(() => false))) {
+  while (!(await isReady().catch(() => false))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       throw new Error(`the API did not become ready:\n${readFileSync(logFile, 'utf8').slice(-3000)}`);
     }

@@ -1,10 +1,8 @@
-/**
- * The key and token API beside a kube-apiserver that serves ConfigMaps of the same size: the same requests by the same client, in turns, in one
- * run on one machine.
+/** Compares the key and token API to a kube-apiserver that serves ConfigMaps of the same size: the same requests by the same client,
+ * alternately, in one run on one machine.
  *
  *   npm run bench -- api [--rounds 3] [--millis 2000] [--objects 500] [--watchers 1000] [--events 150] [--creates 3000] [--only ours]
- *
- * The client is a separate process (`api-client.ts`): bare HTTP/1.1 over TLS 1.3, one connection per concurrent request and per watcher, no
+ * The client is a separate process (`api-client.ts`): minimal HTTP/1.1 over TLS 1.3, one connection per concurrent request and per watcher, no
  * pipelining, no compression. Both servers are started in every round and run throughout it; one of them is idle. Each phase runs on both
  * servers before the next one begins, and their order changes from round to round.
  */
@@ -17,7 +15,7 @@ import { ClientProcess } from './api-client-process.ts';
 import type { LoadResult, WatchEventsResult } from './api-client.ts';
 import { report, type Measured } from './api-report.ts';
 import {
-  ask,
+  sendRequest,
   changeOf,
   startKubeApiServer,
   startOurs,
@@ -106,9 +104,9 @@ interface Bench {
 async function fill({ plan, client }: Bench, { peer, collection, object }: Subject): Promise<string> {
   const probe = async (name: string, filler: string): Promise<number> => {
     const body = JSON.stringify(object(name, filler));
-    const { code, text } = await ask(peer, { method: 'POST', path: collection, body });
-    if (code !== 201) throw new Error(`POST ${collection} was answered with ${code}: ${text}`);
-    return (await ask(peer, { method: 'GET', path: `${collection}/${name}` })).text.length;
+    const { code, text } = await sendRequest(peer, { method: 'POST', path: collection, body });
+    if (code !== 201) throw new Error(`POST ${collection} returned ${code}: ${text}`);
+    return (await sendRequest(peer, { method: 'GET', path: `${collection}/${name}` })).text.length;
   };
   const bytes = await probe('probe-1', 'x');
   const filler = 'x'.repeat(OBJECT_BYTES - bytes + 1);
@@ -125,16 +123,18 @@ async function fill({ plan, client }: Bench, { peer, collection, object }: Subje
   return filler;
 }
 
-/** First of all phases: memory that another one left unused would hide what watchers need. */
+/** Runs first, because free heap memory from other phases would hide the memory of watchers. */
 async function watchPhase({ plan, client }: Bench, subject: Subject): Promise<Partial<Measured>> {
   const { peer, pid, collection } = subject;
-  const { resourceVersion } = listMetadata(await ask(peer, { method: 'GET', path: `${collection}?limit=1` }));
+  const { resourceVersion } = listMetadata(
+    await sendRequest(peer, { method: 'GET', path: `${collection}?limit=1` }),
+  );
   const watches = {
     kind: 'watch-open',
     peer,
     path: `${collection}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`,
   } as const;
-  // The first watches load what all others share: code, pools, and a heap with free space.
+  // The first watches allocate what all others share: code, pools, and free heap space.
   const firstWatchers = Math.ceil(plan.watchers / 10);
   await client.run({ ...watches, watchers: firstWatchers });
   const before = await settledRss(pid);
@@ -171,14 +171,14 @@ async function getPhase(
   const load = { peer, request, code: 200, connections: plan.getConnections };
   await client.load({ ...load, millis: plan.millis / 2 });
   const cpuMs = costOf(pid).cpuMs;
-  const { requestsPerSecond, requests, p99Ms, bytesPerAnswer, clientCpu } = await client.load({
+  const { requestsPerSecond, requests, p99Ms, bytesPerResponse, clientCpu } = await client.load({
     ...load,
     millis: plan.millis,
   });
   return {
     getsPerSecond: requestsPerSecond,
     getP99Ms: p99Ms,
-    getBytes: bytesPerAnswer,
+    getBytes: bytesPerResponse,
     getCpuMs: (costOf(pid).cpuMs - cpuMs) / requests,
     getClientCpu: clientCpu,
   };
@@ -192,12 +192,12 @@ async function listPhase({ plan, client }: Bench, { peer, collection }: Subject)
   return {
     listsPerSecond: result.requestsPerSecond,
     listP99Ms: result.p99Ms,
-    listBytes: result.bytesPerAnswer,
+    listBytes: result.bytesPerResponse,
     listClientCpu: result.clientCpu,
   };
 }
 
-/** Last: the lists of the other phases stay short. */
+/** Runs last, so that the lists of the other phases stay short. */
 async function createPhase(
   { plan, client }: Bench,
   { peer, collection, object, pid }: Subject,
@@ -226,7 +226,7 @@ function listMetadata({ text }: { text: string }): { resourceVersion: string } {
   return (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata; // a list
 }
 
-/** The resident bytes when they have stopped changing, or after ten seconds. */
+/** Resident bytes once they are stable, or after ten seconds. */
 async function settledRss(pid: number): Promise<number> {
   const seen: number[] = [];
   for (let i = 0; i < 20; i++) {

@@ -3,10 +3,10 @@
 import type { KubeObject } from '../src/kube/object.ts';
 import type { KindName, TestCluster, WatchEvent } from '../test/scenarios/cluster-client.ts';
 
-/** Watches in a row that end without an event. */
+/** Maximum number of consecutive watches that end without an event. */
 const ENDS_MAX = 100;
 const TIMEOUT_MS = 120_000;
-/** For each thousand copies: clusters on a busy machine store few of them in a second. */
+/** Per thousand copies, because clusters on a busy machine store only few of them per second. */
 const TIMEOUT_PER_THOUSAND_MS = 60_000;
 
 export class CopyWatch implements AsyncDisposable {
@@ -38,7 +38,7 @@ export class CopyWatch implements AsyncDisposable {
     return watch;
   }
 
-  /** An API server ends the watch of a client that is slow; then it continues where it was. */
+  /** An API server ends the watch of a slow client; then the watch is resumed. */
   async #follow(host: TestCluster, kind: KindName, namespace: string): Promise<void> {
     const { signal } = this.#abort;
     for (let endsInVain = 0; !signal.aborted;) {
@@ -72,7 +72,7 @@ export class CopyWatch implements AsyncDisposable {
     if (mark !== undefined && this.#counts.get(mark) === 0) this.#counts.delete(mark);
   }
 
-  /** Resolves with the time at which the copy of this object was seen with that mark. */
+  /** Resolves with the time at which the copy of this object had that mark. */
   when(name: string, mark: string): Promise<number> {
     return this.#until(() => this.#marks.get(name) === mark, `${name} with ${mark}`);
   }

@@ -1,4 +1,4 @@
-/** A daemon under measurement: its process, its configuration and what its metrics say. */
+/** A daemon under measurement: its process, its configuration and its metrics. */
 
 import type { ChildProcess } from 'node:child_process';
 import { openSync, writeFileSync } from 'node:fs';
@@ -89,7 +89,7 @@ async function depthOf({ url }: Running): Promise<number> {
   return values.reduce<number>((sum, value) => sum + (value ?? Infinity), 0);
 }
 
-/** The sum over all series of one metric; undefined while the daemon does not answer. */
+/** The sum over all series of one metric; undefined while the daemon does not respond. */
 export async function metric(url: string, name: string): Promise<number | undefined> {
   try {
     const text = await (await fetch(`${url}/metrics`)).text();

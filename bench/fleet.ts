@@ -1,4 +1,4 @@
-/** Many Endpoints in a virtual cluster, the daemon that copies them, and what it costs: what the benchmarks `soak` and `scale` share. */
+/** Many Endpoints in a virtual cluster, the daemon that syncs them, and its cost. Shared by the benchmarks `soak` and `scale`. */
 
 import type { JsonObject } from '../src/base/json.ts';
 import type { KubeObject } from '../src/kube/object.ts';
@@ -17,7 +17,7 @@ export interface FleetOptions {
   readonly vcluster: string;
   readonly objects: number;
   readonly addresses: number;
-  /** Secrets that the Endpoints name; 0: no patches either. */
+  /** Secrets that the Endpoints reference; 0: no patches. */
   readonly secrets: number;
 }
 
@@ -106,7 +106,7 @@ export class Fleet implements AsyncDisposable {
     return { endpoints: { enabled: true, patches }, secrets: { enabled: true } };
   }
 
-  /** Resolves with the time at which the last copy was there. */
+  /** Resolves with the time at which the last copy existed. */
   whenAllCopied(): Promise<number> {
     return this.copies.whenAll(this.#options.objects, FIRST_MARK);
   }

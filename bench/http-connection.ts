@@ -1,6 +1,6 @@
 /**
  * A minimal HTTP/1.1 client: one connection, one request at a time; of a response it parses only the status code and the length of the body.
- * A benchmark's client shares the machine with the server; its cost is the same for every server.
+ * Its cost is low, because the client shares the machine with the server, and the same for every server.
  */
 
 import { connect as connectPlain, type Socket } from 'node:net';
@@ -14,12 +14,12 @@ export interface Peer {
   readonly token: string;
 }
 
-export interface Answered {
+export interface ResponseSize {
   readonly code: number;
   readonly bytes: number;
 }
 
-/** Where the bytes of a body go; the default throws them away. */
+/** Receives the bytes of a body; default: they are discarded. */
 type BodySink = (piece: Buffer) => void;
 
 type Expecting = 'nothing' | 'head' | 'length' | 'chunk-size' | 'chunk' | 'trailer';
@@ -37,7 +37,7 @@ export class HttpConnection {
   #code = 0;
   #bytes = 0;
   #sink: BodySink | undefined;
-  #done: ((answered: Answered) => void) | undefined;
+  #done: ((response: ResponseSize) => void) | undefined;
   #failed: ((error: Error) => void) | undefined;
 
   private constructor(socket: Socket) {
@@ -63,7 +63,7 @@ export class HttpConnection {
   }
 
   /** Sends one request, whose text {@link requestText} returns; resolves at the end of the response. */
-  exchange(request: Buffer, sink?: BodySink): Promise<Answered> {
+  exchange(request: Buffer, sink?: BodySink): Promise<ResponseSize> {
     return new Promise((resolve, reject) => {
       this.#done = resolve;
       this.#failed = reject;
@@ -97,7 +97,7 @@ export class HttpConnection {
     }
   }
 
-  /** How many bytes it could use; 0: it needs more. */
+  /** Returns the number of consumed bytes; 0: more bytes are needed. */
   #step(data: Buffer): number {
     switch (this.#expecting) {
       case 'head':

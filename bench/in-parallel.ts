@@ -1,4 +1,4 @@
-/** Does one piece of work after another, at most `inFlight` at a time. */
+/** Runs `count` tasks, at most `inFlight` concurrently. */
 export async function inParallel(
   count: number,
   inFlight: number,

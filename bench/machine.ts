@@ -12,7 +12,7 @@ export interface Machine {
   readonly node: string;
 }
 
-/** To be asked before the benchmark adds its own load. */
+/** Call before the benchmark adds its own load. */
 export function thisMachine(): Machine {
   const [loadAverage = 0] = loadavg();
   return {

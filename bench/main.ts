@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME [--record] [options]`: tables on standard output, JSON as `results.ts` says. Without a name it lists the benchmarks. */
+/** `npm run bench -- NAME [--record] [options]`: tables on standard output, JSON as in `results.ts`. Without a name, it lists the benchmarks. */
 
 import { resultWriter, type WriteResult } from './results.ts';
 
@@ -9,7 +9,7 @@ interface Benchmark {
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   api: {
-    summary: 'the key and token API beside a kube-apiserver: GET, list, durable create, watch, memory',
+    summary: 'the key and token API compared to a kube-apiserver: GET, list, durable create, watch, memory',
     load: () => import('./api.ts'),
   },
   'api-scale': {
@@ -17,15 +17,15 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     load: () => import('./api-scale.ts'),
   },
   neighbours: {
-    summary: "what one tenant's hostile objects cost the patches of the others",
+    summary: "the effect of one tenant's hostile objects on the patches of others",
     load: () => import('./neighbours.ts'),
   },
   patch: {
-    summary: 'patches, object in, object out, beside goja, isolated-vm and a plain function',
+    summary: 'patches of objects in memory, compared to goja, isolated-vm and a plain function',
     load: () => import('./patch.ts'),
   },
   references: {
-    summary: 'Endpoints that name Secrets: memory and requests per import, on real kube-apiservers',
+    summary: 'Endpoints that reference Secrets: memory and requests per import, on real kube-apiservers',
     load: () => import('./references.ts'),
   },
   scale: {
@@ -37,7 +37,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     load: () => import('./soak.ts'),
   },
   sync: {
-    summary: 'the sync of Endpoints and EndpointSlices, one replica and three, beside a bare loop',
+    summary:
+      'the sync of Endpoints and EndpointSlices, with one replica and three, compared to a minimal loop',
     load: () => import('./sync/sync.ts'),
   },
 };
@@ -47,7 +48,7 @@ const args = options.filter((option) => option !== '--record');
 const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
 if (benchmark === undefined) {
   const list = Object.entries(BENCHMARKS).map(([known, { summary }]) => `  ${known.padEnd(12)}${summary}\n`);
-  process.stderr.write(`Which benchmark? npm run bench -- NAME\n${list.join('')}`);
+  process.stderr.write(`usage: npm run bench -- NAME\n${list.join('')}`);
   process.exitCode = name === '' ? 0 : 2;
 } else {
   const loaded = await benchmark.load();

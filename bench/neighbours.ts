@@ -1,4 +1,4 @@
-/** The cost of one tenant's hostile objects for the other tenants: latency and throughput of their patches, without and with these objects. */
+/** The effect of one tenant's hostile objects on others: latency and throughput of their patches, without and with these objects. */
 
 import { HOSTILE, HOSTILE_EXPRESSIONS, Tenants } from '../test/attack/tenants.ts';
 import { LIMITS, TestSandbox } from '../test/syncer/sandbox/test-sandbox.ts';

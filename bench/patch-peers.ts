@@ -35,7 +35,7 @@ export function startPeers(): Peers {
     missing: go.ok ? {} : { gojaFresh: go.reason, gojaReused: go.reason },
     async measure(peer, matches, millis) {
       const owner = peer === 'gojaFresh' || peer === 'gojaReused' ? goja : inProcess;
-      return owner?.ask({ peer: WORDS[peer], expression: EXPRESSION, matches, millis });
+      return owner?.measure({ peer: WORDS[peer], expression: EXPRESSION, matches, millis });
     },
     [Symbol.dispose]() {
       inProcess.close();
@@ -68,7 +68,7 @@ function buildGo(): Built {
   }
 }
 
-interface Question {
+interface MeasureRequest {
   readonly peer: string;
   readonly expression: string;
   readonly matches: number;
@@ -88,12 +88,12 @@ class PeerProcess {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  async ask(question: Question): Promise<Rate> {
-    this.#child.stdin.write(`${JSON.stringify(question)}\n`);
-    const answer = await this.#lines.next();
-    if (answer.done === true) throw new Error(`${question.peer} ended: ${this.#errors}`);
-    const { objects, nanos } = JSON.parse(answer.value) as { objects: number; nanos: number };
-    return rateOf(objects, nanos / 1e6, question.matches);
+  async measure(request: MeasureRequest): Promise<Rate> {
+    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+    const line = await this.#lines.next();
+    if (line.done === true) throw new Error(`${request.peer} ended: ${this.#errors}`);
+    const { objects, nanos } = JSON.parse(line.value) as { objects: number; nanos: number };
+    return rateOf(objects, nanos / 1e6, request.matches);
   }
 
   close(): void {

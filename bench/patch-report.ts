@@ -22,7 +22,7 @@ const TITLES: Readonly<Record<PeerName, string>> = {
   plainFunction: 'plain function',
 };
 
-/** Million matches a second; for each peer its own and how many times as fast ours is. */
+/** Million matches per second; for each peer also the ratio of ours to it. */
 export function report(rows: readonly Row[], missing: Readonly<Partial<Record<PeerName, string>>>): string {
   const peers = Object.keys(TITLES) as PeerName[];
   const head = ['matches', 'memo', 'mode', 'objects/s', 'M matches/s', ...peers.map((peer) => TITLES[peer])];

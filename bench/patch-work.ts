@@ -1,4 +1,4 @@
-/** The work of the patch benchmark, the same for every peer: one expression on every hostname of an Endpoints object. */
+/** The workload of the patch benchmark, the same for all peers: one expression on every hostname of an Endpoints object. */
 
 import type { JsonObject } from '../src/base/json.ts';
 
@@ -6,7 +6,7 @@ export const VCLUSTER_NAME = 'my-vcluster';
 export const PATH = 'subsets[*].addresses[*].hostname';
 export const EXPRESSION = 'context.vcluster.name + "-" + value';
 
-/** Different objects, so that a cache of the last one does not help; not more than fit in memory. */
+/** Different objects, so that caching the last one does not help; limited by memory. */
 export function poolOf(matches: number): JsonObject[] {
   return Array.from({ length: poolSize(matches) }, (_, id) => endpoints(matches, id));
 }
@@ -15,7 +15,7 @@ export function poolSize(matches: number): number {
   return Math.max(1, Math.min(512, Math.floor(20_000 / matches)));
 }
 
-/** As parsed from an API server's answer. `peers/goja` builds the same. */
+/** As parsed from a response of an API server. `peers/goja` builds the same objects. */
 function endpoints(matches: number, id: number): JsonObject {
   const addresses = Array.from({ length: matches }, (_, index) => ({
     ip: `10.${id % 250}.${Math.floor(index / 250)}.${(index % 250) + 1}`,
@@ -37,7 +37,7 @@ function endpoints(matches: number, id: number): JsonObject {
   return JSON.parse(JSON.stringify(object)) as JsonObject;
 }
 
-/** Throws when the first object of a pool was not patched as it has to be. */
+/** Throws if the first object of a pool was not patched correctly. */
 export function checkPatched(object: JsonObject, matches: number): void {
   const [subset] = object['subsets'] as { addresses: { hostname: string }[] }[];
   const last = subset?.addresses[matches - 1]?.hostname;

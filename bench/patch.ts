@@ -1,6 +1,5 @@
-/**
- * Patches, object in, object out: the pipeline of the daemon with its sandbox process, beside goja, isolated-vm and a plain function,
- * all on the same objects and in the same run.
+/** Compares the daemon's patch pipeline with its sandbox process to goja, isolated-vm and a plain function, on the same objects and in the
+ * same run.
  *
  *   npm run bench -- patch [--millis 300] [--rounds 5] [--shapes 1,10,100,1000]
  */
@@ -23,7 +22,7 @@ import type { WriteResult } from './results.ts';
 
 const LIMITS = { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * 1024 * 1024 };
 const MEMO_BYTES = 64 * 1024 * 1024;
-/** So many matches are waiting for the sandbox where its queue is full, in at most so many objects. */
+/** Pending matches with a full queue, and the maximum number of objects that they are in. */
 const PENDING = { matches: 32_768, objects: 1024 };
 
 interface Settings {
@@ -90,7 +89,7 @@ const VARIANTS: readonly Variant[] = [
   { memo: true, mode: 'single' },
 ];
 
-/** Rounds take turns, so that other load on the machine affects every peer; the ratio is taken within a round. */
+/** All peers run in every round, so that other load on the machine affects all of them. Ratios are computed per round. */
 async function measureShape(matches: number, { millis, rounds }: Settings, peers: Peers): Promise<Row[]> {
   const ours = VARIANTS.map((): Rate[] => []);
   const theirs = new Map<PeerName, Rate[]>(peers.names.map((name) => [name, []]));
@@ -196,17 +195,17 @@ function createJob(matches: number): Job {
       let done = 0;
       let elapsedMs = 0;
       const start = performance.now();
-      // Each keeps one object under way: as many of them as objects are pending.
-      const keepOne = async (): Promise<void> => {
+      // Each worker keeps one object in flight.
+      const worker = async (): Promise<void> => {
         while (elapsedMs < millis) {
           const at = started++ % pool.length;
           const result = pipeline.apply('toHost', pool[at] ?? first, contexts[at] ?? context);
           if (result instanceof Promise) await result;
-          // Looking at the clock costs as much as some of what is measured.
+          // Reading the clock is as expensive as some of the measured work.
           if (++done % 16 === 0 || mode === 'single' || matches >= 100) elapsedMs = performance.now() - start;
         }
       };
-      await Promise.all(Array.from({ length: mode === 'single' ? 1 : waiting }, keepOne));
+      await Promise.all(Array.from({ length: mode === 'single' ? 1 : waiting }, worker));
       return rateOf(done, performance.now() - start, matches);
     },
   };

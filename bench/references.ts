@@ -1,6 +1,5 @@
-/**
- * What imports cost: Endpoints that name Secrets, each Secret updated once, then a restart; beside it, in the same run, the same Endpoints
- * without the patch that names anything. On real kube-apiservers.
+/** The cost of imports: Endpoints that reference Secrets, each Secret updated once, then a restart; in the same run, the same Endpoints without
+ * the reference patch. On real kube-apiservers.
  *
  *   npm run bench -- references [--endpoints 1000] [--secrets 200]
  */
@@ -44,16 +43,16 @@ interface Measured {
   readonly startMs: number;
   readonly startRequests: number;
   readonly rssBytes: number;
-  /** First PUT of a Secret sent to the last import right. */
+  /** From sending the first PUT of a Secret until the last import is up to date. */
   readonly updateMs: number;
-  /** The updating client's own time. */
+  /** Time of the updating client. */
   readonly updateClientMs: number;
   readonly updateRequests: number;
   readonly updateCpuMs: number;
-  /** One Secret at a time: its PUT answered to its import right. */
+  /** One Secret at a time: from the response to its PUT until its import is up to date. */
   readonly singleP50Ms: number;
   readonly singleP99Ms: number;
-  /** Until a start after kill -9 is idle again. */
+  /** From a start after kill -9 until the daemon is idle. */
   readonly restartRequests: number;
   readonly restartWrites: number;
 }

@@ -1,5 +1,4 @@
-/**
- * What the number of objects costs: start, restart with nothing to do, single updates, memory, side by side, on real kube-apiservers.
+/** The effect of the number of objects: start, restart without changes, single updates, memory, on real kube-apiservers.
  *
  *   npm run bench -- scale [--sizes 1000,10000,50000] [--addresses 10] [--singles 100]
  */
@@ -41,7 +40,7 @@ interface Row {
 
 const MIB = 2 ** 20;
 const SINGLE_PAUSE_MS = 20;
-/** Anything that a start would write late is written by then. */
+/** Time for delayed writes after a start. */
 const QUIET_MS = 3000;
 
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {
@@ -57,7 +56,7 @@ export async function run(args: readonly string[], writeResult: WriteResult): Pr
   process.stdout.write(`${table(rows)}\n`);
 }
 
-/** In clusters of its own, so that one size does not find the other's objects in etcd. */
+/** In separate clusters, so that etcd does not contain the objects of another size. */
 async function measure(objects: number, { addresses, singles }: Plan): Promise<Row> {
   const directory = mkdtempSync(join(tmpdir(), 'endpoint-syncer-bench-'));
   await using guardian = new Guardian([directory]);
@@ -94,7 +93,7 @@ async function measure(objects: number, { addresses, singles }: Plan): Promise<R
   };
 }
 
-/** One after the other, sorted by time. */
+/** Latencies of sequential updates, sorted. */
 async function updates(fleet: Fleet, objects: number, singles: number): Promise<readonly number[]> {
   const latencies: number[] = [];
   for (let at = 0; at < singles; at++) {
@@ -112,7 +111,7 @@ function table(rows: readonly Row[]): string {
     ['start to the last copy', ({ startMs }) => seconds(startMs)],
     ['its CPU per object', ({ startCpuMs, objects }) => `${(startCpuMs / objects).toFixed(2)} ms`],
     ['RSS after it', ({ startRssBytes }) => mib(startRssBytes)],
-    ['restart with nothing to do', ({ restartMs }) => seconds(restartMs)],
+    ['restart without changes', ({ restartMs }) => seconds(restartMs)],
     ['its CPU', ({ restartCpuMs }) => seconds(restartCpuMs)],
     ['its writes', ({ restartWrites }) => String(restartWrites)],
     ['RSS after it and the updates', ({ restartRssBytes }) => mib(restartRssBytes)],

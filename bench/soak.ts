@@ -38,7 +38,7 @@ interface Sample {
 
 const MIB = 2 ** 20;
 const WINDOW_MS = 5000;
-/** Updates whose copies have not been seen; more than that and the rate cannot be kept. */
+/** Maximum number of updates without a copy yet; above it, updates are delayed. */
 const PENDING_MAX = 2000;
 
 export async function run(args: readonly string[], writeResult: WriteResult): Promise<void> {

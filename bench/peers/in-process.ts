@@ -1,6 +1,5 @@
-/**
- * The same work without a sandbox process: `plain` calls a function of our own (the limit), `isolated-vm` crosses into an isolate of
- * this process once for every match, as one would write it at first. Speaks the protocol of `goja/main.go`.
+/** The workload without a sandbox process: `plain` calls a JavaScript function (the upper limit), `isolated-vm` calls into an isolate of this
+ * process once per match (a naive implementation). Uses the protocol of `goja/main.go`.
  */
 
 import { createInterface } from 'node:readline';
@@ -20,7 +19,7 @@ function plain(value: JsonValue): JsonValue {
   return `${VCLUSTER_NAME}-${value as string}`;
 }
 
-/** One crossing a match, value and context copied. */
+/** One call per match, with value and context copied. */
 function isolated(): Change {
   const isolate = new ivm.Isolate({ memoryLimit: 128 });
   const realm = isolate.createContextSync();
@@ -44,7 +43,7 @@ interface Subset {
   readonly addresses: readonly Address[];
 }
 
-/** Maps every hostname without changing the input. */
+/** Maps every hostname without modifying the input. */
 function patch(object: JsonObject, change: Change): JsonObject {
   const subsets = (object['subsets'] as unknown as Subset[]).map((subset) => ({
     ...subset,

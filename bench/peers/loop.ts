@@ -1,6 +1,5 @@
-/**
- * The least that a syncer can be: list and watch the virtual Endpoints or EndpointSlices, translate names, write to the host. No
- * ownership, no back-sync, no Services, no retries, no metrics. It shows what the API servers and Node allow at all.
+/** A minimal syncer: lists and watches the virtual Endpoints or EndpointSlices, translates names, writes to the host. No ownership checks, no
+ * back-sync, no Services, no retries, no metrics. Shows the lower limit that API servers and Node impose.
  *
  * Usage: loop.ts VIRTUAL_KUBECONFIG HOST_KUBECONFIG VCLUSTER HOST_NAMESPACE endpoints|endpointslices
  */
@@ -90,7 +89,7 @@ const host = connect(hostFile);
 const virtualPath = `${groupPath}/${resource}`;
 const hostPath = `${groupPath}/namespaces/${hostNamespace}/${resource}`;
 
-/** Host name → the resourceVersion to update over. */
+/** Host name → resourceVersion of the copy. */
 const copies = new Map<string, string>();
 const queue = new Map<string, Synced>();
 const busy = new Set<string>();
@@ -219,23 +218,24 @@ function connect(kubeconfigFile: string): Cluster {
   });
   const authorization = `Bearer ${config.users[0]?.user.token}`;
   const send: Cluster['send'] = async (method, path, body) => {
-    const { statusCode, body: answer } = await request(`${server}${path}`, {
+    const { statusCode, body: responseBody } = await request(`${server}${path}`, {
       method: method as 'GET', // undici's type lists the known methods
       dispatcher,
       headers: { authorization, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return { status: statusCode, body: answer };
+    return { status: statusCode, body: responseBody };
   };
   return {
     send,
     async json<T>(method: string, path: string, body?: unknown): Promise<T> {
-      const answer = await send(method, path, body);
+      const response = await send(method, path, body);
       const chunks: Uint8Array[] = [];
-      for await (const chunk of answer.body) chunks.push(chunk);
+      for await (const chunk of response.body) chunks.push(chunk);
       const text = Buffer.concat(chunks).toString();
-      if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 300)}`);
-      return JSON.parse(text) as T; // what an API server answers
+      if (response.status >= 300)
+        throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
+      return JSON.parse(text) as T; // a response of an API server
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Several replicas with leader election: which one writes, and how long it takes until the next one does. */
+/** Replicas with leader election: which one leads, and the duration of a hand-over. */
 
 import { once } from 'node:events';
 import { eventually } from '../../test/scenarios/eventually.ts';
@@ -35,7 +35,7 @@ export async function writerOf(processes: readonly Running[]): Promise<Running> 
   return leader;
 }
 
-/** A clean stop of the leader, a new replica in its place, kill -9 of the next leader. No replica runs afterwards. */
+/** Stops the leader with SIGTERM, starts a new replica, then kills the next leader. No replica runs afterwards. */
 export async function handOverPhase(
   workload: Workload,
   replicas: readonly Running[],

@@ -15,14 +15,14 @@ export interface BenchKind {
   /** For patches. */
   readonly nodePath: string;
   readonly build: (metadata: KubeObject['metadata'], addresses: readonly Address[]) => KubeObject;
-  /** What has one address and one node each. */
+  /** The elements that have one address and one node each. */
   readonly elementsOf: (object: KubeObject) => readonly JsonObject[];
   readonly withElements: (object: KubeObject, elements: JsonObject[]) => KubeObject;
 }
 
 interface Address {
   readonly ip: string;
-  /** Everything besides the address; both kinds name it alike. */
+  /** All members besides the address, which are the same in both kinds. */
   readonly rest: JsonObject;
 }
 

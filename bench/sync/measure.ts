@@ -33,7 +33,7 @@ export interface Plan {
   readonly controllers: boolean;
 }
 
-/** A single process is restarted, several hand over. */
+/** A single process is restarted; several replicas hand over. */
 export interface Measured extends Bulk, Update, Singles, Idle, Partial<Restart>, Partial<HandOver> {
   /** Of the process that writes, and its children. */
   readonly rssBytes: number;

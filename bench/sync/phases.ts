@@ -19,7 +19,7 @@ export interface Bulk {
 }
 
 export interface Update {
-  /** The updating client's own time: first PUT sent to last PUT answered. */
+  /** Time of the updating client: from sending the first PUT to the response to the last one. */
   readonly updateClientMs: number;
   /** First PUT sent to the host event of the last copy. */
   readonly updateMs: number;
@@ -67,7 +67,7 @@ export async function createObjects(
   return objects;
 }
 
-/** Resolves when the API server has answered. */
+/** Resolves with the response of the API server. */
 export async function update(
   { kind, virtual, objects }: Workload,
   index: number,
@@ -78,12 +78,12 @@ export async function update(
   objects[index] = await virtual.update(kind.kind, withNode(kind, object, node));
 }
 
-/** Starts waiting at once; resolves with the time at which the copy was seen on that node. */
+/** Resolves with the time at which the copy was seen with that node. */
 export function whenCopied({ copies, objects }: Workload, index: number, node: string): Promise<number> {
   return copies.when(objects[index]?.metadata.name ?? '', node);
 }
 
-/** `writer` is asked when every copy is right. */
+/** `writer` is called when all copies are up to date. */
 export async function bulkPhase(
   { copies, objects }: Workload,
   { startedMs, writer }: { startedMs: number; writer: () => Promise<Running> },

@@ -65,7 +65,7 @@ interface Cell {
   readonly target: Target | undefined;
 }
 
-/** Undefined where this was not measured. */
+/** Undefined if it was not measured. */
 function cellOf(
   row: Row,
   subject: Subject,

@@ -1,4 +1,4 @@
-/** What the sync benchmark reports of each subject, next to its targets. */
+/** The rows of the sync benchmark's tables, with their targets. */
 
 import type { Measured, Plan } from './measure.ts';
 import type { Subject } from './subjects.ts';

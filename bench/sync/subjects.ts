@@ -1,4 +1,4 @@
-/** What is measured: programs that sync one kind, and how each is started. */
+/** The measured programs, each with its kind and how it is started. */
 
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -48,7 +48,7 @@ export function replicasOf(subject: Subject): number {
   return SUBJECTS[subject].replicas ?? 1;
 }
 
-/** One replica of it. */
+/** Starts one replica of the program. */
 export async function startReplica(subject: Subject, place: Place): Promise<Running> {
   const { kind, program, hasExpression = false } = SUBJECTS[subject];
   if (program === 'daemon') {
@@ -62,7 +62,7 @@ export async function startReplica(subject: Subject, place: Place): Promise<Runn
 
 function toHostOf({ nodePath, toHostKey }: BenchKind, hasExpression: boolean): JsonObject {
   const patch = { path: nodePath, expression: 'value + "." + context.vcluster.name' };
-  // Endpoints are synced unless they are switched off.
+  // Endpoints are synced by default.
   return {
     endpoints: { enabled: false },
     [toHostKey]: { enabled: true, patches: hasExpression ? [patch] : [] },

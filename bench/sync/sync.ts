@@ -1,7 +1,6 @@
-/**
- * End to end on real kube-apiservers: one Endpoints object or EndpointSlice after another from the virtual cluster to the host, in bulk,
- * updated in bulk, one at a time, idle, and after a kill. Beside it, in the same run, the bare loop of `peers/loop.ts`. Then the same with
- * three replicas, of which the leader writes, and two hand-overs instead of the restart.
+/** End to end on real kube-apiservers: syncs Endpoints or EndpointSlices to the host in bulk, then measures bulk updates, single updates, idle
+ * cost, and a restart after kill -9; in the same run, the minimal loop of `peers/loop.ts`. Then the same with three replicas with leader
+ * election, and two hand-overs instead of the restart.
  *
  *   npm run bench -- sync [--objects 1000] [--addresses 10] [--singles 300] [--idle-seconds 5] [--rounds 3] [--controllers]
  */

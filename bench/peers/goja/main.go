@@ -1,6 +1,6 @@
-// The same work as bench/patch.ts does, in goja: one expression on every match of a path, object in, object out.
-//
-// Reads one JSON request a line, answers one JSON line: {"peer":"fresh","matches":10,"millis":500} gives {"objects":123,"nanos":500000000}.
+// The workload of bench/patch.ts in goja: one expression on every match of a path.
+// Reads one JSON request per line and writes one JSON response per line: {"peer":"fresh","matches":10,"millis":500} returns
+// {"objects":123,"nanos":500000000}.
 // "fresh" creates a runtime for every object, "reused" calls one compiled function in one runtime for the whole run.
 package main
 
@@ -76,7 +76,7 @@ func measure(r request) (int64, int64, error) {
 	return done, time.Since(start).Nanoseconds(), nil
 }
 
-// check makes sure that the work is done and not only timed.
+// check verifies the result of the patcher.
 func check(patch patcher, o object, matches int) error {
 	patched, err := patch(o)
 	if err != nil {
@@ -142,7 +142,7 @@ func contextOf(o object) object {
 	}
 }
 
-// hostnames maps subsets[*].addresses[*].hostname without changing its input.
+// hostnames maps subsets[*].addresses[*].hostname without modifying its input.
 func hostnames(o object, change func(value any) (any, error)) (object, error) {
 	subsets := o["subsets"].([]any)
 	newSubsets := make([]any, len(subsets))
