@@ -1,4 +1,4 @@
-/** Builds `dist/`, which is what the package contains: Node strips no types from files below `node_modules`. */
+/** Builds `dist/` for the package, because Node does not strip types of files below `node_modules`. */
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, statSync } from 'node:fs';

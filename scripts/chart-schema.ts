@@ -1,4 +1,4 @@
-/** Writes the schema of the chart's values: what the chart adds, around the schema of the configuration file. */
+/** Writes the JSON Schema of the chart's values, which includes the schema of the configuration file. */
 
 import { writeFileSync } from 'node:fs';
 import { chartSchema, CHART_SCHEMA_FILE } from './chart-values.ts';

@@ -3,14 +3,14 @@
 import { parseAllDocuments, stringify } from 'yaml';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json.ts';
 
-/** What the manifests call the virtual cluster and its host namespace; users replace both. */
+/** Placeholders for the name of the virtual cluster and its host namespace. */
 export const KUSTOMIZE_NAME = 'my-vcluster';
 export const KUSTOMIZE_NAMESPACE = 'team-a';
 
 /** Renders the chart with `--set` values. */
 export type RenderChart = (values: readonly string[]) => Promise<string>;
 
-/** Path below `deploy/kustomize` → text. What both overlays have in common is the base. */
+/** Path below `deploy/kustomize` → text. The base contains the objects that both overlays share. */
 export async function kustomizeFiles(render: RenderChart): Promise<ReadonlyMap<string, string>> {
   const name = `config.endpointSyncer.name=${KUSTOMIZE_NAME}`;
   const deployment = objectsOf(await render([name, 'fullnameOverride=endpoint-syncer']));
@@ -28,7 +28,7 @@ export async function kustomizeFiles(render: RenderChart): Promise<ReadonlyMap<s
   ]);
 }
 
-/** `role.yaml` → text of one object, without what only Helm needs. */
+/** `role.yaml` → text of one object, without labels for Helm. */
 function objectsOf(text: string): Map<string, string> {
   const objects = parseAllDocuments(text).map((document) => document.toJSON() as JsonValue);
   return new Map(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what a release publishes, apart from the image, into a folder (first argument): package, chart, list of contents and notes. The second
+# Writes the artifacts of a release except the image into a folder (first argument): package, chart, SBOM and release notes. The second
 # argument is the tag, which has to agree with the package, the chart and the changelog.
 set -euo pipefail
 out=$(mkdir -p "${1:?folder}" && cd "$1" && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the scenarios of the daemon and of references on kube-apiservers of other versions: those in KUBE_VERSIONS, separated by spaces.
+# Runs the scenarios of the daemon and of references with other kube-apiserver versions: KUBE_VERSIONS, separated by spaces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for version in ${KUBE_VERSIONS:-v1.32.13 v1.34.4}; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Assembles what the image needs of this project in a folder (first argument): the built program, its production dependencies, and a list of them.
+# Assembles the project's part of the image in a folder (first argument): the built program, its production dependencies, and an SBOM.
 set -euo pipefail
 out=${1:?folder}
 cd "$(dirname "$0")/../.."
@@ -9,7 +9,7 @@ cp -r package.json package-lock.json dist config LICENSE "$out/"
 cd "$out"
 npm ci --omit=dev --ignore-scripts --no-audit --no-fund > /dev/null
 npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json
-# Binaries for other platforms, and what only a compiler or a reader of sources needs.
+# Remove binaries for other platforms, and sources.
 node -e '
 const { readdirSync, rmSync } = require("node:fs");
 const { join } = require("node:path");

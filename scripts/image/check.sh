@@ -11,7 +11,7 @@ in_root() { chroot --userspec=65532:65532 "$root" /usr/bin/env -i HOME=/ NODE_EN
 
 scripts/image/app.sh "$root/app"
 
-# What the base image has: the C and C++ libraries, certificates, and here `env`, which chroot needs to clear the environment.
+# The content of the base image: C and C++ libraries, certificates, and `env`, which chroot needs to clear the environment.
 install -D "$node" "$root/usr/local/bin/node"
 install -D /usr/bin/env "$root/usr/bin/env"
 for library in $(ldd "$node" /usr/bin/env | grep -o '/[^ ]*\.so[^ ]*' | sort -u) $(find "$root/app/node_modules/isolated-vm/prebuilds" -name '*.node' -exec ldd {} + | grep -o '=> /[^ ]*' | cut -c4- | sort -u); do
@@ -25,8 +25,8 @@ in_root /usr/local/bin/node /app/dist/main.js eval '"the sandbox works"'
 read_only() { scripts/image/read-only.sh "$root" "$@"; }
 read_only /usr/local/bin/node -e 'try { require("node:fs").writeFileSync("/app/x", ""); process.exit(1) } catch (error) { console.log("read-only root:", error.code) }'
 read_only /usr/local/bin/node /app/dist/main.js eval '"the sandbox works with a read-only root"'
-# OpenShift runs the image as a user of its own.
-USERSPEC=1000650000:0 read_only /usr/local/bin/node /app/dist/main.js eval '"any user can run it"'
+# OpenShift runs the image as an arbitrary user.
+USERSPEC=1000650000:0 read_only /usr/local/bin/node /app/dist/main.js eval '"the sandbox works as an arbitrary user"'
 start=$(date +%s%N)
 read_only /usr/local/bin/node /app/dist/main.js run --help > /dev/null
 echo "start: $((($(date +%s%N) - start) / 1000000)) ms"

@@ -24,7 +24,7 @@ app.kubernetes.io/name: {{ include "endpoint-syncer.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* Labels of the Pods that run it: ours, or vCluster's. */}}
+{{/* Labels of the Pods that run the program: those of this release, or vCluster's. */}}
 {{- define "endpoint-syncer.podSelector" -}}
 {{- if .Values.sidecar -}}
 app: vcluster
@@ -62,7 +62,7 @@ default
 {{- if dig "managementApi" "enabled" false .Values.config }}true{{ end }}
 {{- end }}
 
-{{/* The configuration with what the chart knows, as YAML. */}}
+{{/* The configuration with the fields that the chart sets, as YAML. */}}
 {{- define "endpoint-syncer.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- $name := include "endpoint-syncer.vcluster" . }}

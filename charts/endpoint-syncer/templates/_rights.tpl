@@ -23,7 +23,7 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- if $syncsSlices }}
 {{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" $all) }}
 {{- else if $syncsEndpoints }}
-{{- /* To report slices that vCluster writes too; the start does not need it. */}}
+{{- /* Optional: to report slices that vCluster also writes. */}}
 {{- $copies = append $copies (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list")) }}
 {{- end }}
 {{- if $isSynced }}
@@ -50,7 +50,7 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- $usesSecrets := and (default false $api.enabled) (eq (dig "store" "driver" "sqlite" $api) "kubernetes") }}
 {{- $hasStore := and $usesSecrets (or (eq $store "") (eq $store .Release.Namespace)) }}
 {{- $storeRule := dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get" "list" "watch" "create" "patch" "delete") }}
-{{- /* A right on one Secret is part of the right on all of them. */}}
+{{- /* Not needed if all Secrets may be read. */}}
 {{- $readsSecrets := or $hasStore (and $secrets (not $isMapped) (not $isLegacy)) }}
 {{- if and $syncer.virtual.secret (not $readsSecrets) }}
 {{- $role = append $role (dict "apiGroups" (list "") "resources" (list "secrets") "resourceNames" (list $syncer.virtual.secret) "verbs" (list "get")) }}
@@ -85,7 +85,7 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- toYaml (dict "role" (concat $role .Values.rbac.extraRules) "clusterRole" (concat $cluster .Values.rbac.extraClusterRules) "storeRole" $storeRole) }}
 {{- end }}
 
-{{/* Rights on the host for one kind that a patch names: to write only where its syncing is configured. */}}
+{{/* Rights on the host for one referenced kind; write access only if its sync is enabled. */}}
 {{- define "endpoint-syncer.referenceRule" -}}
 {{- $group := ternary (first (splitList "/" .kind.apiVersion)) "" (contains "/" .kind.apiVersion) }}
 {{- $plural := include "endpoint-syncer.plural" .kind.kind }}
@@ -102,7 +102,7 @@ release namespace, `clusterRole`, and `storeRole`, for the namespace of the key 
 {{- toYaml (dict "apiGroups" (list $group) "resources" (list $plural) "verbs" $verbs) }}
 {{- end }}
 
-{{/* The resource of a kind by the rules of English, which nearly all kinds follow. */}}
+{{/* The plural of a kind by English rules, which nearly all kinds follow. */}}
 {{- define "endpoint-syncer.plural" -}}
 {{- $word := lower . }}
 {{- if eq $word "endpoints" }}{{ $word }}
