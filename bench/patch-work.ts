@@ -1,4 +1,4 @@
-/** The workload of the patch benchmark, the same for all peers: one expression on every hostname of an Endpoints object. */
+/** The workload of the patch benchmark: one expression on every hostname of an Endpoints object. All implementations run it. */
 
 import type { JsonObject } from '../src/base/json.ts';
 

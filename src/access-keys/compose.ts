@@ -74,7 +74,7 @@ export function composeModules(options: ModulesOptions): Modules {
     types,
     limits: { maxTtlSeconds: Math.floor(config.maxTtlMs / 1000) },
     audit: (event) => options.audit(event),
-    reviewAccess: (write) => access.reviewAccess(write),
+    authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,
   });
   if (metrics) keySeries(metrics, keys.index, clock);

@@ -27,7 +27,7 @@ export interface TestServerOptions extends Partial<Omit<StartOptions, 'store' | 
 /** Admits every write. */
 export const noAdmission: Admission = {
   beforeCreate: () => Promise.resolve(),
-  review: () => Promise.resolve(),
+  admit: () => Promise.resolve(),
   beforeDelete: () => Promise.resolve(),
   afterWrite: () => Promise.resolve(),
 };

@@ -1,6 +1,6 @@
 /** Composes authorization: the authorizer, the rules for writes of keys, the reviews, and delegated authentication. */
 
-import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import type { TypeTable } from '../../apiserver/schema/notation.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
@@ -12,7 +12,7 @@ import { DelegatedAuth } from './delegated/delegated-auth.ts';
 import { hostReviews } from './delegated/host-reviews.ts';
 import { reviewKinds } from './reviews/reviews.ts';
 import type { TokenAuthenticators } from './reviews/token-review.ts';
-import { WriteRules } from './writes/write-rules.ts';
+import { WriteAuthorizer } from './writes/write-authorizer.ts';
 import { Writers } from './writes/writers.ts';
 
 export interface AccessOptions extends TokenAuthenticators {
@@ -28,8 +28,8 @@ export interface Access {
   readonly authorizer: ManagementAuthorizer;
   /** The review kinds that are served besides keys and tokens. */
   readonly kinds: readonly ResourceDefinition[];
-  /** Rejects a write that the writer may not do; see `Admission.review`. */
-  reviewAccess(write: ReviewedWrite): Promise<void>;
+  /** Throws 403 for a write to an access key that the user may not make. */
+  authorizeWrite(write: AdmissionRequest): Promise<void>;
   /** Authenticates tokens of the host cluster; undefined: they are not accepted. */
   readonly hostUsers:
     | { authenticate(token: string, address?: string): Promise<UserInfo | undefined> }
@@ -40,11 +40,11 @@ export function createAccess(options: AccessOptions): Access {
   const { index, clock } = options;
   const host = options.host && new DelegatedAuth({ host: hostReviews(options.host), clock });
   const authorizer = new ManagementAuthorizer({ index, clock, host });
-  const rules = new WriteRules({ writers: new Writers(host), index, clock });
+  const writes = new WriteAuthorizer({ writers: new Writers(host), index, clock });
   return {
     authorizer,
     kinds: reviewKinds({ ...options, authorizer }),
-    reviewAccess: (write) => rules.review(write),
+    authorizeWrite: (write) => writes.authorize(write),
     hostUsers: host,
   };
 }

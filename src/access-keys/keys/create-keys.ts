@@ -1,6 +1,6 @@
 /** Composes the parts of OwnedAccessKey: the resource, its index, authentication, recorded use, and the collector. */
 
-import type { ReviewedWrite } from '../../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../apiserver/objects/admission.ts';
 import { groupEvents } from '../../apiserver/events/event-kinds.ts';
 import type { AuditEvent } from '../../apiserver/request/audit-event.ts';
 import type { Authorizer } from '../../apiserver/request/authorizer.ts';
@@ -45,7 +45,7 @@ export interface CreateKeysOptions {
   /** Receives the deletion of expired keys, which are not requests. */
   audit(event: AuditEvent): void;
   /** See {@link KeyAdmission}. */
-  reviewAccess(write: ReviewedWrite): Promise<void>;
+  authorizeWrite(write: AdmissionRequest): Promise<void>;
   /** Called when a write is reviewed, so the authorizer may depend on the index of these keys. */
   authorizer(): Authorizer;
 }
@@ -83,7 +83,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
     index,
     digests,
     clock,
-    reviewAccess: (write) => options.reviewAccess(write),
+    authorizeWrite: (write) => options.authorizeWrite(write),
     authorizer: () => options.authorizer(),
   });
   const registry = new ObjectRegistry({ store, clock, random, admission });

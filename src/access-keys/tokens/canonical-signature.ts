@@ -19,7 +19,7 @@ export function withCanonicalSignature(token: string): string {
   return token.slice(0, end) + canonical.toString('base64url');
 }
 
-/** False for the higher s and for every other base64 form of the signature. Total on any text. */
+/** False for the higher s and for every other base64 form of the signature. Never throws. */
 export function hasCanonicalSignature(token: string): boolean {
   const text = token.slice(token.lastIndexOf('.') + 1);
   const signature = Buffer.from(text, 'base64url');

@@ -12,7 +12,7 @@ management.DirectClusterEndpointTokenStatus = token string
 export const TOKEN_DESCRIPTIONS: Descriptions = {
   'management.DirectClusterEndpointToken':
     'A time-limited token for direct cluster endpoints: connected clusters that are accessed without the central instance. It is returned ' +
-    'once and not stored, so it cannot be read, listed or deleted; it expires by itself or with the access key that created it.',
+    'once and not stored, so it cannot be read, listed or deleted. It expires after its ttl or with the access key that created it.',
   'management.DirectClusterEndpointToken.metadata':
     'Standard object metadata. Labels and annotations are returned as they were sent. The default of name is the id of the token.',
   'management.DirectClusterEndpointToken.spec': 'Requested lifetime and scope. May be empty.',

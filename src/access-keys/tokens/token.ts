@@ -98,7 +98,7 @@ export async function verifyToken(options: TokenOptions, token: string): Promise
   return { ...record.user, extra: { ...record.user.extra, [EXTRA.scope]: [claim.scopeText] } };
 }
 
-/** Whether the unverified header is that of a token of this kind, of any issuer. Total on any text. */
+/** Whether the unverified header is that of a token of this kind, of any issuer. Never throws. */
 export function isDirectToken(text: string): boolean {
   if (text.length > TOKEN_BYTES_MAX || text.split('.').length !== 3) return false;
   try {

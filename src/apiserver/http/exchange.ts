@@ -71,7 +71,7 @@ export function closesConnection({ headers, complete }: IncomingMessage): boolea
 
 /**
  * Ignoring these headers would give all rights of the credential to a client that gave up rights, such as a proxy with an administrator's
- * credential. Discovery ignores them: it is the same for every user, and kubectl hides why it failed.
+ * credential. Discovery ignores them: its content does not depend on the user, and kubectl does not show why discovery failed.
  */
 export function requestsImpersonation(headers: IncomingHttpHeaders): boolean {
   for (const name in headers) if (name.startsWith('impersonate-')) return true;

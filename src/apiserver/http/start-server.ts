@@ -42,7 +42,7 @@ export interface StartOptions {
   readonly deleter: ObjectDeleter;
   /** Default: no rate limits. */
   readonly throttle?: Throttle;
-  /** Called for every request after its response, and for a watch when it ends. Must not throw. */
+  /** Receives the audit event of a request once its response is sent; of a watch, once it ends. Must not throw. */
   audit?(event: AuditEvent): void;
   readonly metrics?: ApiServerSeries;
   /** Wraps the request listener, such as with the faults of a test double. */

@@ -13,7 +13,7 @@ export interface Admission {
    * Before an object is validated and stored: throws a `StatusError` to reject, may set fields of `next` that depend on the writer. Not
    * called for writes of the server itself.
    */
-  review(write: ReviewedWrite): Promise<void>;
+  admit(write: AdmissionRequest): Promise<void>;
   /** Before an object is deleted; throws a `StatusError` to reject. */
   beforeDelete(definition: ResourceDefinition, entry: StoredEntry): Promise<void>;
   /** After every committed write; must not throw. */
@@ -21,7 +21,7 @@ export interface Admission {
 }
 
 /** A write before it is validated and stored. */
-export interface ReviewedWrite {
+export interface AdmissionRequest {
   readonly target: Target;
   readonly user: UserInfo;
   /** The object as it would be stored, in the shape of its kind; may be changed. */

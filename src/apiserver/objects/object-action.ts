@@ -22,7 +22,7 @@ export function performAction(
   const { definition } = target;
   const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
     const previous = currentForm(definition, entry);
-    await registry.review({ target, next: cloneJson(previous), previous, entry }, context);
+    await registry.admit({ target, next: cloneJson(previous), previous, entry }, context);
     const result = action.perform(entry.value, body);
     const done = { isCreated: true, isDeleted: false };
     if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };

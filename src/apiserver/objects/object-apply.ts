@@ -22,7 +22,7 @@ import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } 
 import type { UserInfo } from '../request/user.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
 import type { WriteOptions } from '../request/query/write-options.ts';
-import { requestedVersion } from './write-rules.ts';
+import { requestedVersion } from './write-steps.ts';
 
 /** What all types of patches have in common. */
 export interface PatchingRequest {

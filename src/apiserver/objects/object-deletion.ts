@@ -8,7 +8,7 @@ import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-fina
 import { type ObjectRegistry } from './object-registry.ts';
 import { isRevisionConflict } from './write-conflicts.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
-import { isDeletionComplete } from './write-rules.ts';
+import { isDeletionComplete } from './write-steps.ts';
 import { storedForm } from './presentation/object-view.ts';
 import { timeText } from '../schema/scalars.ts';
 import { conflict, notFound } from '../status.ts';

@@ -15,7 +15,7 @@ import { decodeBody, duplicatesIn, type ParsedBody } from '../request/body/read-
 import type { PatchKind, ResourceDefinition } from './resource-definition.ts';
 import { DecodeError } from '../schema/decode-scalar.ts';
 import { badRequest, failure, unsupportedMediaType } from '../status.ts';
-import { requestedVersion } from './write-rules.ts';
+import { requestedVersion } from './write-steps.ts';
 
 /** The patch type of a Content-Type; throws 415 for one that the kind does not support. */
 export function patchKindOf(definition: ResourceDefinition, contentType: string): PatchKind {

@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { Random } from '../../base/random.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
-import type { Admission, ReviewedWrite } from './admission.ts';
+import type { Admission, AdmissionRequest } from './admission.ts';
 import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
 import { invalidValue } from '../field-error.ts';
@@ -35,7 +35,7 @@ import {
   mergedFor,
   rejectInvalid,
   withGeneration,
-} from './write-rules.ts';
+} from './write-steps.ts';
 
 export interface RegistryOptions {
   store: Store;
@@ -133,7 +133,7 @@ export class ObjectRegistry {
     const { definition } = target;
     definition.prepare(object, undefined, undefined);
     const next = canonical(definition, definition.hasGeneration ? withGeneration(object, 1) : object);
-    await this.review({ target, next, previous: undefined, entry: undefined }, context);
+    await this.admit({ target, next, previous: undefined, entry: undefined }, context);
     rejectInvalid(target, next, undefined);
     const stored = storedForm(definition, next, undefined);
     const key = storeKey(target);
@@ -219,7 +219,7 @@ export class ObjectRegistry {
     next = canonical(definition, next);
     // Compares canonical forms: an empty field that a client sends is not a change.
     if (definition.hasGeneration) next = withGeneration(next, nextGeneration(definition, next, previous));
-    await this.review({ target, next, previous, entry }, context);
+    await this.admit({ target, next, previous, entry }, context);
     rejectInvalid(target, next, previous);
     const stored = storedForm(definition, next, entry.value);
     if (definition.view) next = definition.view.fromStorage(stored);
@@ -259,12 +259,12 @@ export class ObjectRegistry {
   }
 
   /** Admission of a write; writes of the server itself are exempt. */
-  async review(
-    write: Pick<ReviewedWrite, 'target' | 'next' | 'previous' | 'entry'>,
+  async admit(
+    write: Pick<AdmissionRequest, 'target' | 'next' | 'previous' | 'entry'>,
     { user, isDryRun }: WriteContext,
   ): Promise<void> {
     if (user === SERVER_USER) return;
-    await this.admission.review({ ...write, user, isDryRun });
+    await this.admission.admit({ ...write, user, isDryRun });
   }
 
   writer(

@@ -20,7 +20,7 @@ import { performAction } from '../objects/object-action.ts';
 import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry, WriteContext, Written } from '../objects/object-registry.ts';
 import { checkName, rejectOtherNamespace, type Target } from './target.ts';
-import { rejectResourceVersion } from '../objects/write-rules.ts';
+import { rejectResourceVersion } from '../objects/write-steps.ts';
 import type { ObjectViews } from '../objects/presentation/object-view.ts';
 import {
   checkType,

@@ -55,7 +55,7 @@ export class ClusterAdmission implements Admission {
     });
   }
 
-  async review(): Promise<void> {
+  async admit(): Promise<void> {
     // All writers of a cluster have the same rights.
   }
 

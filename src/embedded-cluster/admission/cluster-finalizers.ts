@@ -12,7 +12,7 @@ import {
 import { isRevisionConflict } from '../../apiserver/objects/write-conflicts.ts';
 import type { ResourceDefinition } from '../../apiserver/objects/resource-definition.ts';
 import { metadataOf, listField, text } from '../../apiserver/validation/metadata.ts';
-import { isDeletionComplete } from '../../apiserver/objects/write-rules.ts';
+import { isDeletionComplete } from '../../apiserver/objects/write-steps.ts';
 
 const ATTEMPTS = 20;
 

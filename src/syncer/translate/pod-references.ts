@@ -1,4 +1,4 @@
-/** References to Pods between the two sides, wherever a kind has them. Total on any JSON. */
+/** Translates references to Pods between the two sides. Objects need not be valid. */
 
 import { keyOf, type NamespacedName } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';

@@ -105,7 +105,7 @@ export async function startAuthorizationServer(
     types,
     limits: { maxTtlSeconds: 0 },
     audit: () => undefined,
-    reviewAccess: (write) => access.reviewAccess(write),
+    authorizeWrite: (write) => access.authorizeWrite(write),
     authorizer: () => access.authorizer,
   });
   const access = createAccess({

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { allowEverything, type Authorizer } from '../../../src/apiserver/request/authorizer.ts';
-import type { ReviewedWrite } from '../../../src/apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../../src/apiserver/objects/admission.ts';
 import { EVENT_TYPES } from '../../../src/apiserver/events/event-types.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
@@ -30,7 +30,7 @@ export interface KeyServerOptions {
   clock?: Clock;
   maxTtlSeconds?: number;
   authorizer?: Authorizer;
-  reviewAccess?: (write: ReviewedWrite) => Promise<void>;
+  authorizeWrite?: (write: AdmissionRequest) => Promise<void>;
   masterKey?: MasterKey;
   audit?: (event: AuditEvent) => void;
 }
@@ -64,7 +64,7 @@ export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
     types: keyTypes(),
     limits: { maxTtlSeconds },
     audit: options.audit ?? (() => undefined),
-    reviewAccess: options.reviewAccess ?? (() => Promise.resolve()),
+    authorizeWrite: options.authorizeWrite ?? (() => Promise.resolve()),
     authorizer: () => authorizer,
   });
 }

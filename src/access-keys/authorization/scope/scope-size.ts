@@ -15,7 +15,7 @@ export interface ScopeExcess {
   readonly max: number;
 }
 
-/** The limit that the scope exceeds; undefined: none. Total on any JSON object. */
+/** The limit that the scope exceeds; undefined: none. Accepts scopes that were not validated. */
 export function excessOf(scope: JsonObject): ScopeExcess | undefined {
   const entries = countEntries(scope);
   if (entries > SCOPE_ENTRIES_MAX) return { list: '', count: entries, max: SCOPE_ENTRIES_MAX };

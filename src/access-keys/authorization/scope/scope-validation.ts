@@ -18,7 +18,7 @@ const ENTRY_LISTS: readonly (readonly [list: string, fields: readonly string[]])
 
 /**
  * All errors of a scope. `scope` was decoded by the schema of the kind, so its fields have the right types; `path` is that of the scope,
- * `spec.scope`. Total on any JSON object.
+ * `spec.scope`.
  */
 export function validateScope(scope: JsonObject, path: string): FieldError[] {
   const excess = excessOf(scope);

@@ -1,7 +1,7 @@
 /** Admission of writes that depends on the writer or on other keys. */
 
 import { LRUCache } from 'lru-cache';
-import type { Admission, ReviewedWrite } from '../../../apiserver/objects/admission.ts';
+import type { Admission, AdmissionRequest } from '../../../apiserver/objects/admission.ts';
 import type { Authorizer } from '../../../apiserver/request/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../../apiserver/field-error.ts';
 import { forbidden, invalid } from '../../../apiserver/status.ts';
@@ -24,8 +24,8 @@ export interface KeyAdmissionOptions {
   readonly digests: KeyDigests;
   readonly clock: Clock;
   /** Throws a `StatusError` for a write that the writer may not do. Called before every other rule. */
-  reviewAccess(write: ReviewedWrite): Promise<void>;
-  /** Called when a write is reviewed; the authorizer depends on the index. */
+  authorizeWrite(write: AdmissionRequest): Promise<void>;
+  /** Called on admission; the authorizer depends on the index. */
   authorizer(): Authorizer;
 }
 
@@ -63,9 +63,9 @@ export class KeyAdmission implements Admission {
     // Changes are followed by a watch of the store, because other replicas write too.
   }
 
-  /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `reviewAccess`. */
-  async review(write: ReviewedWrite): Promise<void> {
-    await this.#options.reviewAccess(write);
+  /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `authorizeWrite`. */
+  async admit(write: AdmissionRequest): Promise<void> {
+    await this.#options.authorizeWrite(write);
     const { target, next, previous } = write;
     if (target.definition.storage !== KEY_STORAGE || target.subresource) return;
     if (!previous) this.#rejectTooMany(write);
@@ -76,7 +76,7 @@ export class KeyAdmission implements Admission {
     throw invalid(kindName(target.definition), text(metadataOf(next), 'name'), all);
   }
 
-  #rejectTooMany({ user, target, next }: ReviewedWrite): void {
+  #rejectTooMany({ user, target, next }: AdmissionRequest): void {
     const { name } = subjectOf(objectField(next, 'spec'));
     if (isAdministrator(user) || this.#options.index.countOf(name) < KEYS_PER_USER_MAX) return;
     const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete keys that are not used`;
@@ -84,7 +84,7 @@ export class KeyAdmission implements Admission {
   }
 
   /** blockOwnerDeletion requires the permission to delete the owner. */
-  async #ownerErrors(write: ReviewedWrite): Promise<FieldError[]> {
+  async #ownerErrors(write: AdmissionRequest): Promise<FieldError[]> {
     const before = new Set(blockingOwners(write.previous).map(({ owner }) => text(owner, 'uid')));
     const errors: FieldError[] = [];
     for (const { owner, index } of blockingOwners(write.next)) {
@@ -96,7 +96,7 @@ export class KeyAdmission implements Admission {
   }
 
   /** False for an owner that is not visible to the user or of another kind. */
-  async #mayDelete({ user, target: { definition } }: ReviewedWrite, owner: JsonObject): Promise<boolean> {
+  async #mayDelete({ user, target: { definition } }: AdmissionRequest, owner: JsonObject): Promise<boolean> {
     if (!isKeyReference({ apiVersion: text(owner, 'apiVersion'), kind: text(owner, 'kind') })) return false;
     const name = text(owner, 'name');
     const entry = await this.#options.store.get({ resource: KEY_STORAGE, namespace: '', name });
@@ -117,7 +117,7 @@ export class KeyAdmission implements Admission {
   }
 
   /** A secret belongs to one object. Generated ones are unique; two clients may supply the same one, also concurrently. */
-  #keyErrors({ target: { name }, next, isDryRun }: ReviewedWrite): FieldError[] {
+  #keyErrors({ target: { name }, next, isDryRun }: AdmissionRequest): FieldError[] {
     const key = text(objectField(next, 'spec'), 'key');
     if (suppliedKeyProblem(key) !== undefined) return [];
     const { digests, index, clock } = this.#options;

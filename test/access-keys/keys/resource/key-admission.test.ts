@@ -90,7 +90,7 @@ test('the number of keys of a user is limited', async () => {
 test('403 comes before validation errors', async () => {
   const group = { group: 'management.platform.sh', resource: 'ownedaccesskeys' };
   await using api = await startKeyServer({
-    reviewAccess: async ({ next }) => {
+    authorizeWrite: async ({ next }) => {
       throw forbidden(group, text(metadataOf(next), 'name'), 'the test says so');
     },
   });

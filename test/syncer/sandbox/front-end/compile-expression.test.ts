@@ -282,7 +282,7 @@ describe('regeneration', () => {
     expect.hasAssertions();
   });
 
-  test('it is total on any text', () => {
+  test('arbitrary text compiles or returns a problem with its line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         const outcome = compileExpression(text, 0);

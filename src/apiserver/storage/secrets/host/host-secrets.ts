@@ -18,8 +18,8 @@ const FIELD_MANAGER = 'endpoint-syncer';
 const PAGE_SIZE = 500;
 /** A current list is restarted when its continue token expires. */
 const LIST_ATTEMPTS = 3;
-/** No Secret has this name: a list of it costs nothing and has the current revision. */
-const NO_SUCH_NAME = 'endpoint-syncer.nobody';
+/** No Secret has this name. A list with it as field selector is empty, and its resourceVersion is the current one. */
+const UNUSED_NAME = 'endpoint-syncer.revision';
 
 /** Secrets of one namespace. Everything rejects as the client does: `StatusError`, `TransportError`. */
 export class HostSecrets {
@@ -79,7 +79,7 @@ export class HostSecrets {
 
   /** The current revision of the host. */
   async revision(options: RequestOptions): Promise<number> {
-    const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${NO_SUCH_NAME}` }, options);
+    const { resourceVersion } = await this.#page({ fieldSelector: `metadata.name=${UNUSED_NAME}` }, options);
     return parseRevision(resourceVersion);
   }
 

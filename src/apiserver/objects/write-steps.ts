@@ -27,7 +27,7 @@ export function mergedFor(
   return status === undefined ? rest : { ...rest, status: cloneJson(status) };
 }
 
-/** The canonical form of the object, after defaults were set. */
+/** The object with its defaults, in canonical form. */
 export function canonical(definition: ResourceDefinition, object: JsonObject): JsonObject {
   return decodeObject(definition.schema, object).value;
 }

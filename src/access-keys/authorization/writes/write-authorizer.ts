@@ -4,7 +4,7 @@
  */
 
 import { MANAGEMENT_GROUP } from '../../api-group.ts';
-import type { ReviewedWrite } from '../../../apiserver/objects/admission.ts';
+import type { AdmissionRequest } from '../../../apiserver/objects/admission.ts';
 import { failure, forbidden } from '../../../apiserver/status.ts';
 import { groupName } from '../../../apiserver/request/target.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
@@ -20,33 +20,33 @@ import { widerThan } from '../scope/scope-contains.ts';
 import type { Writer, Writers } from './writers.ts';
 
 interface KeyWrite {
-  readonly write: ReviewedWrite;
+  readonly write: AdmissionRequest;
   readonly writer: Writer;
   readonly spec: JsonObject;
   /** Undefined: a create. */
   readonly before: JsonObject | undefined;
 }
 
-export interface WriteRulesOptions {
+export interface WriteAuthorizerOptions {
   readonly writers: Writers;
   readonly index: KeyIndex;
   readonly clock: Clock;
 }
 
-/** The rules for every write of a key: see `Admission.review`. */
-export class WriteRules {
-  readonly #options: WriteRulesOptions;
+/** Checks that a write to an access key gives no rights that the writer does not have. */
+export class WriteAuthorizer {
+  readonly #options: WriteAuthorizerOptions;
 
-  constructor(options: WriteRulesOptions) {
+  constructor(options: WriteAuthorizerOptions) {
     this.#options = options;
   }
 
   /** Throws 403. A new key without a scope gets that of the key that creates it, and names it as its parent if that key holds OIDC data. */
-  async review(write: ReviewedWrite): Promise<void> {
+  async authorize(write: AdmissionRequest): Promise<void> {
     const { target, next, previous, user } = write;
     const { group, plural } = target.definition;
     if (group !== MANAGEMENT_GROUP || plural !== KEYS) return;
-    if (target.subresource?.name === ROTATE) return this.#reviewRotation(write);
+    if (target.subresource?.name === ROTATE) return this.#authorizeRotation(write);
     if (target.subresource) return;
     const spec = objectField(next, 'spec');
     const before = previous && objectField(previous, 'spec');
@@ -70,7 +70,7 @@ export class WriteRules {
   }
 
   /** The response contains a secret, like that of a create, so the same rules apply; but a key may always rotate itself. */
-  async #reviewRotation(write: ReviewedWrite): Promise<void> {
+  async #authorizeRotation(write: AdmissionRequest): Promise<void> {
     const { next, user } = write;
     const uid = user.extra[EXTRA.keyUid]?.[0];
     if (uid !== undefined && uid === text(metadataOf(next), 'uid')) return;
@@ -83,7 +83,7 @@ export class WriteRules {
     this.#refuseLongerLife({ ...write, previous: undefined });
   }
 
-  #refuseLongerLife(write: ReviewedWrite): void {
+  #refuseLongerLife(write: AdmissionRequest): void {
     const { index, clock } = this.#options;
     const uid = write.user.extra[EXTRA.keyUid]?.[0];
     if (uid === undefined) return;
@@ -181,6 +181,6 @@ function scopeAt(spec: JsonObject): Scope | undefined {
   return isJsonObject(scope) ? (scope as Scope) : undefined; // validated later; an invalid scope grants nothing
 }
 
-function refusal({ target }: ReviewedWrite, field: string, detail: string): StatusError {
+function refusal({ target }: AdmissionRequest, field: string, detail: string): StatusError {
   return forbidden(groupName(target.definition), target.name, `${field}: ${detail}`);
 }
