@@ -46,47 +46,21 @@ function disagreement(file: JsonObject): object | undefined {
 
 const NAMED = { name: 'my-vcluster', host: { namespace: 'team-a' } };
 
-const anyValue = fc.oneof(
-  fc.constantFrom<JsonValue>(
-    '',
-    'x',
-    'A b',
-    '-1',
-    '10',
-    '0',
-    '1s',
-    '5ms',
-    '1.5h',
-    '30d',
-    '128Mi',
-    '1Q',
-    ':80',
-    '[::1]:0',
-  ),
-  fc.constantFrom<JsonValue>(true, false, 0, 1, -1, 1.5, 10, 257, 2 ** 27, [], {}, ['a'], { a: 1 }),
-  fc.constantFrom<JsonValue>(
-    'https://a.example',
-    'https://a?b',
-    'http://a',
-    'ftp://a',
-    '127.0.0.1:99999',
-    'sync',
-    'info',
-  ),
-);
+/** Texts, numbers and other values that a field may accept. */
+const VALUES = [
+  '|x|A b|-1|10|0|1s|5ms|1.5h|30d|128Mi|1Q|:80|[::1]:0'.split('|'),
+  'https://a.example|https://a?b|http://a|ftp://a|127.0.0.1:99999|sync|info'.split('|'),
+  [true, false, 0, 1, -1, 1.5, 10, 257, 2 ** 27, [], {}, ['a'], { a: 1 }],
+].flat(1) satisfies readonly JsonValue[];
 
 describe('the schema and the loader agree', () => {
   test.each(FLAGS)('on values of $section.$field', ({ section, field }) => {
-    fc.assert(
-      fc.property(anyValue, (value) => {
-        const own = field.split('.').reduceRight<JsonValue>((inner, step) => ({ [step]: inner }), value);
-        const base: JsonObject = section === 'endpointSyncer' ? { ...NAMED } : {};
-        expect(
-          disagreement({ endpointSyncer: { ...NAMED }, [section]: { ...base, ...(own as JsonObject) } }),
-        ).toBeUndefined();
-      }),
-      { numRuns: 100 },
-    );
+    const base: JsonObject = section === 'endpointSyncer' ? { ...NAMED } : {};
+    const fileWith = (value: JsonValue): JsonObject => {
+      const own = field.split('.').reduceRight<JsonValue>((inner, step) => ({ [step]: inner }), value);
+      return { endpointSyncer: { ...NAMED }, [section]: { ...base, ...(own as JsonObject) } };
+    };
+    expect(VALUES.map((value) => disagreement(fileWith(value))).filter(Boolean)).toEqual([]);
   });
 
   const optional = (values: readonly JsonValue[]) =>
@@ -120,12 +94,12 @@ describe('the schema and the loader agree', () => {
 
   test.each(['endpoints', 'endpointSlices'])('on patches of %s', (kind) => {
     fc.assert(
-      fc.property(fc.array(patch, { maxLength: 1 }), (patches) => {
+      fc.property(patch, (entry) => {
         expect(
-          disagreement({ sync: { toHost: { [kind]: { patches } } }, endpointSyncer: { ...NAMED } }),
+          disagreement({ sync: { toHost: { [kind]: { patches: [entry] } } }, endpointSyncer: { ...NAMED } }),
         ).toBeUndefined();
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -196,6 +170,7 @@ describe('the schema and the loader agree', () => {
     { endpointSyncer: { name: 'A' } },
     { endpointSyncer: { name: 'a', nam: 'b' } },
     { sync: {}, managementApi: {} },
+    { sync: { toHost: { endpoints: { patches: [] } } }, endpointSyncer: { name: 'a' } },
     { sync: [], endpointSyncer: { name: 'a' } },
     { sync: { toHost: { secrets: { enabled: 'yes' } } }, endpointSyncer: { name: 'a' } },
     { sync: { toHost: { customResources: { 'a.b': { enabled: 1 } } } }, endpointSyncer: { name: 'a' } },
