@@ -12,7 +12,7 @@ import { openReplica, type Replica } from '../apiserver/storage/secrets/replicas
 import { eventually } from '../scenarios/eventually.ts';
 import { freePorts } from '../scenarios/free-ports.ts';
 import { named, referencePatches, secret, short } from '../scenarios/reference-objects.ts';
-import { sharedWorld, type Shared } from '../scenarios/shared-world.ts';
+import { sharedProcess, type Shared } from '../scenarios/shared-world.ts';
 import type { NewWorld, World } from '../scenarios/world.ts';
 import { expectRefused } from './expect-refused.ts';
 
@@ -30,7 +30,7 @@ const WRITTEN = [
 
 export function keyStoreAttacks(newWorld: NewWorld): void {
   describe('attack: the Secrets of the key store', () => {
-    const shared = sharedWorld(newWorld, async (world) => {
+    const shared = sharedProcess(newWorld, async (world) => {
       const [port = 0] = await freePorts(1);
       const managementApi = {
         enabled: true,

@@ -193,7 +193,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
         secret(`${world.hostNamespace}/${KUBECONFIG}`, { data }),
       );
       const virtual = { kubeconfig: '', secret: KUBECONFIG };
-      await world.startDaemon({ config: { ...referencePatches(), endpointSyncer: { virtual } } });
+      await world.startSync({ config: { ...referencePatches(), endpointSyncer: { virtual } } });
       await world.virtual.create('Endpoints', named('default/thief', { secret: KUBECONFIG }));
       expect(await world.whenEvent('default/thief', 'ReferenceNotAllowed')).toContain('kubeconfig');
       expect(await world.virtual.find('Secret', 'default', KUBECONFIG)).toBeUndefined();

@@ -1,12 +1,12 @@
-/** The program under test as its users run it: a process with arguments, signals, an exit code, log lines and HTTP endpoints. */
+/** The daemon under test as its users run it: a process with arguments, signals, an exit code, log lines and HTTP endpoints. */
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { request } from 'undici';
 import { COMPILE_CACHE } from '../compile-cache.ts';
 import { killGroup, type Guardian } from '../e2e/guardian.ts';
 import { eventually } from './eventually.ts';
+import { RunningDaemon } from './running-daemon.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -14,8 +14,6 @@ export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
-
-export type LogLine = Readonly<Record<string, unknown>>;
 
 export interface DaemonOptions {
   readonly args: readonly string[];
@@ -25,8 +23,7 @@ export interface DaemonOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export class Daemon implements AsyncDisposable {
-  readonly httpUrl: string;
+export class Daemon extends RunningDaemon {
   readonly exited: Promise<Exit>;
   readonly pid: number;
   readonly startedAtMs: number;
@@ -36,7 +33,7 @@ export class Daemon implements AsyncDisposable {
   #exit: Exit | undefined;
 
   constructor(options: DaemonOptions) {
-    this.httpUrl = options.httpUrl;
+    super(options.httpUrl);
     this.startedAtMs = performance.now();
     this.#child = options.guardian.spawn(
       process.execPath,
@@ -55,23 +52,12 @@ export class Daemon implements AsyncDisposable {
     return this.#exit;
   }
 
-  get stderr(): string {
+  override get stderr(): string {
     return this.#stderr;
   }
 
   get stdout(): string {
     return this.#stdout;
-  }
-
-  /** The JSON lines on stderr; whatever is not JSON is left out. */
-  get log(): LogLine[] {
-    return this.#stderr.split('\n').flatMap((line) => {
-      try {
-        return line.startsWith('{') ? [JSON.parse(line) as LogLine] : [];
-      } catch {
-        return [];
-      }
-    });
   }
 
   /** Waits for `/readyz` to answer 200; fails immediately, with its output, when the process ends instead. */
@@ -98,22 +84,6 @@ export class Daemon implements AsyncDisposable {
     return `${JSON.stringify(this.#exit)}\n${this.#stderr.slice(-4000)}`;
   }
 
-  async get(path: string): Promise<{ status: number; text: string }> {
-    const answer = await request(`${this.httpUrl}${path}`);
-    return { status: answer.statusCode, text: await answer.body.text() };
-  }
-
-  /** The sum over all series of one metric whose labels include `labels`, e.g. `{name: 'x'}`. 0 when there is none. */
-  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
-    return sumOf((await this.get('/metrics')).text, name, labels);
-  }
-
-  /** Nothing is queued and nothing is worked on. */
-  async isIdle(): Promise<boolean> {
-    const { text } = await this.get('/metrics');
-    return sumOf(text, 'workqueue_depth') === 0 && sumOf(text, 'workqueue_unfinished_work_seconds') === 0;
-  }
-
   signal(signal: NodeJS.Signals): void {
     if (this.#exit === undefined) process.kill(this.pid, signal);
   }
@@ -124,26 +94,20 @@ export class Daemon implements AsyncDisposable {
     return this.exited;
   }
 
+  override async stop(): Promise<void> {
+    const exit = await this.terminate();
+    if (exit.code !== 0) throw new Error(`the daemon ended: ${this.describeExit()}`);
+  }
+
   /** SIGKILL. */
   async kill(): Promise<void> {
     await killGroup(this.#child);
     await this.exited;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     if (this.#exit === undefined) await this.kill();
   }
-}
-
-function sumOf(metrics: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
-  let sum = 0;
-  for (const line of metrics.split('\n')) {
-    const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
-    if (match?.[1] !== name) continue;
-    const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`));
-    if (has) sum += Number(match[3]);
-  }
-  return sum;
 }
 
 /** Nothing of the developer's shell may change what the daemon does. Compiled code is shared by all starts: there are many. */

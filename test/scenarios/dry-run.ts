@@ -91,11 +91,11 @@ export function dryRunScenarios(newWorld: NewWorld): void {
     test('ends with 0 where there is nothing to do', async ({ expect }) => {
       await using world = await newWorld();
       const config = referencePatches();
-      const before = await world.startDaemon({ config });
+      const before = await world.startSync({ config });
       await world.virtual.create('Secret', secret('default/tls'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
       await importedTo(world, 'Secret', 'default/tls');
-      await before.terminate();
+      await before.stop();
       const daemon = await world.spawnDaemon({ args: ONCE, config });
       expect(await daemon.exited).toEqual({ code: 0, signal: null });
       expect(daemon.stdout).toBe('');
@@ -129,7 +129,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         sync: { toHost: { endpointSlices: { enabled: true } } },
         endpointSyncer: { services: 'sync' },
       };
-      const before = await world.startDaemon({ config });
+      const before = await world.startSync({ config });
       for (const name of ['db', 'typed']) {
         await world.virtual.create('Service', plain(`default/${name}`, { spec: { type: 'LoadBalancer' } }));
         await world.virtual.create('EndpointSlice', slice(`default/${name}-1`, name));
@@ -137,7 +137,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
         await whenSlice(world, `default/${name}-1`, () => true);
       }
       await world.whenIdle(before);
-      await before.terminate();
+      await before.stop();
       await world.host.mergeStatus('Service', world.hostKey('default/db'), {
         loadBalancer: { ingress: [{ ip: '203.0.113.7' }] },
       });
@@ -173,11 +173,11 @@ export function dryRunScenarios(newWorld: NewWorld): void {
 
 /** One copy that is right, one that is not, one without its original, and an original without a copy. */
 async function preparePairs(world: World): Promise<void> {
-  const before = await world.startDaemon();
+  const before = await world.startSync();
   for (const name of ['changed', 'deleted', 'same'])
     await world.virtual.create('Endpoints', endpoints(`default/${name}`));
   for (const name of ['changed', 'deleted', 'same']) await world.whenCopied(`default/${name}`);
-  await before.terminate();
+  await before.stop();
   await world.virtual.create('Endpoints', endpoints('default/new'));
   await world.virtual.delete('Endpoints', 'default', 'deleted');
   await world.virtual.merge('Endpoints', ['default', 'changed'], { metadata: { labels: { a: '1' } } });

@@ -245,7 +245,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon({ config: SLICES_ONLY });
+      const first = await world.startSync({ config: SLICES_ONLY });
       const [mirrored, gone] = ['default/mirrored', 'default/gone'];
       await world.virtual.create(
         'EndpointSlice',
@@ -256,9 +256,9 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       const copy = await whenSlice(world, mirrored, () => true);
       expect(copy.metadata.labels?.[MANAGED_BY]).toBe('endpoint-syncer');
       await whenSlice(world, gone, () => true);
-      expect((await first.terminate()).code).toBe(0);
+      await first.stop();
       await world.virtual.delete('EndpointSlice', ...pair(gone));
-      await world.startDaemon({ config: SLICES_ONLY });
+      await world.startSync({ config: SLICES_ONLY });
       await whenNoSlice(world, gone);
       expect((await whenSlice(world, mirrored, () => true)).metadata.resourceVersion).toBe(
         copy.metadata.resourceVersion,

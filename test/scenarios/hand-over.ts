@@ -14,7 +14,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
       const log = await world.log('host');
-      const daemon = await world.startDaemon();
+      const daemon = await world.startSync();
       await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
       await world.settle(daemon);
       expect((await world.whenCopied(KEY)).metadata.uid).toBe(uid);
@@ -24,9 +24,9 @@ export function handOverScenarios(newWorld: NewWorld): void {
     test('go back to vCluster and return, with what changed in between', async ({ expect }) => {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
-      const first = await world.startDaemon();
+      const first = await world.startSync();
       await world.whenCopy(KEY, ({ metadata }) => metadata.annotations?.[LAST_SYNCED] !== undefined);
-      await first.terminate();
+      await first.stop();
 
       await world.virtual.merge('Endpoints', pair(KEY), {
         metadata: { labels: { removed: null, added: '1' }, annotations: { owner: 'b' } },
@@ -34,7 +34,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
       });
       await syncAsVcluster(world);
       const log = await world.log('host');
-      const second = await world.startDaemon();
+      const second = await world.startSync();
       await world.settle(second);
       const copy = await world.whenCopied(KEY);
       expect(copy.metadata.uid).toBe(uid);

@@ -161,7 +161,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
     test('deletes the copies of each kind, whatever is still synced, and nothing else', async () => {
       await using world = await newWorld();
       await createDatabase(world, 'default');
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.host.create('Service', plain(`${world.hostNamespace}/foreign`));
       await world.host.create('EndpointSlice', slice(`${world.hostNamespace}/foreign`, 'foreign'));
       await whenService(world, 'default/db');
@@ -174,7 +174,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         JSON.stringify(one).includes('203.0.113.7'),
       );
       await world.whenIdle(daemon);
-      await daemon.terminate();
+      await daemon.stop();
       expect((await copiesOf(world)).map((copy) => copy.split(' ')[0])).toEqual([...KINDS, 'Secret']);
       // An earlier configuration had them synced; this one syncs nothing but Endpoints.
       const later: JsonObject = {};

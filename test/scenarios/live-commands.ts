@@ -102,12 +102,12 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         '+    vcluster.loft.sh/object-name: web\n',
       );
 
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
       expect((await whenNoDiff(world)).out).toBe('');
 
-      await daemon.terminate();
+      await daemon.stop();
       await world.host.merge('Endpoints', world.hostKey('default/web'), {
         metadata: { annotations: { owner: 'team-billing' } },
       });
@@ -138,7 +138,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
 
     test('agrees with the daemon on whole states', async () => {
       await using world = await newWorld();
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.virtual.create('Secret', secret('default/tls', 'a'));
       for (const [at, annotations] of [
         { owner: 'a' },
@@ -148,7 +148,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       ].entries())
         await world.virtual.create('Endpoints', endpoints(`default/e${at}`, { annotations }));
       await world.settle(daemon);
-      await daemon.terminate();
+      await daemon.stop();
 
       await world.virtual.merge('Endpoints', ['default', 'e0'], {
         metadata: { annotations: { owner: 'b' } },
@@ -173,7 +173,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
           'virtual/v1.Endpoints.default.e3',
         ]),
       );
-      const again = await world.startDaemon({ config: CONFIG });
+      const again = await world.startSync({ config: CONFIG });
       await world.settle(again);
       expect((await whenNoDiff(world)).out).toBe('');
       const before = await hostState(world);
@@ -203,7 +203,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         );
       expect(states(await statusOf(world))).toMatchObject({ 'Endpoints web': 'pending no host copy' });
 
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
       const rows = await statusOf(world);
@@ -246,10 +246,10 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         'Endpoints',
         endpoints('default/web', { annotations: { owner: 'shop', secret: 'tls' } }),
       );
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.whenCopy('default/web', () => true);
       await world.whenIdle(daemon);
-      await daemon.terminate();
+      await daemon.stop();
       const host = world.hostKey('default/web').join('/');
       const text = await run(world, ['explain', 'default/web']);
       expect(text).toMatchObject({ code: 0, err: '' });
@@ -325,7 +325,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints('default/kept'));
       await world.host.create('Endpoints', endpoints(`${world.hostNamespace}/foreign`));
       const untouched = await hostState(world);
-      const daemon = await world.startDaemon({ config: CONFIG });
+      const daemon = await world.startSync({ config: CONFIG });
       await world.settle(daemon);
       await eventually(
         () => world.virtual.find('Secret', 'default', 'from-host'),
@@ -334,7 +334,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await world.host.merge('Endpoints', world.hostKey('default/kept'), {
         metadata: { labels: { 'vcluster.loft.sh/controlled-by': 'another' } },
       });
-      await daemon.terminate();
+      await daemon.stop();
       const full = await hostState(world);
 
       const listed = await run(world, ['cleanup', '--dry-run', '-o', 'json']);
@@ -364,7 +364,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const config: JsonObject = { endpointSyncer: { leaderElection: { enabled: true } } };
       await world.virtual.create('Endpoints', endpoints('default/web'));
-      const daemon = await world.startDaemon({ config });
+      const daemon = await world.startSync({ config });
       await world.whenCopy('default/web', () => true);
       const refused = await run(world, ['cleanup', '--yes'], config);
       expect(refused).toMatchObject({ code: 1, out: '' });
@@ -372,7 +372,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
         /^error: replica ".+" holds Lease ".+\/endpoint-syncer-.+" and would create the copies again; stop every replica first\n$/,
       );
       expect(await world.findCopy('default/web')).toBeDefined();
-      await daemon.terminate();
+      await daemon.stop();
       const done = await run(world, ['cleanup', '--yes'], config);
       expect(done).toMatchObject({ code: 0, err: '' });
       expect(done.out).toMatch(/^deleted Endpoints .+\ndeleted Lease .+\n$/);

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';
+import type { Daemon } from './daemon.ts';
 import { LAST_SYNCED, MARKER } from './expected-copy.ts';
 import { endpoints, ipsOf } from './objects.ts';
 import type { Shared, SharedWorld } from './shared-world.ts';
@@ -14,7 +15,7 @@ const annotationOf = (object: KubeObject, name: string): string | undefined =>
   object.metadata.annotations?.[name];
 const labelOf = (object: KubeObject, name: string): string | undefined => object.metadata.labels?.[name];
 
-export function metadataScenarios(shared: SharedWorld): void {
+export function metadataScenarios(shared: SharedWorld<Daemon>): void {
   describe('labels and annotations', () => {
     const touchHost = (key: string, metadata: Both): Promise<KubeObject> =>
       shared().world.host.merge('Endpoints', shared().world.hostKey(key), { metadata });

@@ -14,7 +14,7 @@ const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 /** What the host's endpoints controller writes since Kubernetes 1.33. */
 const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
 
-export function ownershipScenarios(shared: SharedWorld): void {
+export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
   describe('a host object that is not ours', () => {
     test('is never touched; when it is deleted, the copy is created', async () => {
       const { world, daemon, namespace } = shared();

@@ -8,7 +8,7 @@ import type { JsonValue } from '../../src/base/json.ts';
 import { safeConcat } from './expected-copy.ts';
 import { eventually } from './eventually.ts';
 import { endpoints, subset, subsetsOf } from './objects.ts';
-import { sharedWorld } from './shared-world.ts';
+import { sharedProcess } from './shared-world.ts';
 import { pair, type NewWorld, type StartOptions } from './world.ts';
 
 const at = (name: string): string => `metadata.annotations["example.com/${name}"]`;
@@ -46,7 +46,7 @@ const PATCHES: JsonValue = [
 
 export function patchScenarios(newWorld: NewWorld): void {
   describe('patches', { concurrent: false }, () => {
-    const shared = sharedWorld(newWorld, () => ({
+    const shared = sharedProcess(newWorld, () => ({
       config: { sync: { toHost: { endpoints: { enabled: true, patches: PATCHES } } } },
     }));
 
@@ -238,7 +238,7 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
   describe('patches, after a restart,', () => {
     test('write nothing, and no patched value leaks back', async ({ expect }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon(config(PATCHES));
+      const first = await world.startSync(config(PATCHES));
       const key = 'default/quiet';
       await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
       await world.whenCopy(key, (copy) => note(copy, 'upper') === 'LOUD');
@@ -247,9 +247,9 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       });
       await world.whenVirtual(key, (virtual) => note(virtual, 'back') === 'from-host');
       await world.settle(first);
-      await first.kill();
+      await first.stop();
       const log = [await world.log('host'), await world.log('virtual')] as const;
-      await world.settle(await world.startDaemon(config(PATCHES)));
+      await world.settle(await world.startSync(config(PATCHES)));
       expect(log.flatMap((one) => world.writesIn(one))).toEqual([]);
     });
 
@@ -257,26 +257,26 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon(config(PATCHES));
+      const first = await world.startSync(config(PATCHES));
       const [values, rules] = ['default/values', 'default/rules'];
       for (const key of [values, rules])
         await world.virtual.create('Endpoints', endpoints(key, { annotations, subsets: [named('a', 80)] }));
       await world.settle(first);
-      await first.terminate();
+      await first.stop();
       await world.host.merge('Endpoints', world.hostKey(values), {
         metadata: { annotations: notes({ url: `host.${world.vcluster}`, upper: 'edited' }) },
         subsets: [named('host-h', 1080)],
       });
-      const second = await world.startDaemon(config(PATCHES));
+      const second = await world.startSync(config(PATCHES));
       await world.whenVirtual(
         values,
         (virtual) => note(virtual, 'url') === 'host' && hostnameOf(virtual) === 'host',
       );
       await world.whenCopy(values, (copy) => note(copy, 'upper') === 'LOUD');
       await world.settle(second);
-      await second.terminate();
+      await second.stop();
 
-      const third = await world.startDaemon(config([{ path: at('url'), expression: 'value + "!"' }]));
+      const third = await world.startSync(config([{ path: at('url'), expression: 'value + "!"' }]));
       await world.settle(third);
       const copy = await world.getCopy(rules);
       expect(copy.metadata.annotations).toMatchObject({ ...annotations, ...notes({ url: 'svc!' }) });
@@ -292,7 +292,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
   describe('a patch that fails', () => {
     const hang = '(() => { while (true) {} })()';
     const builtin = '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)';
-    const shared = sharedWorld(newWorld, () => ({
+    const shared = sharedProcess(newWorld, () => ({
       config: {
         sync: {
           toHost: {

@@ -6,12 +6,12 @@ import { hostileScenarios } from './hostile.ts';
 import { metadataScenarios } from './metadata.ts';
 import { ownershipScenarios } from './ownership.ts';
 import { serviceGateScenarios } from './service-gate.ts';
-import { sharedWorld } from './shared-world.ts';
+import { sharedProcess } from './shared-world.ts';
 import type { NewWorld } from './world.ts';
 
 export function plainDaemonScenarios(newWorld: NewWorld): void {
   describe('with a plain configuration', { concurrent: false }, () => {
-    const shared = sharedWorld(newWorld);
+    const shared = sharedProcess(newWorld);
     basicScenarios(shared);
     metadataScenarios(shared);
     serviceGateScenarios(shared);

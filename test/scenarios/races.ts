@@ -9,7 +9,7 @@ import type { ApiProxy, ProxiedRequest, ProxyBehaviour } from './api-proxy.ts';
 import { endpoints, ipsOf, service, subset } from './objects.ts';
 import { sharedWorld, type Shared } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
-import type { Daemon } from './daemon.ts';
+import type { RunningDaemon } from './running-daemon.ts';
 
 export function raceScenarios(newWorld: NewWorld): void {
   describe('with the daemon behind proxies', { concurrent: false }, () => {
@@ -25,7 +25,7 @@ type Open = (options?: { create?: boolean }) => Promise<Opened>;
 
 interface Opened {
   readonly world: World;
-  readonly daemon: Daemon;
+  readonly daemon: RunningDaemon;
   readonly virtual: ApiProxy;
   readonly host: ApiProxy;
   /** The key of the object. Its name is in no request about another object. */

@@ -133,14 +133,14 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect,
     }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon({ config: referencePatches() });
+      const first = await world.startSync({ config: referencePatches() });
       await world.virtual.create('ConfigMap', { ...configMap('default/fixed', { k: '1' }), immutable: true });
       await world.virtual.create('Endpoints', named('default/web', { config: 'fixed' }));
       await importedTo(world, 'ConfigMap', 'default/fixed');
-      await first.kill();
+      await first.stop();
       await world.virtual.delete('ConfigMap', 'default', 'fixed');
       await world.virtual.create('ConfigMap', { ...configMap('default/fixed', { k: '2' }), immutable: true });
-      await world.startDaemon({ config: referencePatches() });
+      await world.startSync({ config: referencePatches() });
       const copy = await importedTo(world, 'ConfigMap', 'default/fixed', (found) =>
         sameData(found, { k: '2' }),
       );
@@ -438,7 +438,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
   describe('imports after a restart', () => {
     test('that nothing names any more are gone, the others are as their originals', async ({ expect }) => {
       await using world = await newWorld();
-      await using first = await world.startDaemon({ config: referencePatches() });
+      await using first = await world.startSync({ config: referencePatches() });
       for (const name of ['kept', 'dropped', 'deleted', 'changed']) {
         await world.virtual.create('Secret', secret(`default/${name}`));
         await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
@@ -449,7 +449,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
         await world.virtual.create('Endpoints', named(`default/${name}`, { secret: name }));
         await virtualImport(world, 'Secret', `default/${name}`);
       }
-      await first.kill();
+      await first.stop();
       for (const name of ['dropped', 'h-dropped'])
         await world.virtual.merge('Endpoints', ['default', name], {
           metadata: { annotations: { [NOTES.secret]: null } },
@@ -457,7 +457,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.delete('Endpoints', 'default', 'deleted');
       await world.virtual.merge('Secret', ['default', 'changed'], { data: { k: 'bmV3' } });
       await world.host.merge('Secret', short(world, 'default/kept'), { data: { k: 'ZHJpZnQ=' } });
-      const second = await world.startDaemon({ config: referencePatches() });
+      const second = await world.startSync({ config: referencePatches() });
       for (const name of ['dropped', 'deleted']) await gone(world, 'Secret', short(world, `default/${name}`));
       await world.virtual.when('Secret', ['default', 'h-dropped'], (found) => found === undefined);
       await importedTo(world, 'Secret', 'default/changed', (copy) => sameData(copy, { k: 'bmV3' }));
@@ -465,8 +465,8 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await virtualImport(world, 'Secret', 'default/h-kept');
       await world.settle(second);
       const logs = [await world.log('host', 'Secret'), await world.log('virtual', 'Secret')];
-      await second.terminate();
-      const third = await world.startDaemon({ config: referencePatches() });
+      await second.stop();
+      const third = await world.startSync({ config: referencePatches() });
       await world.settle(third);
       expect(logs.flatMap((log) => world.writesIn(log))).toEqual([]);
     });
@@ -475,7 +475,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       'of a patch that was removed %s are gone',
       async (when, { expect }) => {
         await using world = await newWorld();
-        const daemon = await world.startDaemon({ config: referencePatches() });
+        const daemon = await world.startSync({ config: referencePatches() });
         await world.virtual.create('Secret', secret('default/s'));
         await world.host.create('ConfigMap', configMap(`${world.hostNamespace}/h`, { k: '1' }));
         await world.virtual.create('Endpoints', named('default/web', { secret: 's', config: 'h' }));
@@ -486,8 +486,8 @@ export function referenceScenarios(newWorld: NewWorld): void {
           const config = world.configuration({ config: without }, Number(new URL(daemon.httpUrl).port));
           world.writeConfig(config, daemon.configPath.slice(world.directory.length + 1));
         } else {
-          await daemon.kill();
-          await world.startDaemon({ config: without });
+          await daemon.stop();
+          await world.startSync({ config: without });
         }
         await gone(world, 'Secret', short(world, 'default/s'));
         await world.virtual.when('ConfigMap', ['default', 'h'], (found) => found === undefined);
@@ -524,17 +524,17 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await using world = await newWorld();
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
       const kubeconfigs = { host: host.path, virtual: virtual.path };
-      const plain = await world.startDaemon({ kubeconfigs });
+      const plain = await world.startSync({ kubeconfigs });
       await world.settle(plain);
       const asked = (): string[] => [...host.requests, ...virtual.requests].map(({ path }) => path);
       expect(asked().filter((path) => /secrets|configmaps/.test(path))).toEqual([]);
-      await plain.terminate();
+      await plain.stop();
       const one = {
         path: `metadata.annotations["${NOTES.secret}"]`,
         reference: { apiVersion: 'v1', kind: 'Secret' },
       };
       const config = { sync: { toHost: { endpoints: { enabled: true, patches: [one] } } } };
-      await world.settle(await world.startDaemon({ kubeconfigs, config }));
+      await world.settle(await world.startSync({ kubeconfigs, config }));
       expect(asked().filter((path) => path.includes('configmaps'))).toEqual([]);
       expect(asked().filter((path) => path.includes('/secrets')).length).toBeGreaterThan(0);
     });
@@ -590,7 +590,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       const target = `vcluster-${hash('default')}-${hash(`${world.hostNamespace}x${world.vcluster}`)}`;
       await world.hostNamespaceNamed(target);
       const config = { ...referencePatches(), experimental: { multiNamespaceMode: { enabled: true } } };
-      await world.startDaemon({ config });
+      await world.startSync({ config });
       await world.virtual.create('Secret', secret('default/tls'));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
       const copy = await world.host.when('Secret', [target, 'tls'], (found) => found !== undefined);

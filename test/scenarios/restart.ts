@@ -38,11 +38,11 @@ export function restartScenarios(newWorld: NewWorld): void {
 
     beforeAll(async () => {
       world = await newWorld();
-      const first = await world.startDaemon();
+      const first = await world.startSync();
       for (const name of NAMES) await world.virtual.create('Endpoints', initial(name));
       for (const name of NAMES) uids.set(name, (await world.whenCopied(keyOf(name))).metadata.uid ?? '');
       await world.settle(first);
-      await first.terminate();
+      await first.stop();
       await whileDown(world);
       log = { host: await world.log('host'), virtual: await world.log('virtual') };
       daemon = await world.startDaemon();
@@ -146,8 +146,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       const second = await world.startDaemon();
       await world.settle(second);
       await second.kill();
-      daemon = await world.startDaemon();
-      await world.settle(daemon);
+      await world.settle(await world.startSync());
       expect([...world.writesIn(host), ...world.writesIn(virtual)]).toEqual([]);
     });
   });

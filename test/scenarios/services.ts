@@ -68,7 +68,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
           return [line];
         },
       };
-      await world.startDaemon({ config: SERVICES, kubeconfigs: { virtual: virtual.path } });
+      await world.startSync({ config: SERVICES, kubeconfigs: { virtual: virtual.path } });
       await world.virtual.create('Service', plain(key));
       await world.virtual.create('Endpoints', endpoints(key));
       expect((await whenService(world, key)).metadata.name).toBe(world.hostName(key));
@@ -241,18 +241,18 @@ export function serviceScenarios(newWorld: NewWorld): void {
   describe('Services while the daemon is down', () => {
     test('go from the host when they are gone in the virtual cluster', async ({ expect }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon({ config: SERVICES });
+      const first = await world.startSync({ config: SERVICES });
       for (const key of ['default/kept', 'default/gone']) {
         await world.virtual.create('Service', plain(key));
         await world.virtual.create('Endpoints', endpoints(key));
         await whenService(world, key);
       }
       await world.whenIdle(first);
-      expect((await first.terminate()).code).toBe(0);
+      await first.stop();
       const kept = await world.host.get('Service', ...world.hostKey('default/kept'));
       await world.virtual.delete('Service', 'default', 'gone');
       await world.virtual.delete('Endpoints', 'default', 'gone');
-      const second = await world.startDaemon({ config: SERVICES });
+      const second = await world.startSync({ config: SERVICES });
       await whenNoService(world, 'default/gone');
       await world.settle(second);
       expect((await whenService(world, 'default/kept')).metadata.resourceVersion).toBe(
@@ -262,7 +262,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
 
     test('and created again, the new object gets the status of the copy', async ({ expect }) => {
       await using world = await newWorld();
-      const first = await world.startDaemon({ config: SERVICES });
+      const first = await world.startSync({ config: SERVICES });
       const key = 'default/renewed';
       const create = async (): Promise<void> => {
         await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
@@ -273,10 +273,10 @@ export function serviceScenarios(newWorld: NewWorld): void {
       const before = await whenService(world, key);
       await world.host.mergeStatus('Service', world.hostKey(key), { loadBalancer: { ingress: INGRESS } });
       await whenIngress(world, key, 1);
-      await first.terminate();
+      await first.stop();
       await world.virtual.delete('Service', ...pair(key));
       await create();
-      await world.startDaemon({ config: SERVICES });
+      await world.startSync({ config: SERVICES });
       expect(ingressOf(await whenIngress(world, key, 1))[0]).toMatchObject(INGRESS[0] ?? {});
       expect((await whenService(world, key)).metadata.uid).toBe(before.metadata.uid);
     });
@@ -284,18 +284,18 @@ export function serviceScenarios(newWorld: NewWorld): void {
     test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async ({ expect }) => {
       await using world = await newWorld();
       const config = { ...SERVICES, endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } };
-      const daemon = await world.startDaemon({ config });
+      const daemon = await world.startSync({ config });
       const key = 'default/replaced';
       await world.virtual.create('Service', plain(key));
       await world.virtual.create('Endpoints', endpoints(key));
       const first = await whenService(world, key);
       await world.whenCopied(key);
-      await daemon.terminate();
+      await daemon.stop();
       await world.virtual.delete('Service', ...pair(key));
       await world.virtual.create('Service', plain(key, { spec: { clusterIP: 'None' } }));
       if ((await world.virtual.find('Endpoints', ...pair(key))) === undefined)
         await world.virtual.create('Endpoints', endpoints(key));
-      const second = await world.startDaemon({ config });
+      const second = await world.startSync({ config });
       await whenService(world, key, ({ metadata }) => metadata.uid !== first.metadata.uid);
       await world.whenCopied(key);
       await world.whenIdle(second);

@@ -2,11 +2,12 @@
 
 import { afterAll, beforeAll } from 'vitest';
 import type { Daemon } from './daemon.ts';
+import type { RunningDaemon } from './running-daemon.ts';
 import type { NewWorld, StartOptions, World } from './world.ts';
 
-export interface Shared {
+export interface Shared<D extends RunningDaemon = RunningDaemon> {
   readonly world: World;
-  readonly daemon: Daemon & { configPath: string };
+  readonly daemon: D;
   /** A virtual namespace that no other test of this world uses. */
   readonly namespace: () => Promise<string>;
 }
@@ -15,29 +16,42 @@ export interface Shared {
 const START_MAX_MS = 30_000;
 
 /** What `sharedWorld` opened; only while tests run. */
-export type SharedWorld = () => Shared;
+export type SharedWorld<D extends RunningDaemon = RunningDaemon> = () => Shared<D>;
 
-export function sharedWorld(
+type Options = Pick<StartOptions, 'config' | 'kubeconfigs'>;
+type Configure = (world: World) => Options | Promise<Options>;
+
+/** With a daemon in this process, where that is possible: see {@link World.startSync}. */
+export function sharedWorld(newWorld: NewWorld, configure: Configure = () => ({})): SharedWorld {
+  return shared(newWorld, async (world) => world.startSync(await configure(world)));
+}
+
+/** With a daemon that is a process, for tests that signal it. */
+export function sharedProcess(newWorld: NewWorld, configure: Configure = () => ({})): SharedWorld<Daemon> {
+  return shared(newWorld, async (world) => world.startDaemon(await configure(world)));
+}
+
+function shared<D extends RunningDaemon>(
   newWorld: NewWorld,
-  start: (world: World) => StartOptions | Promise<StartOptions> = () => ({}),
-): SharedWorld {
-  let shared: Shared | undefined;
+  start: (world: World) => Promise<D>,
+): SharedWorld<D> {
+  let opened: Shared<D> | undefined;
   let count = 0;
   beforeAll(async () => {
     const world = await newWorld();
-    const daemon = await world.startDaemon(await start(world));
+    const daemon = await start(world);
     const namespace = async (): Promise<string> => {
       const name = `ns-${++count}`;
       await world.virtualNamespace(name);
       return name;
     };
-    shared = { world, daemon, namespace };
+    opened = { world, daemon, namespace };
   }, START_MAX_MS);
   afterAll(async () => {
-    await shared?.world[Symbol.asyncDispose]();
+    await opened?.world[Symbol.asyncDispose]();
   });
   return () => {
-    if (shared === undefined) throw new Error('the world is open only while tests run');
-    return shared;
+    if (opened === undefined) throw new Error('the world is open only while tests run');
+    return opened;
   };
 }

@@ -140,7 +140,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
   describe('Mirrored and custom slices of one Service, with Endpoints sync switched on and off', () => {
     test('the mirrored slice is synced exactly while Endpoints are not, the custom one always', async () => {
       await using world = await newWorld();
-      const daemon = await world.startDaemon({ config: BOTH });
+      const daemon = await world.startSync({ config: BOTH });
       const [custom, mirrored] = ['default/db-custom', 'default/db-mirrored'];
       await world.virtual.create('Endpoints', endpoints('default/db'));
       await world.virtual.create(

@@ -26,7 +26,7 @@ export function upgradeScenarios(newWorld: NewWorld): void {
       const { config, copy } = await createRelease(world, file);
       const log = await world.log('host');
       const virtualLog = await world.log('virtual');
-      const daemon = await world.startDaemon({ config });
+      const daemon = await world.startSync({ config });
       await world.settle(daemon);
       expect([world.writesIn(log), world.writesIn(virtualLog)]).toEqual([[], []]);
       expect(await world.host.get('Endpoints', world.hostNamespace, copy.metadata.name)).toEqual(copy);

@@ -26,7 +26,9 @@ import {
   type Placement,
 } from './expected-copy.ts';
 import { freePorts } from './free-ports.ts';
+import { LocalDaemon } from './local-daemon.ts';
 import { endpoints, subset } from './objects.ts';
+import type { RunningDaemon } from './running-daemon.ts';
 import { WriteLog } from './write-log.ts';
 
 export type ClusterName = 'virtual' | 'host';
@@ -176,6 +178,17 @@ export class World implements AsyncDisposable, Placement {
     return daemon;
   }
 
+  /**
+   * Started and ready: in this process on embedded clusters, which is much cheaper, and a process of its own on real ones. For tests that
+   * need neither signals nor an exit code.
+   */
+  async startSync(
+    options: Pick<StartOptions, 'config' | 'kubeconfigs'> = {},
+  ): Promise<RunningDaemon & { configPath: string }> {
+    if (this.clusters.kind === 'real') return this.startDaemon(options);
+    return this.#stack.use(await LocalDaemon.start(this.writeConfig(this.configuration(options, 0))));
+  }
+
   hostName(key: string): string {
     const [namespace = '', name = ''] = key.split('/');
     return hostNameOf(this, namespace, name);
@@ -265,7 +278,7 @@ export class World implements AsyncDisposable, Placement {
    * Waits until the daemon has dealt with everything that happened on either side before: a new object has gone to the host, a
    * change of its copy has come back, and nothing is queued.
    */
-  async settle(daemon: Daemon, namespace = 'default'): Promise<void> {
+  async settle(daemon: RunningDaemon, namespace = 'default'): Promise<void> {
     const key = `${namespace}/${FENCE}${randomBytes(4).toString('hex')}`;
     await this.virtual.create('Endpoints', endpoints(key, { subsets: [subset('10.99.0.1')] }));
     await this.whenCopy(key, () => true, { what: 'the fence on the host' });
@@ -277,7 +290,7 @@ export class World implements AsyncDisposable, Placement {
   }
 
   /** Waits until nothing is queued or worked on, twice in a row. */
-  async whenIdle(daemon: Daemon): Promise<void> {
+  async whenIdle(daemon: RunningDaemon): Promise<void> {
     let quiet = 0;
     await eventually(
       async () => {

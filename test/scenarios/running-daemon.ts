@@ -1,0 +1,59 @@
+/** What a scenario sees of a daemon, whether it is a process or runs in the process of the test: HTTP endpoints and log lines. */
+
+import { request } from 'undici';
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export abstract class RunningDaemon implements AsyncDisposable {
+  /** Where `/readyz` and `/metrics` are, `http://127.0.0.1:1234`. */
+  readonly httpUrl: string;
+
+  constructor(httpUrl: string) {
+    this.httpUrl = httpUrl;
+  }
+
+  abstract get stderr(): string;
+
+  /** Drains and ends it, as SIGTERM does. Rejects if it fails to. */
+  abstract stop(): Promise<void>;
+
+  abstract [Symbol.asyncDispose](): Promise<void>;
+
+  /** The JSON lines on stderr; whatever is not JSON is left out. */
+  get log(): LogLine[] {
+    return this.stderr.split('\n').flatMap((line) => {
+      try {
+        return line.startsWith('{') ? [JSON.parse(line) as LogLine] : [];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  async get(path: string): Promise<{ status: number; text: string }> {
+    const answer = await request(`${this.httpUrl}${path}`);
+    return { status: answer.statusCode, text: await answer.body.text() };
+  }
+
+  /** The sum over all series of one metric whose labels include `labels`, e.g. `{name: 'x'}`. 0 when there is none. */
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    return sumOf((await this.get('/metrics')).text, name, labels);
+  }
+
+  /** Nothing is queued and nothing is worked on. */
+  async isIdle(): Promise<boolean> {
+    const { text } = await this.get('/metrics');
+    return sumOf(text, 'workqueue_depth') === 0 && sumOf(text, 'workqueue_unfinished_work_seconds') === 0;
+  }
+}
+
+function sumOf(metrics: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
+  let sum = 0;
+  for (const line of metrics.split('\n')) {
+    const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (match?.[1] !== name) continue;
+    const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`));
+    if (has) sum += Number(match[3]);
+  }
+  return sum;
+}
