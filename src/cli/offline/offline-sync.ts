@@ -4,9 +4,13 @@ import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { Config } from '../../config/types.ts';
 import type { KubeObject } from '../../kube/object.ts';
-import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import type { SyncedKind } from '../../syncer/kinds/kind.ts';
-import { compileKinds, syncedKinds, type VirtualCache } from '../../syncer/kinds/synced-kinds.ts';
+import {
+  compileKinds,
+  syncedKinds,
+  type CompiledKind,
+  type VirtualCache,
+} from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline, type PipelineOptions } from '../../syncer/patch/pipeline.ts';
 import type { ReferenceLookup } from '../../syncer/patch/types.ts';
@@ -21,7 +25,8 @@ import { createTranslators, pipelineOptions, sandboxSettings } from '../../synce
 
 export interface OfflineSync extends AsyncDisposable {
   readonly config: Config;
-  readonly compiled: CompiledPatches;
+  /** The synced kinds with their patches; the sandbox has all their programs. */
+  readonly kinds: readonly CompiledKind[];
   /** The options of the patch pipeline of a synced kind that finds the names of referenced objects with `lookup`. */
   pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
   /** The options to sync these objects, for each kind that is synced: names, patches, references. */
@@ -40,7 +45,6 @@ export interface OfflineOptions extends RenderOptions {
 }
 
 export async function openOfflineSync(config: Config): Promise<OfflineSync> {
-  const compiled = compilePatches(config.sync.endpoints.patches);
   const open = (programs: readonly Program[]): Promise<Sandbox> =>
     createSandbox({
       ...sandboxSettings(config),
@@ -49,12 +53,10 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
       logger: silentLogger,
     });
   const kinds = compileKinds(syncedKinds(config));
-  const ofEndpoints = { kind: endpointsKind, patches: compiled };
-  const all = [ofEndpoints, ...kinds.filter(({ kind }) => kind.resource !== endpointsKind.resource)];
-  const sandbox = await open(all.flatMap(({ patches }) => patches.programs));
+  const sandbox = await open(kinds.flatMap(({ patches }) => patches.programs));
   return {
     config,
-    compiled,
+    kinds,
     createSandbox: open,
     pipelineOptionsFor: (kind, lookup) => {
       const patches = kinds.find((one) => one.kind.resource === kind.resource)?.patches ?? NO_PATCHES;

@@ -1,7 +1,6 @@
 /** What the cases of one configuration exercised: entries, their directions, and the branches of their expressions. */
 
 import type { JsonObject } from '../../base/json.ts';
-import { ENDPOINTS } from '../../kube/object.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
 import type { Direction, PatchContext } from '../../syncer/patch/types.ts';
 import { compileExpression } from '../../syncer/sandbox/front-end/compile-expression.ts';
@@ -16,6 +15,9 @@ import type { OfflineOptions, OfflineSync } from '../offline/offline-sync.ts';
 import { probeBranches, type Branch, type BranchProbe } from './branches.ts';
 
 export interface PatchCoverage {
+  /** The synced kind that the entry patches, such as `EndpointSlice`. */
+  readonly kind: string;
+  /** Index among the patches of that kind. */
   readonly index: number;
   readonly path: string;
   readonly directions: readonly DirectionCoverage[];
@@ -44,11 +46,9 @@ export class CoverageRun {
     this.#sync = sync;
   }
 
-  /** The entries of Endpoints are observed. */
+  /** The pipelines of all kinds are observed. */
   optionsForKinds: OfflineSync['optionsForKinds'] = (world) =>
-    this.#sync
-      .optionsForKinds(world)
-      .map((options) => (options.kind.resource === ENDPOINTS ? this.#observe(options) : options));
+    this.#sync.optionsForKinds(world).map((options) => this.#observe(options));
 
   #observe(options: OfflineOptions): OfflineOptions {
     const { pipeline } = options;
@@ -65,9 +65,28 @@ export class CoverageRun {
   }
 
   async report(): Promise<PatchCoverage[]> {
-    const { patches } = this.#sync.compiled;
-    const matches = new Map<string, number>();
     const requests: EvaluateRequest[] = [];
+    const matches = await this.#matches(requests);
+    const branches = await this.#branches(requests);
+    return this.#sync.kinds.flatMap(({ kind, patches: { patches } }) =>
+      patches.map((patch) => ({
+        kind: kind.resource.kind,
+        index: patch.index,
+        path: patch.config.path,
+        directions: (['toHost', 'toVirtual'] as const).flatMap((direction) => {
+          const action = patch.actions[direction];
+          if (action.kind === 'keep') return [];
+          const id = entryId(kind.resource.kind, patch.index, direction);
+          const taken = action.kind === 'evaluate' ? (branches.get(action.program.id) ?? []) : [];
+          return [{ direction, matches: matches.get(id) ?? 0, branches: taken }];
+        }),
+      })),
+    );
+  }
+
+  /** How many values each entry matched, by {@link entryId}. Every evaluation is added to `requests`. */
+  async #matches(requests: EvaluateRequest[]): Promise<ReadonlyMap<string, number>> {
+    const matches = new Map<string, number>();
     for (const { options, direction, object, context } of this.#applications) {
       const { evaluator } = options.pipelineOptions;
       const traced = await tracePatches(
@@ -81,21 +100,11 @@ export class CoverageRun {
         context,
       );
       for (const patch of traced.patches) {
-        const id = `${patch.index} ${direction}`;
+        const id = entryId(options.kind.resource.kind, patch.index, direction);
         matches.set(id, (matches.get(id) ?? 0) + patch.matches.length);
       }
     }
-    const branches = await this.#branches(requests);
-    return patches.map((patch) => ({
-      index: patch.index,
-      path: patch.config.path,
-      directions: (['toHost', 'toVirtual'] as const).flatMap((direction) => {
-        const action = patch.actions[direction];
-        if (action.kind === 'keep') return [];
-        const taken = action.kind === 'evaluate' ? (branches.get(action.program.id) ?? []) : [];
-        return [{ direction, matches: matches.get(`${patch.index} ${direction}`) ?? 0, branches: taken }];
-      }),
-    }));
+    return matches;
   }
 
   async #branches(
@@ -103,7 +112,7 @@ export class CoverageRun {
   ): Promise<ReadonlyMap<ProgramId, DirectionCoverage['branches']>> {
     const probes = new Map<ProgramId, BranchProbe>();
     const programs: Program[] = [];
-    for (const { id, expression } of this.#sync.compiled.programs) {
+    for (const { id, expression } of this.#sync.kinds.flatMap(({ patches }) => patches.programs)) {
       const probe = probeBranches(expression);
       const compiled = probe && compileExpression(probe.expression, id);
       if (probe === undefined || compiled?.ok !== true) continue;
@@ -131,6 +140,11 @@ export class CoverageRun {
   }
 }
 
+/** Entries of different kinds have the same indexes. */
+function entryId(kind: string, index: number, direction: Direction): string {
+  return `${kind} ${index} ${direction}`;
+}
+
 function recording(evaluator: Evaluator, requests: EvaluateRequest[]): Evaluator {
   return {
     evaluate(request, done) {
@@ -147,9 +161,10 @@ function evaluated(evaluator: Evaluator, request: EvaluateRequest): Promise<Eval
   });
 }
 
-/** One line for each thing that no case exercised. */
-export function missed({ index, path, directions }: PatchCoverage): string[] {
-  const name = `patches[${index}] ${path === '' ? '(the whole object)' : path}`;
+/** One line for each thing that no case exercised. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
+export function missed({ kind, index, path, directions }: PatchCoverage, isKindNamed: boolean): string[] {
+  const entry = `${isKindNamed ? `${kind} ` : ''}patches[${index}]`;
+  const name = `${entry} ${path === '' ? '(the whole object)' : path}`;
   if (directions.every(({ matches }) => matches === 0)) return [`${name}: never matched`];
   return directions.flatMap(({ direction, matches, branches }) => {
     const way = direction === 'toHost' ? 'virtual to host' : 'host to virtual';

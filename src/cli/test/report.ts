@@ -77,14 +77,16 @@ function side(label: string, value: JsonValue | undefined, paint: (text: string)
 }
 
 function coverageText(coverage: readonly FileCoverage[]): string {
+  const isKindNamed = hasSeveralKinds(coverage);
   const rows = coverage.flatMap(({ config, patches }) =>
-    patches.map(({ index, path, directions }) => {
+    patches.map(({ kind, index, path, directions }) => {
       const matchesOf = (wanted: string): string =>
         String(directions.find(({ direction }) => direction === wanted)?.matches ?? '-');
       const branches = directions.flatMap((one) => one.branches);
       const taken = branches.filter(({ isTaken }) => isTaken).length;
       return [
         config,
+        ...(isKindNamed ? [kind] : []),
         `patches[${index}]`,
         matchesOf('toHost'),
         matchesOf('toVirtual'),
@@ -94,12 +96,18 @@ function coverageText(coverage: readonly FileCoverage[]): string {
     }),
   );
   const gaps = coverage.flatMap(({ config, patches }) =>
-    patches.flatMap((patch) => missed(patch).map((line) => `  ${config}: ${line}\n`)),
+    patches.flatMap((patch) => missed(patch, isKindNamed).map((line) => `  ${config}: ${line}\n`)),
   );
-  const heading = ['CONFIG', 'ENTRY', 'TO HOST', 'TO VIRTUAL', 'BRANCHES', 'PATH'];
+  const kindColumn = isKindNamed ? ['KIND'] : [];
+  const heading = ['CONFIG', ...kindColumn, 'ENTRY', 'TO HOST', 'TO VIRTUAL', 'BRANCHES', 'PATH'];
   const verdict =
     gaps.length === 0 ? 'every entry and branch was exercised\n' : `not exercised:\n${gaps.join('')}`;
   return `\n${formatTable([heading, ...rows])}${verdict}`;
+}
+
+/** The patches of all configurations are listed together, so one of them with several kinds is enough. */
+function hasSeveralKinds(coverage: readonly FileCoverage[]): boolean {
+  return new Set(coverage.flatMap(({ patches }) => patches.map(({ kind }) => kind))).size > 1;
 }
 
 function asJson({ cases, coverage }: TestReport): JsonObject {
@@ -119,14 +127,17 @@ function asJson({ cases, coverage }: TestReport): JsonObject {
         actual: actual ?? null,
       })),
     })),
-    ...(coverage === undefined ? {} : { coverage: coverage.map(coverageJson) }),
+    ...(coverage === undefined
+      ? {}
+      : { coverage: coverage.map((one) => coverageJson(one, hasSeveralKinds(coverage))) }),
   };
 }
 
-function coverageJson({ config, patches }: FileCoverage): JsonObject {
+function coverageJson({ config, patches }: FileCoverage, isKindNamed: boolean): JsonObject {
   return {
     config,
     patches: patches.map((patch) => ({
+      kind: patch.kind,
       index: patch.index,
       path: patch.path,
       directions: patch.directions.map(({ direction, matches, branches }) => ({
@@ -135,7 +146,7 @@ function coverageJson({ config, patches }: FileCoverage): JsonObject {
         branches: branches.map((branch) => ({ ...branch })),
       })),
     })),
-    missed: patches.flatMap(missed),
+    missed: patches.flatMap((patch) => missed(patch, isKindNamed)),
   };
 }
 

@@ -2,7 +2,9 @@
 
 import { isMap, isSeq, parseDocument, type Document, type ToStringOptions } from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { ENTRY_RULES, type CaseRun, type Outcome } from './run-case.ts';
+import { ENTRY_RULES } from './expectations.ts';
+import type { Outcome } from './outcome.ts';
+import type { CaseRun } from './run-case.ts';
 import type { Expectation, TestFile } from './test-file.ts';
 
 type Path = readonly (string | number)[];

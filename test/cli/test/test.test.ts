@@ -222,6 +222,72 @@ cases:
     ]);
   });
 
+  describe('--coverage of several kinds', () => {
+    const files = {
+      'config.yaml': `sync:
+  toHost:
+    endpoints:
+      patches:
+        - {path: metadata.labels.tier, expression: '"e-" + value'}
+    endpointSlices:
+      enabled: true
+      patches:
+        - {path: 'endpoints[*].hostname', expression: 'value === "a" ? "x" : value + "-y"'}
+        - {path: 'endpoints[*].zone', reverseExpression: value}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+      'endpoint-syncer-test.yaml': `config: config.yaml
+cases:
+  - name: a slice
+    virtual:
+      - apiVersion: discovery.k8s.io/v1
+        kind: EndpointSlice
+        metadata: {name: web, namespace: shop, labels: {kubernetes.io/service-name: web}}
+        addressType: IPv4
+        endpoints: [{addresses: [10.0.0.1], hostname: a}, {addresses: [10.0.0.2], hostname: a}]
+        ports: [{port: 80}]
+`,
+    };
+
+    test('each entry is counted among those of its kind', async () => {
+      const { code, out } = await capturedRun(['test', folderWith(files), '--coverage', '-o', 'json']);
+      expect(code).toBe(0);
+      expect((JSON.parse(out) as JsonReport).coverage?.[0]).toMatchObject({
+        patches: [
+          { kind: 'Endpoints', index: 0, directions: [{ direction: 'toHost', matches: 0 }] },
+          {
+            kind: 'EndpointSlice',
+            index: 0,
+            directions: [
+              {
+                direction: 'toHost',
+                matches: 2,
+                branches: [
+                  { text: '"x"', isTaken: true },
+                  { text: 'value + "-y"', isTaken: false },
+                ],
+              },
+            ],
+          },
+          { kind: 'EndpointSlice', index: 1, directions: [{ direction: 'toVirtual', matches: 0 }] },
+        ],
+        missed: [
+          'Endpoints patches[0] metadata.labels.tier: never matched',
+          'EndpointSlice patches[0] endpoints[*].hostname: virtual to host, branch never taken at 1:23: value + "-y"',
+          'EndpointSlice patches[1] endpoints[*].zone: never matched',
+        ],
+      });
+    });
+
+    test('the table names the kind only where more than one has patches', async () => {
+      const several = await capturedRun(['test', folderWith(files), '--coverage']);
+      expect(several.out).toMatch(/^CONFIG +KIND +ENTRY +TO HOST/mu);
+      expect(several.out).toMatch(/ EndpointSlice +patches\[0\] +2 +- +1\/2 +endpoints\[\*\]\.hostname$/mu);
+      const single = await capturedRun(['test', folderWith(oneCase(VIRTUAL_WEB)), '--coverage']);
+      expect(single.out).toMatch(/^CONFIG +ENTRY +TO HOST/mu);
+    });
+  });
+
   test('--update corrects what is wrong in place, and keeps comments and what was not mentioned', async () => {
     const files = oneCase(`${VIRTUAL_WEB} # one object
 expect:

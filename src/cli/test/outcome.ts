@@ -1,0 +1,50 @@
+/** The outcome of a case in one direction, in the form in which test files write expectations. */
+
+import { PatchError } from '../../base/errors.ts';
+import type { JsonObject } from '../../base/json.ts';
+import { asJson, parseKey } from '../../kube/object.ts';
+import type { Rendered } from '../../syncer/render.ts';
+import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
+import type { Expectation } from './test-file.ts';
+
+export type Outcome = Readonly<Record<keyof Expectation, readonly JsonObject[]>>;
+
+/** `side`: the cluster to which the objects were rendered. */
+export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual'): Outcome {
+  const outcome = { host: [], virtual: [], skipped: [], errors: [] } as Record<
+    keyof Expectation,
+    JsonObject[]
+  >;
+  const other = side === 'host' ? 'virtual' : 'host';
+  for (const one of rendered) {
+    switch (one.kind) {
+      case 'object':
+        outcome[side].push(asJson(withoutBookkeeping(one.object)));
+        break;
+      case 'elsewhere':
+        outcome[other].push(asJson(withoutBookkeeping(one.object)));
+        break;
+      case 'skipped':
+        outcome.skipped.push({ kind: one.of, ...parseKey(one.key), reason: one.reason });
+        break;
+      case 'refused': {
+        const [kind = '', key = ''] = one.what.split(' ');
+        outcome.skipped.push({ kind, ...parseKey(key), reason: one.reason });
+        break;
+      }
+      case 'failed':
+        outcome.errors.push(errorEntry(one.error));
+        break;
+      default:
+        one satisfies never;
+    }
+  }
+  return outcome;
+}
+
+/** A failure as an entry of `errors`. */
+export function errorEntry(error: unknown): JsonObject {
+  const contains = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof PatchError)) return { contains };
+  return { patch: error.index, path: error.path, kind: error.kind, contains };
+}
