@@ -11,6 +11,7 @@ import { addConfigOptions, loaderInput } from '../configuration/config-options.t
 import { reportConfigError } from '../output/config-report.ts';
 import { readObjects } from '../objects/object-files.ts';
 import { inNamespace, openOfflineSync } from './offline-sync.ts';
+import { renderKinds } from './render-kinds.ts';
 import { printObject } from '../objects/one-object.ts';
 import { showProgress } from '../output/terminal.ts';
 import { describeFailure } from './patch-failure.ts';
@@ -72,12 +73,12 @@ async function renderWorld(world: RenderWorld, config: Config, isReverse: boolea
   using progress = showProgress('rendering');
   let done = 0;
   const onRendered = (): void => progress.update(++done, total);
-  const rendered = kinds.map((options) =>
+  // Awaited here, because the sandbox is closed on return.
+  return await renderKinds(kinds, (options) =>
     isReverse
       ? renderToVirtual(world, { ...options, onRendered })
       : renderToHost(world, { ...options, onRendered }),
   );
-  return (await Promise.all(rendered)).flat();
 }
 
 function print(rendered: readonly Rendered[], output: string): void {

@@ -1,8 +1,9 @@
 /** Runs one test case offline, in the directions that it asks about. */
 
 import { objectKey, type KubeObject } from '../../kube/object.ts';
-import { renderToHost, renderToVirtual, type Rendered, type RenderOptions } from '../../syncer/render.ts';
+import { renderToHost, renderToVirtual } from '../../syncer/render.ts';
 import { inNamespace, type OfflineSync } from '../offline/offline-sync.ts';
+import { renderKinds } from '../offline/render-kinds.ts';
 import type { Mismatch } from './compare.ts';
 import { compareOutcome } from './expectations.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
@@ -43,13 +44,6 @@ export async function runCase(
   const reverse = outcomeOf(back, 'virtual');
   mismatches.push(...compareOutcome('reverse: ', test.reverse, reverse));
   return { forward, reverse, mismatches, brokenRoundTrip };
-}
-
-async function renderKinds(
-  kinds: readonly RenderOptions[],
-  render: (options: RenderOptions) => Promise<Rendered[]>,
-): Promise<Rendered[]> {
-  return (await Promise.all(kinds.map(render))).flat();
 }
 
 /** What flows back: host objects as the case gives them; where it gives none, or only a name, the copy that was just made. */

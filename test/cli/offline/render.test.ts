@@ -114,6 +114,35 @@ describe('render', () => {
     expect(out).not.toContain('vcluster.loft.sh');
   });
 
+  test('an object that patches of two kinds name is imported once', async () => {
+    const patches =
+      "patches: [{path: 'metadata.annotations.tls', reference: {apiVersion: v1, kind: Secret}}]";
+    const both = file(
+      'both.yaml',
+      `sync:
+  toHost:
+    endpoints: {${patches}}
+    endpointSlices: {enabled: true, ${patches}}
+endpointSyncer: {name: vc, host: {namespace: host}}
+`,
+    );
+    const objects = file(
+      'both-objects.yaml',
+      `{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: shop, annotations: {tls: web-tls}}}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, annotations: {tls: web-tls}, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1]}]
+---
+{apiVersion: v1, kind: Secret, metadata: {name: web-tls, namespace: shop}}
+`,
+    );
+    expect(await runProgram(['render', '--config', both, '-f', objects])).toBe(0);
+    expect(documents()).toMatchObject([{ kind: 'Endpoints' }, { kind: 'Secret' }, { kind: 'EndpointSlice' }]);
+  });
+
   test('a reference names the copy that the host has already', async () => {
     const referring = file(
       'referring.yaml',
