@@ -104,6 +104,35 @@ describe('runs', () => {
   });
 });
 
+describe('other kinds', () => {
+  test('an EndpointSlice is synced with the patches of its kind, and traced', async () => {
+    await chooseExample(page, 'EndpointSlice');
+    await expect.poll(() => resultText(page), RESULT).toContain('hostname: web-0-my-vcluster');
+    expect(await resultText(page)).toContain('kind: EndpointSlice');
+    expect(await page.locator('#trace').innerText()).toContain('"web-1" → "web-1-my-vcluster"');
+    await page.getByRole('button', { name: 'Copy as configuration' }).click();
+    await expect.poll(() => page.locator('#copied').innerText(), RESULT).toBe('Copied.');
+    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(
+      /^ {4}endpointSlices:\n {6}enabled: true\n {6}patches:\n {8}- path: endpoints/mu,
+    );
+  });
+
+  test('the objects of a configuration with several kinds are all shown, each with its trace', async () => {
+    await chooseExample(page, 'Configuration for several kinds');
+    await expect.poll(() => resultText(page), RESULT).toContain('kind: EndpointSlice');
+    const trace = await page.locator('#trace').innerText();
+    expect(trace).toContain('of Endpoints team-a/web-x-shop-x-my-vcluster');
+    expect(trace).toContain('of EndpointSlice team-a/web-1-x-shop-x-my-vcluster');
+  });
+
+  test('a kind that is not synced is named', async () => {
+    await typeInto(page, 'Virtual object', 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n');
+    await expect
+      .poll(() => page.locator('#notes').innerText(), RESULT)
+      .toContain('Pod default/web is not synced: Pod is not a kind that endpoint-syncer syncs');
+  });
+});
+
 describe('sharing', () => {
   test('a link opens the same state', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: '"shared"'\n`);

@@ -77,8 +77,8 @@ export async function openOfflineSync(config: Config): Promise<OfflineSync> {
   };
 }
 
-/** The synced kinds, each knowing the virtual objects of the others. */
-function kindsAmong(config: Config, virtual: readonly KubeObject[]): readonly SyncedKind[] {
+/** The synced kinds, in the order of `syncedKinds`, each knowing the virtual objects of the others. */
+export function kindsAmong(config: Config, virtual: readonly KubeObject[]): readonly SyncedKind[] {
   const caches = new Map<string, VirtualCache>();
   const kinds = syncedKinds(config, caches).map(({ kind }) => kind);
   for (const { resource, indexes } of kinds) {

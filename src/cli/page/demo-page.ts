@@ -21,7 +21,7 @@ export async function startDemoPage(options: DemoPageOptions): Promise<DemoPage>
   await using undo = new AsyncDisposableStack();
   const closing = new AbortController();
   undo.defer(() => closing.abort());
-  const session = undo.use(await PlaygroundSession.open(options.config));
+  const session = undo.use(new PlaygroundSession(options.config));
   const feed = new DemoFeed(options, closing.signal);
   const { url } = undo.use(
     await startPageServer({

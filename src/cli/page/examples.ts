@@ -1,4 +1,4 @@
-/** What the playground can start from: one example for each patch mode and for each recipe of docs/patches.md. */
+/** What the playground can start from: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices. */
 
 import type { JsonObject } from '../../base/json.ts';
 
@@ -57,6 +57,24 @@ subsets:
       - {name: http, port: 8080, protocol: TCP}
 `;
 
+const WEB_SLICE = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: web-1
+  namespace: shop
+  labels:
+    kubernetes.io/service-name: web
+addressType: IPv4
+endpoints:
+  - addresses: [10.20.0.11]
+    hostname: web-0
+    targetRef: {kind: Pod, name: web-0, namespace: shop}
+  - addresses: [10.20.0.12]
+    hostname: web-1
+ports:
+  - {name: http, port: 8080, protocol: TCP}
+`;
+
 export const PAGE_EXAMPLES: readonly PageExample[] = [
   example(
     'Expression, with its reverse',
@@ -99,6 +117,39 @@ data: {token: c2VjcmV0}
     'Label selector',
     `- path: metadata.annotations["example.com/selector"]
   labels: {}
+`,
+  ),
+  example(
+    'EndpointSlice',
+    `- path: endpoints[*].hostname
+  expression: value + "-" + context.vcluster.name
+`,
+    WEB_SLICE,
+  ),
+  example(
+    'Configuration for several kinds',
+    `sync:
+  toHost:
+    endpoints:
+      patches:
+        - path: subsets[*].addresses[*].hostname
+          expression: value + "-" + context.vcluster.name
+    endpointSlices:
+      enabled: true
+      patches:
+        - path: endpoints[*].hostname
+          expression: value + "-" + context.vcluster.name
+endpointSyncer:
+  services: sync
+`,
+    `${WEB}---
+${WEB_SLICE}---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  ports:
+    - {name: http, port: 8080, protocol: TCP}
 `,
   ),
   example(

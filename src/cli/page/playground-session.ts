@@ -1,64 +1,53 @@
-/** One run of the playground: patches and objects as text in, the synced objects, the trace and every problem out. */
+/** One run of the page: patches and objects as text in, the synced objects, the trace and every problem out. */
 
 import { systemClock } from '../../base/clock.ts';
-import type { ConfigProblem } from '../../base/errors.ts';
-import { ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
+import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { parsePatchFile } from '../../config/patch-file.ts';
 import type { Config, PatchConfig } from '../../config/types.ts';
 import { asJson, objectKey, type KubeObject } from '../../kube/object.ts';
+import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
 import { tracingPipeline, type PatchTrace } from '../../syncer/patch/trace.ts';
-import { renderToHost, renderToVirtual, type Rendered, type RenderWorld } from '../../syncer/render.ts';
+import { renderToHost, renderToVirtual, type RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
-import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { parseObjects } from '../objects/object-files.ts';
-import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
-import { inNamespace, offlineOptions, type OfflineOptions } from '../offline/offline-sync.ts';
-import { printObject } from '../objects/one-object.ts';
-import { describeFailure } from '../offline/patch-failure.ts';
-import { withoutBookkeeping } from '../objects/without-bookkeeping.ts';
+import {
+  kindsAmong,
+  offlineOptions,
+  type OfflineInput,
+  type OfflineOptions,
+} from '../offline/offline-sync.ts';
+import { renderKinds } from '../offline/render-kinds.ts';
 import { patchPathsOf } from './object-paths.ts';
+import { readEditedConfig } from './playground-config.ts';
+import { placed, readEditor, readInput, type RunInput } from './playground-input.ts';
+import { describeRendered, printAll, unsyncedNotes } from './playground-result.ts';
 import { traceJson } from './trace-json.ts';
 
-/** What the user typed. */
-interface RunInput {
-  /** A list of patches, or `{patches: […]}`. */
-  readonly patches: string;
-  readonly virtual: string;
-  readonly host: string;
-  readonly isReverse: boolean;
+/** The trace of one object, and the object that the patches saw. */
+interface ObjectTrace extends JsonObject {
+  /** `EndpointSlice team-a/web-x-shop-x-my-vcluster` */
+  object: string;
+  patches: JsonValue;
 }
 
-type Editor = 'patches' | 'virtual' | 'host';
-
-/** Keeps one sandbox for all runs, so that a run costs no process start. Runs are one after another. */
+/** Keeps one sandbox for all runs of the same settings, so that most runs start no process. Runs are one after another. */
 export class PlaygroundSession implements AsyncDisposable {
   readonly #config: Config;
-  readonly #sandbox: Sandbox;
+  #sandbox: Sandbox | undefined;
+  #sandboxSettings = '';
   #nextProgramId = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(config: Config, sandbox: Sandbox) {
+  /** `config` is for patches without a configuration around them, which replace its own. */
+  constructor(config: Config) {
     this.#config = config;
-    this.#sandbox = sandbox;
-  }
-
-  /** `config` gives the names, the namespaces and the limits; its patches are not used. */
-  static async open(config: Config): Promise<PlaygroundSession> {
-    const sandbox = await createSandbox({
-      ...sandboxSettings(config),
-      programs: [],
-      clock: systemClock,
-      logger: silentLogger,
-    });
-    return new PlaygroundSession(config, sandbox);
   }
 
   /**
-   * `{problems: [{editor, line, column, message, severity}], original, result, plainResult, imports, notes, traces, paths}`: texts are YAML,
-   * `original` is the virtual object, `plainResult` is without bookkeeping. With problems of severity `error` nothing is run.
+   * `{problems: [{editor, line, column, message, severity}], patchList, original, result, plainResult, imports, notes, traces, paths}`:
+   * texts are YAML, `patchList` is the key of `sync.toHost` for a list of patches (null: the editor has a configuration), `original` is
+   * the virtual object, `plainResult` is without bookkeeping. With problems of severity `error` nothing is run.
    */
   run(body: JsonObject): Promise<JsonValue> {
     const result = this.#last.then(() => this.#run(readInput(body)));
@@ -68,123 +57,101 @@ export class PlaygroundSession implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#last;
-    await this.#sandbox[Symbol.asyncDispose]();
+    await this.#sandbox?.[Symbol.asyncDispose]();
   }
 
   async #run(input: RunInput): Promise<JsonValue> {
-    const parsed = parsePatchFile({ text: input.patches, file: 'patches' }, CONFIG_CHECKS);
     const virtual = readEditor(input.virtual, 'default');
-    const host = readEditor(input.host, this.#config.host.namespace);
+    const hostNamespace = this.#config.host.namespace;
+    const given = input.isReverse ? readEditor(input.host, hostNamespace) : virtual;
+    const edited = readEditedConfig(input.patches, given.objects, this.#config);
+    const host = readEditor(input.host, edited.config?.host.namespace ?? hostNamespace);
     const problems = [
-      ...placed('patches', parsed.problems),
+      ...placed('patches', edited.problems),
       ...placed('virtual', virtual.problems),
       ...placed('host', host.problems),
     ];
-    if (problems.some(({ severity }) => severity === 'error')) return { problems };
+    const { config, patchList = null } = edited;
+    if (config === undefined || problems.some(({ severity }) => severity === 'error'))
+      return { problems, patchList };
     const world = { virtual: virtual.objects, host: host.objects };
-    const endpoints = virtual.objects.filter(({ kind }) => kind === 'Endpoints');
-    const [first] = endpoints;
-    return {
-      problems,
-      original: printAll(endpoints),
-      paths: first === undefined ? [] : patchPathsOf(asJson(first)),
-      ...(await this.#sync(world, parsed.patches, input.isReverse)),
-    };
+    return { problems, patchList, ...(await this.#sync(world, config, input.isReverse)) };
   }
 
-  async #sync(world: RenderWorld, patches: readonly PatchConfig[], isReverse: boolean): Promise<JsonObject> {
-    const compiled = compilePatches(patches, this.#nextProgramId);
-    this.#nextProgramId += compiled.programs.length;
-    for (const program of compiled.programs) this.#sandbox.define(program);
-    const traces: PatchTrace[] = [];
+  async #sync(world: RenderWorld, config: Config, isReverse: boolean): Promise<JsonObject> {
+    const configured = syncedKinds(config);
+    const kinds = kindsAmong(config, world.virtual).map((kind, at) => ({
+      kind,
+      compiled: this.#compile(configured[at]?.patches ?? []),
+    }));
+    const originals = kinds.flatMap(({ kind: { resource } }) =>
+      world.virtual.filter(({ kind }) => kind === resource.kind),
+    );
+    const [first] = originals;
+    const programs = kinds.flatMap(({ compiled }) => compiled.programs);
+    const sandbox = await this.#sandboxFor(config);
+    for (const program of programs) sandbox.define(program);
+    const traces: ObjectTrace[] = [];
     try {
-      const options = this.#renderOptions(world, compiled, (trace) => traces.push(trace));
-      const rendered = await (isReverse ? renderToVirtual(world, options) : renderToHost(world, options));
-      return { ...describeRendered(rendered), traces: traces.map(traceJson) };
+      const options = kinds.map(({ kind, compiled }) =>
+        tracedOptions({ config, kind, compiled, evaluator: sandbox, world }, traces),
+      );
+      const rendered = await renderKinds(options, (one) =>
+        isReverse ? renderToVirtual(world, one) : renderToHost(world, one),
+      );
+      const result = describeRendered(rendered, (object) =>
+        kinds.some(({ kind }) => kind.resource.kind === object.kind),
+      );
+      return {
+        original: printAll(originals),
+        paths: first === undefined ? [] : patchPathsOf(asJson(first)),
+        ...result,
+        notes: [...unsyncedNotes(config, isReverse ? world.host : world.virtual), ...result.notes],
+        traces: traces.toSorted((a, b) => (a.object < b.object ? -1 : 1)),
+      };
     } finally {
-      for (const { id } of compiled.programs) this.#sandbox.forget(id);
+      for (const { id } of programs) sandbox.forget(id);
     }
   }
 
-  #renderOptions(
-    world: RenderWorld,
-    compiled: CompiledPatches,
-    report: (trace: PatchTrace) => void,
-  ): OfflineOptions {
-    const options = offlineOptions({
-      config: this.#config,
-      kind: endpointsKind,
-      compiled,
-      evaluator: this.#sandbox,
-      world,
+  /** Program ids are never used twice in one sandbox. */
+  #compile(patches: readonly PatchConfig[]): CompiledPatches {
+    const compiled = compilePatches(patches, this.#nextProgramId);
+    this.#nextProgramId += compiled.programs.length;
+    return compiled;
+  }
+
+  /** The limits and `context.vcluster` belong to a sandbox. What is typed into the patches must not start a process each time. */
+  async #sandboxFor(config: Config): Promise<Sandbox> {
+    const settings = sandboxSettings(config);
+    const compared = JSON.stringify(settings, (key, value: unknown) =>
+      key === 'patches' ? undefined : value,
+    );
+    if (this.#sandbox === undefined || compared !== this.#sandboxSettings) {
+      await this.#sandbox?.[Symbol.asyncDispose]();
+      this.#sandbox = await createSandbox({
+        ...settings,
+        programs: [],
+        clock: systemClock,
+        logger: silentLogger,
+      });
+      this.#sandboxSettings = compared;
+    }
+    return this.#sandbox;
+  }
+}
+
+/** Options whose pipeline adds a trace of every object to `traces`. */
+function tracedOptions(input: OfflineInput, traces: ObjectTrace[]): OfflineOptions {
+  const options = offlineOptions(input);
+  const monotonicMs = (): number => systemClock.monotonicMs();
+  const traced = { ...options.pipelineOptions, monotonicMs };
+  const record = (trace: PatchTrace): void => {
+    const object = trace.object as unknown as KubeObject; // a translated object, which has a name
+    traces.push({
+      object: `${input.kind.resource.kind} ${objectKey(object)}`,
+      patches: traceJson(trace),
     });
-    const monotonicMs = (): number => systemClock.monotonicMs();
-    const traced = { ...options.pipelineOptions, monotonicMs };
-    return { ...options, pipeline: tracingPipeline(traced, (_, trace) => report(trace)) };
-  }
-}
-
-function readInput(body: JsonObject): RunInput {
-  const text = (key: string): string => {
-    const value = ownValue(body, key) ?? '';
-    if (typeof value !== 'string') throw new Error(`${key} must be a string`);
-    return value;
   };
-  return {
-    patches: text('patches'),
-    virtual: text('virtual'),
-    host: text('host'),
-    isReverse: body['isReverse'] === true,
-  };
-}
-
-function readEditor(text: string, namespace: string): { objects: KubeObject[]; problems: ConfigProblem[] } {
-  const problems: ConfigProblem[] = [];
-  const objects = inNamespace(parseObjects('', text, problems), namespace);
-  return { objects, problems };
-}
-
-function placed(editor: Editor, problems: readonly ConfigProblem[]) {
-  return problems.map(({ line, column, path, message, severity }) => ({
-    editor,
-    line,
-    column,
-    message: path === '' ? message : `${path}: ${message}`,
-    severity,
-  }));
-}
-
-function describeRendered(rendered: readonly Rendered[]): JsonObject {
-  const objects = rendered.flatMap((one) => (one.kind === 'object' ? [one.object] : []));
-  const synced = objects.filter(({ kind }) => kind === 'Endpoints');
-  const imports = objects.filter(({ kind }) => kind !== 'Endpoints');
-  return {
-    result: printAll(synced),
-    plainResult: printAll(synced.map(withoutBookkeeping)),
-    imports: printAll(imports.map(withoutBookkeeping)),
-    notes: rendered.flatMap(noteOf),
-  };
-}
-
-/** What a command would write to stderr. */
-function noteOf(one: Rendered): JsonObject[] {
-  switch (one.kind) {
-    case 'object':
-      return [];
-    case 'skipped':
-      return [{ level: 'info', text: `skipped ${one.key}: ${one.reason}` }];
-    case 'refused':
-      return [{ level: 'warning', text: `skipped ${one.what}: ${one.reason}` }];
-    case 'elsewhere':
-      return [{ level: 'info', text: `${objectKey(one.object)} is imported into the other cluster` }];
-    case 'failed':
-      return [{ level: 'error', text: `failed ${one.key}: ${describeFailure(one.error)}` }];
-    default:
-      return one satisfies never;
-  }
-}
-
-function printAll(objects: readonly KubeObject[]): string {
-  const json = objects as unknown as JsonObject[]; // Kubernetes objects are JSON
-  return json.map((object) => printObject(object, 'yaml')).join('---\n');
+  return { ...options, pipeline: tracingPipeline(traced, (_, trace) => record(trace)) };
 }

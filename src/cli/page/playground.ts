@@ -34,7 +34,7 @@ async function playground(command: Command, flags: PlaygroundFlags): Promise<num
   using _alive = keepAlive();
   try {
     const config = await configOf(command);
-    await using session = await PlaygroundSession.open(config);
+    await using session = new PlaygroundSession(config);
     await using server = await startPageServer({
       port,
       calls: {

@@ -6,21 +6,39 @@ import type { Config, PatchConfig } from '../../config/types.ts';
 import { printObject } from '../objects/one-object.ts';
 import { PAGE_EXAMPLES } from './examples.ts';
 
-/** The user's own patches, where there are some, stand before the examples. `sample`: the objects of the demo, as YAML. */
+/** The patches of the configuration, if it has some, come before the examples. `sample`: the objects of the demo, as YAML. */
 export function startState(config: Config, sample?: string): JsonValue {
   const schema = JSON.parse(configJsonSchema()) as JsonObject; // what it prints
   const [first] = PAGE_EXAMPLES;
-  const { patches } = config.sync.endpoints;
+  const patches = configuredPatches(config);
   const own =
-    patches.length === 0 || first === undefined
+    patches === undefined || first === undefined
       ? []
-      : [{ ...first, ...ownPatches(patches), ...(sample === undefined ? {} : { virtual: sample }) }];
+      : [
+          {
+            ...first,
+            title: 'Your configuration',
+            patches: printObject(patches, 'yaml'),
+            ...(sample === undefined ? {} : { virtual: sample }),
+          },
+        ];
   const names = { name: config.name, hostNamespace: config.host.namespace };
   const definitions = schema['definitions'] ?? {};
   return { ...names, isDemo: sample !== undefined, examples: [...own, ...PAGE_EXAMPLES], definitions };
 }
 
-function ownPatches(patches: readonly PatchConfig[]): { title: string; patches: string } {
-  const plain = { patches: patches as unknown as JsonValue }; // as the file has them
-  return { title: 'Your configuration', patches: printObject(plain, 'yaml') };
+/** A list of patches where only Endpoints have some, else the part of the configuration that the editor can hold; undefined: there are none. */
+function configuredPatches({ sync, services }: Config): JsonObject | undefined {
+  const { endpoints, endpointSlices } = sync;
+  if (endpointSlices.patches.length === 0)
+    return endpoints.patches.length === 0 ? undefined : { patches: plain(endpoints.patches) };
+  const toHost = {
+    endpoints: { enabled: endpoints.enabled, patches: plain(endpoints.patches) },
+    endpointSlices: { enabled: endpointSlices.enabled, patches: plain(endpointSlices.patches) },
+  };
+  return { sync: { toHost }, endpointSyncer: { services } };
+}
+
+function plain(patches: readonly PatchConfig[]): JsonValue {
+  return patches as unknown as JsonValue; // as the file has them
 }

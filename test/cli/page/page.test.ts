@@ -1,7 +1,8 @@
 /** The parts of the page that need no browser. */
 
 import type { IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import { PAGE_EXAMPLES } from '../../../src/cli/page/examples.ts';
 import { patchPathsOf } from '../../../src/cli/page/object-paths.ts';
 import { denialOf } from '../../../src/cli/page/page-guard.ts';
@@ -75,10 +76,7 @@ describe('the files of the page', () => {
 });
 
 describe('a run', () => {
-  let session: PlaygroundSession;
-  beforeAll(async () => {
-    session = await PlaygroundSession.open(CONFIG);
-  });
+  const session = new PlaygroundSession(CONFIG);
   afterAll(() => session[Symbol.asyncDispose]());
   const run = async (body: JsonObject): Promise<JsonObject> => (await session.run(body)) as JsonObject; // its documented shape
 
@@ -106,6 +104,115 @@ describe('a run', () => {
       ]),
     );
     expect(result['result']).toBeUndefined();
+  });
+
+  const SLICE = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1], hostname: a}]
+`;
+  const HOSTNAMES = `- path: endpoints[*].hostname
+  expression: value + "-" + context.vcluster.name
+  reverseExpression: value.replace(/-my-vcluster$/, "")
+`;
+  const SERVICE =
+    '{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{port: 80}]}}\n';
+
+  test('a list of patches is for the kind of the object, and checked for that kind', async () => {
+    const { patchList, problems, plainResult, original, paths, notes } = await run({
+      patches: `${HOSTNAMES}- path: subsets[*].ports\n  expression: value\n`,
+      virtual: `${SERVICE}---\n${SLICE}`,
+    });
+    expect({ patchList, notes }).toEqual({ patchList: 'endpointSlices', notes: [] });
+    expect(problems).toMatchObject([
+      { editor: 'patches', line: 4, severity: 'warning', message: expect.stringContaining('EndpointSlice') },
+    ]);
+    expect(parse(String(plainResult))).toMatchObject({
+      kind: 'EndpointSlice',
+      metadata: { name: 'web-1-x-shop-x-my-vcluster', namespace: 'team-a' },
+      endpoints: [{ hostname: 'a-my-vcluster' }],
+    });
+    expect(parse(String(original))).toMatchObject({ metadata: { name: 'web-1' } });
+    expect(paths).toContain('endpoints[*].hostname');
+  });
+
+  test('a slice comes back in the reverse direction', async () => {
+    const there = await run({ patches: HOSTNAMES, virtual: SLICE });
+    const host = String(there['result']).replace('a-my-vcluster', 'b-my-vcluster');
+    const back = await run({ patches: HOSTNAMES, virtual: SLICE, host, isReverse: true });
+    expect(parse(String(back['plainResult']))).toMatchObject({
+      kind: 'EndpointSlice',
+      metadata: { name: 'web-1' },
+      endpoints: [{ hostname: 'b' }],
+    });
+  });
+
+  test('a configuration says which kinds are synced, with which patches and names', async () => {
+    const patches = `sync:
+  toHost:
+    endpointSlices: {enabled: true, patches: [{path: 'endpoints[*].hostname', expression: context.vcluster.name + value}]}
+endpointSyncer: {name: other, services: sync}
+`;
+    const { patchList, result, traces } = await run({ patches, virtual: `${SLICE}---\n${SERVICE}` });
+    expect(patchList).toBeNull();
+    const objects = parseAllDocuments(String(result)).map((document) => document.toJS() as unknown);
+    expect(objects).toMatchObject([
+      {
+        kind: 'EndpointSlice',
+        metadata: { name: 'web-1-x-shop-x-other', namespace: 'team-a' },
+        endpoints: [{ hostname: 'othera' }],
+      },
+      { kind: 'Service', metadata: { name: 'web-x-shop-x-other' } },
+    ]);
+    expect(traces).toMatchObject([
+      { object: 'EndpointSlice team-a/web-1-x-shop-x-other', patches: [{ index: 0 }] },
+      { object: 'Service team-a/web-x-shop-x-other', patches: [] },
+    ]);
+  });
+
+  test('a mistake in a configuration is shown at its place', async () => {
+    const patches = 'sync:\n  toHost:\n    endpointSlices:\n      enabled: perhaps\n';
+    expect((await run({ patches, virtual: SLICE }))['problems']).toMatchObject([
+      { editor: 'patches', line: 4, severity: 'error' },
+    ]);
+  });
+
+  test.each([
+    [
+      'a kind that is never synced',
+      '[]',
+      '{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}}',
+      'Pod shop/web is not synced: Pod is not a kind that endpoint-syncer syncs; this configuration syncs Endpoints',
+    ],
+    [
+      'a kind that is switched off',
+      'sync: {toHost: {endpointSlices: {enabled: false}}}',
+      SLICE,
+      'EndpointSlice shop/web-1 is not synced: sync.toHost.endpointSlices.enabled is false',
+    ],
+    [
+      'Services of vCluster',
+      '[]',
+      SERVICE,
+      'Service shop/web is not synced: endpointSyncer.services is vcluster',
+    ],
+    ['nothing', '[]', '', 'there is no object to sync: paste one of Endpoints'],
+  ])('%s is a sentence', async (_, patches, virtual, text) => {
+    const { notes, result, problems } = await run({ patches, virtual });
+    expect({ notes, result, problems }).toEqual({
+      notes: [{ level: expect.any(String) as string, text }],
+      result: '',
+      problems: [],
+    });
+  });
+
+  test('the page starts with the patches of all kinds of the configuration', async () => {
+    const patches = [{ path: 'endpoints[*].hostname', expression: '"x"' }];
+    const own = { ...CONFIG, sync: { ...CONFIG.sync, endpointSlices: { enabled: true, patches } } };
+    const { examples } = startState(own) as { examples: { patches: string }[] }; // its documented shape
+    const result = await run({ patches: examples[0]?.patches ?? '', virtual: SLICE });
+    expect(result['plainResult']).toContain('hostname: x');
   });
 
   test('the page starts with the patches of the configuration', () => {

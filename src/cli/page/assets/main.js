@@ -10,6 +10,7 @@ const byId = (id) => document.getElementById(id);
 const start = await call('/api/start', {});
 const editors = {};
 let last = {};
+let patchList = 'endpoints';
 let timer;
 let latestRun = 0;
 
@@ -68,6 +69,7 @@ async function run() {
 
 function show(result) {
   const problems = result.problems ?? [];
+  patchList = result.patchList;
   for (const [name, editor] of Object.entries(editors))
     editor.showProblems(problems.filter((problem) => problem.editor === name));
   const places = problems.map(({ editor, line, message, severity }) => ({
@@ -117,7 +119,7 @@ byId('example').addEventListener('change', ({ target }) => load(start.examples[N
 for (const radio of document.querySelectorAll('input[name=direction]'))
   radio.addEventListener('change', runSoon);
 byId('bookkeeping').addEventListener('change', showResult);
-byId('copy-config').addEventListener('click', () => void copy(asConfiguration(state(), start)));
+byId('copy-config').addEventListener('click', () => void copy(asConfiguration(state(), patchList, start)));
 byId('copy-test').addEventListener('click', () => void copy(asTestCase(state(), last.plainResult ?? '')));
 byId('copy-link').addEventListener('click', () => void copyLink());
 addEventListener('hashchange', () => void loadFragment());

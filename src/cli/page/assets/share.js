@@ -30,12 +30,18 @@ async function through(stream, bytes) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The patches below `sync.toHost.endpoints` of a configuration file. */
-export function asConfiguration({ patches }, { name, hostNamespace }) {
+/**
+ * The patches as a configuration file, below the key `patchList` of `sync.toHost`; without one the editor has a configuration, which is
+ * copied as it is.
+ */
+export function asConfiguration({ patches }, patchList, { name, hostNamespace }) {
+  if (patchList === null) return patches;
+  // Endpoints are synced by default, EndpointSlices are not.
+  const enabled = patchList === 'endpoints' ? '' : '      enabled: true\n';
   return `sync:
   toHost:
-    endpoints:
-${indent(patchesKey(patches), 6)}
+    ${patchList}:
+${enabled}${indent(patchesKey(patches), 6)}
 endpointSyncer:
   name: ${name}
   host: {namespace: ${hostNamespace}}

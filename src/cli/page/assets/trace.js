@@ -8,17 +8,22 @@ const ACTIONS = {
 };
 
 export function showTrace(list, traces) {
-  list.replaceChildren(...traces.flat().map(patchItem));
+  list.replaceChildren(
+    ...traces.flatMap(({ object, patches }) =>
+      patches.map((patch) => patchItem(patch, traces.length > 1 ? object : '')),
+    ),
+  );
   if (list.children.length === 0) list.append(element('li', {}, 'No patch ran.'));
 }
 
-function patchItem(patch) {
+/** `object` is '' where the run has only one. */
+function patchItem(patch, object) {
   const item = element('li', { className: patch.error === undefined ? '' : 'failed' });
   const heading = element('p');
   heading.append(
     element('strong', {}, `patches[${patch.index}] `),
     element('code', {}, patch.path === '' ? '(whole object)' : patch.path),
-    ` ${ACTIONS[patch.action]} `,
+    ` ${ACTIONS[patch.action]} ${object === '' ? '' : `of ${object} `}`,
     element('span', { className: 'time' }, `${patch.durationMs.toFixed(1)} ms`),
   );
   item.append(heading);
