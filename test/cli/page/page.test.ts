@@ -75,10 +75,16 @@ describe('the files of the page', () => {
   });
 });
 
+interface RunResult extends JsonObject {
+  original: string;
+  result: string;
+  plainResult: string;
+}
+
 describe('a run', () => {
   const session = new PlaygroundSession(CONFIG);
   afterAll(() => session[Symbol.asyncDispose]());
-  const run = async (body: JsonObject): Promise<JsonObject> => (await session.run(body)) as JsonObject; // its documented shape
+  const run = async (body: JsonObject): Promise<RunResult> => (await session.run(body)) as RunResult; // its documented shape
 
   test.each(PAGE_EXAMPLES.map((example) => [example.title, example] as const))(
     'example: %s',
@@ -103,7 +109,7 @@ describe('a run', () => {
         expect.objectContaining({ editor: 'host' }),
       ]),
     );
-    expect(result['result']).toBeUndefined();
+    expect(result.result).toBeUndefined();
   });
 
   const SLICE = `apiVersion: discovery.k8s.io/v1
@@ -126,22 +132,27 @@ endpoints: [{addresses: [10.0.0.1], hostname: a}]
     });
     expect({ patchList, notes }).toEqual({ patchList: 'endpointSlices', notes: [] });
     expect(problems).toMatchObject([
-      { editor: 'patches', line: 4, severity: 'warning', message: expect.stringContaining('EndpointSlice') },
+      {
+        editor: 'patches',
+        line: 4,
+        severity: 'warning',
+        message: expect.stringContaining('EndpointSlice') as string,
+      },
     ]);
-    expect(parse(String(plainResult))).toMatchObject({
+    expect(parse(plainResult)).toMatchObject({
       kind: 'EndpointSlice',
       metadata: { name: 'web-1-x-shop-x-my-vcluster', namespace: 'team-a' },
       endpoints: [{ hostname: 'a-my-vcluster' }],
     });
-    expect(parse(String(original))).toMatchObject({ metadata: { name: 'web-1' } });
+    expect(parse(original)).toMatchObject({ metadata: { name: 'web-1' } });
     expect(paths).toContain('endpoints[*].hostname');
   });
 
   test('a slice comes back in the reverse direction', async () => {
     const there = await run({ patches: HOSTNAMES, virtual: SLICE });
-    const host = String(there['result']).replace('a-my-vcluster', 'b-my-vcluster');
+    const host = there.result.replace('a-my-vcluster', 'b-my-vcluster');
     const back = await run({ patches: HOSTNAMES, virtual: SLICE, host, isReverse: true });
-    expect(parse(String(back['plainResult']))).toMatchObject({
+    expect(parse(back.plainResult)).toMatchObject({
       kind: 'EndpointSlice',
       metadata: { name: 'web-1' },
       endpoints: [{ hostname: 'b' }],
@@ -156,7 +167,7 @@ endpointSyncer: {name: other, services: sync}
 `;
     const { patchList, result, traces } = await run({ patches, virtual: `${SLICE}---\n${SERVICE}` });
     expect(patchList).toBeNull();
-    const objects = parseAllDocuments(String(result)).map((document) => document.toJS() as unknown);
+    const objects = parseAllDocuments(result).map((document) => document.toJS() as unknown);
     expect(objects).toMatchObject([
       {
         kind: 'EndpointSlice',
@@ -212,7 +223,7 @@ endpointSyncer: {name: other, services: sync}
     const own = { ...CONFIG, sync: { ...CONFIG.sync, endpointSlices: { enabled: true, patches } } };
     const { examples } = startState(own) as { examples: { patches: string }[] }; // its documented shape
     const result = await run({ patches: examples[0]?.patches ?? '', virtual: SLICE });
-    expect(result['plainResult']).toContain('hostname: x');
+    expect(result.plainResult).toContain('hostname: x');
   });
 
   test('the page starts with the patches of the configuration', () => {
