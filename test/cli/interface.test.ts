@@ -17,7 +17,7 @@ describe('commands have their flags', () => {
   const API = '--server --token --kubeconfig --config';
   test.each([
     ['run', `--dry-run --once --vcluster-config --workers --log-level --http-bind-address ${LIVE}`],
-    ['demo', '--once --dir'],
+    ['demo', '--once --dir --output'],
     ['api', '--config'],
     ['validate', '--output --strict --config'],
     ['render', '--config --filename --host --reverse --virtual --output'],

@@ -1,3 +1,5 @@
+/** The command line as a whole: usage errors, help and examples of every command. */
+
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/program.ts';
 import { EXAMPLES } from '../../src/cli/examples.ts';

@@ -1,6 +1,7 @@
 /** The live commands with EndpointSlices and Services: the same answers as for Endpoints, and a cleanup that leaves nothing. */
 
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { JsonObject } from '../../src/base/json.ts';
 import { capturedRun, type CapturedRun } from '../cli/captured-run.ts';
 import { slice } from './endpoint-slices.ts';
@@ -106,6 +107,14 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         'Service pods skipped selects Pods',
         'Secret tls synced',
       ]);
+      expect((await run(world, ['status', '-n', ns, '-o', 'name'])).out.split('\n')).toEqual([
+        'endpoints/db',
+        'endpointslice.discovery.k8s.io/db-extra',
+        'service/db',
+        'service/pods',
+        'secret/tls',
+        '',
+      ]);
       const names = await run(world, [
         'status',
         '-n',
@@ -134,6 +143,11 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       expect(await explain('--host', world.hostName(extra))).toBe(
         `EndpointSlice "${extra}" is synced to ${host(extra)}.`,
       );
+      expect(parse((await run(world, ['explain', extra, '-o', 'yaml'])).out)).toMatchObject({
+        kind: 'EndpointSlice',
+        virtual: { namespace: ns, name: 'db-extra' },
+        state: 'synced',
+      });
       expect((await run(world, ['explain', extra])).out).toMatch(
         /^patches\[0\] +metadata\.annotations\.owner: "shop" -> "team-shop"$/mu,
       );

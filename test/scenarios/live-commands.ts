@@ -229,7 +229,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const table = await run(world, ['status', '-o', 'wide']);
       expect(table.out).toMatch(/^KIND +NAMESPACE +NAME +HOST +STATE +REASON +AGE +WHY\n/);
       expect(table.out).toContain('Service "default/pods" has a selector');
-      expect((await run(world, ['status', '-l', 'app=web', '-o', 'name'])).out).toBe('default/web\n');
+      expect((await run(world, ['status', '-l', 'app=web', '-o', 'name'])).out).toBe('endpoints/web\n');
       const template = '{[*].host.name}{"\\n"}';
       expect((await run(world, ['status', '-l', 'app=web', '-o', `jsonpath=${template}`])).out).toBe(
         `${world.hostName('default/web')}\n`,

@@ -1,7 +1,8 @@
 /** What the demo shows of the daemon: one line for each sync, and how long the last sync of each object took. */
 
-import { objectKey, type KubeObject } from '../../kube/object.ts';
+import { keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
+import { resourceName, type ListedRow, type Listing } from '../output/listing.ts';
 import type { DemoSample } from './demo-samples.ts';
 
 export interface Activity {
@@ -91,36 +92,55 @@ function subjectOf({ controller, key }: LogFields): string {
   return controller === 'services' ? `Service ${String(key)}` : String(key);
 }
 
-/** The table of `demo --once`: every sample, its copy, and its status. */
-export function formatSamples(
+/** What `demo --once` lists: every sample, its copy, and its state. */
+export function listSamples(
   samples: readonly DemoSample[],
   copies: ReadonlyMap<string, KubeObject>,
   activity: Activity,
-): string {
-  const rows = samples.map(({ endpoints, notSynced }) => {
-    const key = objectKey(endpoints);
-    const copy = copies.get(key);
-    if (copy === undefined) return [key, '-', '-', `not synced: ${notSynced ?? 'no copy on the host'}`];
-    return [
-      key,
-      objectKey(copy),
-      addressesOf(copy),
-      `synced in ${activity.latencyMs(key)?.toFixed(1) ?? '?'} ms`,
-    ];
+): Listing {
+  const rows = samples.map((sample) => {
+    const key = objectKey(sample.endpoints);
+    return listSample(sample, copies.get(key), activity.latencyMs(key));
   });
-  const table = [['VIRTUAL', 'HOST', 'ADDRESSES', 'STATUS'], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  const lines = table.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('   '));
-  return `${lines.join('\n')}\n`;
+  return { heading: ['VIRTUAL', 'HOST', 'ADDRESSES', 'STATUS'], rows };
 }
 
-function addressesOf(copy: KubeObject): string {
+/** `latencyMs` is undefined for an object that was not synced. */
+function listSample(
+  { endpoints, notSynced = 'no copy on the host' }: DemoSample,
+  copy: KubeObject | undefined,
+  latencyMs: number | undefined,
+): ListedRow {
+  const virtual = parseKey(objectKey(endpoints));
+  const addresses = copy === undefined ? [] : addressesOf(copy);
+  const status =
+    copy === undefined ? `not synced: ${notSynced}` : `synced in ${latencyMs?.toFixed(1) ?? '?'} ms`;
+  return {
+    cells: [
+      keyOf(virtual),
+      copy === undefined ? '-' : objectKey(copy),
+      copy === undefined ? '-' : addresses.join(','),
+      status,
+    ],
+    name: resourceName('Endpoints', '', virtual.name),
+    json: {
+      kind: 'Endpoints',
+      virtual: { ...virtual },
+      host: copy === undefined ? { namespace: '', name: '' } : { ...parseKey(objectKey(copy)) },
+      state: copy === undefined ? 'skipped' : 'synced',
+      reason: copy === undefined ? notSynced : '',
+      addresses,
+      latencyMs: latencyMs ?? null,
+    },
+  };
+}
+
+function addressesOf(copy: KubeObject): string[] {
   const subsets = Array.isArray(copy['subsets']) ? copy['subsets'] : [];
-  const ips = subsets.flatMap((subset) => {
+  return subsets.flatMap((subset) => {
     const { addresses } = subset as { addresses?: { ip: string }[] }; // as the API server stores it
     return addresses?.map(({ ip }) => ip) ?? [];
   });
-  return ips.join(',');
 }
 
 function time(): string {

@@ -22,7 +22,8 @@ import { sleep, systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
-import { ActivityLogger, formatSamples, type Activity } from './demo-activity.ts';
+import { formatListing, outputOption } from '../output/listing.ts';
+import { ActivityLogger, listSamples, type Activity } from './demo-activity.ts';
 import {
   DEMO_HOST_NAMESPACE,
   DEMO_NAMESPACE,
@@ -41,6 +42,7 @@ interface DemoOptions {
   readonly once?: boolean;
   readonly dir: string;
   readonly port: string;
+  readonly output: string;
 }
 
 const CONFIG_MAPS: Resource = {
@@ -55,13 +57,14 @@ const SETTLE_MAX_MS = 30_000;
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .option('--once', 'print a table of the synced objects when all are synced, then exit')
+    .option('--once', 'list the objects when all are synced, then exit')
+    .addOption(outputOption('with --once: '))
     .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
     .action(async (options: DemoOptions) => exit(await demo(options)));
 }
 
-async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
+async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
   const pagePort = parsePagePort(port);
   if (pagePort === undefined) return 2;
   const stop = stopSignals();
@@ -99,7 +102,7 @@ async function demo({ once = false, dir, port }: DemoOptions): Promise<number> {
   try {
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
-    if (once) return await showOnce(hostClient, activity, stop.signal);
+    if (once) return await showOnce({ host: hostClient, activity, output, signal: stop.signal });
     const watcher = watchConfigFiles({ files: [files.config], readAtMs: Date.now() }, () =>
       reloadFrom(load, daemon, activity),
     );
@@ -170,7 +173,14 @@ function introduce(dir: string, pageUrl: string): void {
 }
 
 /** Waits until every sample that can be synced has a copy, and prints the table. */
-async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSignal): Promise<number> {
+interface OnceOptions {
+  readonly host: ClusterClient;
+  readonly activity: Activity;
+  readonly output: string;
+  readonly signal: AbortSignal;
+}
+
+async function showOnce({ host, activity, output, signal }: OnceOptions): Promise<number> {
   const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
     objectKey(endpoints),
   );
@@ -179,7 +189,7 @@ async function showOnce(host: ClusterClient, activity: Activity, signal: AbortSi
     const { items } = await host.list(ENDPOINTS, { namespace: DEMO_HOST_NAMESPACE });
     const copies = new Map(items.map((copy) => [originOf(copy), copy]));
     if (expected.every((key) => copies.has(key) && activity.latencyMs(key) !== undefined)) {
-      process.stdout.write(formatSamples(DEMO_SAMPLES, copies, activity));
+      process.stdout.write(formatListing(listSamples(DEMO_SAMPLES, copies, activity), output));
       return 0;
     }
     if (signal.aborted || systemClock.monotonicMs() > deadlineMs) {

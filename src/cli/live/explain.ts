@@ -9,6 +9,7 @@ import { keyOf, parseKey, type ObjectKey } from '../../kube/object.ts';
 import { describeRight, requiredRights } from '../../syncer/rights.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
+import { formatJson } from '../output/listing.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
 import type { Connection } from './world/connection.ts';
@@ -25,7 +26,7 @@ import { statusOf } from './explanation/object-status.ts';
 interface ExplainFlags {
   readonly host?: boolean;
   readonly kind?: string;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 export function define(command: Command, exit: (code: number) => void): void {
@@ -36,7 +37,11 @@ export function define(command: Command, exit: (code: number) => void): void {
     )
     .option('--host', 'the name is a host name')
     .option('-k, --kind <kind>', 'kind of the object, where objects of several kinds have the name')
-    .addOption(new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'));
+    .addOption(
+      new Option('-o, --output <format>', 'text, json or yaml')
+        .choices(['text', 'json', 'yaml'])
+        .default('text'),
+    );
   addConfigOptions(command);
   command.action(async (name: string, flags: ExplainFlags) =>
     exit(await guarded(() => withConnection(command, (connection) => explain(connection, name, flags)))),
@@ -48,11 +53,8 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
   const snapshot = await snapshotOrMissing(connection, missing);
   if (snapshot === undefined) {
     const sentence = `nothing is synced: rights are missing: ${missing.join(', ')}`;
-    process.stdout.write(
-      flags.output === 'json'
-        ? jsonText({ state: 'failed', reason: 'MissingRight', sentence })
-        : `${sentence}\n`,
-    );
+    const json = { state: 'failed', reason: 'MissingRight', sentence };
+    process.stdout.write(flags.output === 'text' ? `${sentence}\n` : formatJson(json, flags.output));
     return 1;
   }
   const { config } = snapshot;
@@ -74,7 +76,9 @@ async function explain(connection: Connection, name: string, flags: ExplainFlags
       : undefined;
   const explanation = await explanationOf(connection, { plan, target, missing, stages });
   process.stdout.write(
-    flags.output === 'json' ? jsonText(asJsonObject(explanation)) : formatExplanation(explanation),
+    flags.output === 'text'
+      ? formatExplanation(explanation)
+      : formatJson(asJsonObject(explanation), flags.output),
   );
   return explanation.status.reason === 'ReferenceNotFound' ? 1 : 0;
 }
@@ -179,8 +183,4 @@ function asJsonObject({
     })),
     lease: lease === undefined ? null : { name: lease.key, holder: lease.holder },
   };
-}
-
-function jsonText(value: JsonObject): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
 }

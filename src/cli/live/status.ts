@@ -10,7 +10,7 @@ import { StatusError } from '../../kube/status-error.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
-import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
+import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import type { Connection } from './world/connection.ts';
 import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
@@ -28,6 +28,8 @@ interface StatusFlags {
 
 export interface StatusRow {
   readonly kind: string;
+  /** API group of the kind; '' is the core group. */
+  readonly group: string;
   readonly virtual: NamespacedName;
   /** Empty where the namespace is not mapped. */
   readonly host: NamespacedName;
@@ -145,6 +147,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
     const events = reports.events.get(virtual?.metadata.uid ?? '') ?? [];
     return {
       kind: plan.resource.kind,
+      group: plan.resource.group,
       virtual: parseKey(plan.key),
       host: target ?? { namespace: '', name: '' },
       status: statusOf(plan, { ...reports, events, missingNamespaces, missingRights: [] }),
@@ -157,6 +160,7 @@ export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: Statu
     const there = seen.object ?? seen.imported;
     return {
       kind: kind.virtual.kind,
+      group: kind.virtual.group,
       virtual,
       host: decision.name ?? seen.target ?? { namespace: '', name: '' },
       status: statusOfImport(plan),
@@ -177,7 +181,7 @@ function lastChangeOf(virtual: KubeObject | undefined, host: KubeObject | undefi
   return ours ?? times(virtual, false).toSorted().at(-1) ?? virtual?.metadata.creationTimestamp ?? '';
 }
 
-function listed({ kind, virtual, host, status, lastChange }: StatusRow, nowMs: number): ListedRow {
+function listed({ kind, group, virtual, host, status, lastChange }: StatusRow, nowMs: number): ListedRow {
   const { state, reason, sentence } = status;
   const json = {
     kind,
@@ -198,7 +202,7 @@ function listed({ kind, virtual, host, status, lastChange }: StatusRow, nowMs: n
       ageOf(lastChange, nowMs),
     ],
     wideCells: [sentence],
-    name: keyOf(virtual),
+    name: resourceName(kind, group, virtual.name),
     json,
   };
 }

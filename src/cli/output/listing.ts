@@ -58,6 +58,11 @@ export function formatListing(listing: Listing, format: string): string {
   }
 }
 
+/** What kubectl prints with `-o name`: `endpoints/web`, `endpointslice.discovery.k8s.io/web-1`. */
+export function resourceName(kind: string, group: string, name: string): string {
+  return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${name}`;
+}
+
 /** A value in one of the formats `json`, `yaml` and `jsonpath=TEMPLATE`. */
 export function formatJson(json: JsonValue, format: string): string {
   if (format === 'json') return `${JSON.stringify(json, null, 2)}\n`;

@@ -1,3 +1,5 @@
+/** Shell completion: the commands, options and choices that each script offers. */
+
 import { execFileSync } from 'node:child_process';
 import { Argument, Command, Option } from 'commander';
 import { describe, expect, test } from 'vitest';

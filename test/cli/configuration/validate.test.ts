@@ -1,3 +1,5 @@
+/** The command `validate`: exit codes, formats, positions and warnings. */
+
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

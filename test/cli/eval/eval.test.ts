@@ -1,3 +1,5 @@
+/** The command `eval`: results, errors, and the lines of `--jsonl`. */
+
 /* oxlint-disable unicorn/no-thenable -- the name is the contract's, and it holds plain data */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

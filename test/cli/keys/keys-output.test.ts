@@ -1,3 +1,5 @@
+/** What `keys create` prints in each format. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,3 +1,5 @@
+/** The command `names`: both directions, formats, kinds and exit codes. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

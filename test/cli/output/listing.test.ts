@@ -1,6 +1,8 @@
+/** The output formats of lists: table, wide, name, JSON, YAML, JSONPath template. */
+
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { formatJson, formatListing, outputOption } from '../../../src/cli/output/listing.ts';
+import { formatJson, formatListing, outputOption, resourceName } from '../../../src/cli/output/listing.ts';
 
 const shared = { namespace: 'team-a' };
 const LISTING = {
@@ -31,6 +33,14 @@ describe('a listing', () => {
     ['jsonpath=a is {[1].a}, {[7].a}.', 'a is x, .'],
   ])('-o %s', (format, text) => {
     expect(formatListing(LISTING, format)).toBe(text);
+  });
+
+  test.each([
+    ['Endpoints', '', 'endpoints/web'],
+    ['EndpointSlice', 'discovery.k8s.io', 'endpointslice.discovery.k8s.io/web'],
+    ['Gadget', 'example.com', 'gadget.example.com/web'],
+  ])('%s of group "%s" is named as kubectl names it', (kind, group, name) => {
+    expect(resourceName(kind, group, 'web')).toBe(name);
   });
 
   test('without rows has no heading', () => {

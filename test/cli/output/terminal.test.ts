@@ -1,3 +1,5 @@
+/** Progress and colours on a terminal. */
+
 import { describe, expect, test } from 'vitest';
 import { paintFor, progressOn } from '../../../src/cli/output/terminal.ts';
 

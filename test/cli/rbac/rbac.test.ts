@@ -1,3 +1,5 @@
+/** The command `rbac`: what it prints is what the configuration needs, and no more. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
