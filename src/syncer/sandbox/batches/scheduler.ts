@@ -5,11 +5,13 @@
 
 import type { Timer } from '../../../base/clock.ts';
 import { Batch, failJob } from './batch.ts';
+import { encodeBatch, takeAnswer, type EncodedBatch } from './batch-text.ts';
 import type { Job } from './group.ts';
 import type { SandboxChild } from '../process/child.ts';
 import { ChildPool, type PoolOptions } from '../process/child-pool.ts';
 import type { EvaluateError } from '../types.ts';
 import { handleStop, type Stop, type StopOptions } from '../quarantine/stops.ts';
+import { silenceOf } from './silence.ts';
 import { Watchdog } from '../process/watchdog.ts';
 
 export interface SchedulerOptions extends PoolOptions {
@@ -25,19 +27,8 @@ export interface SchedulerOptions extends PoolOptions {
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
-/**
- * How long the child may be silent during one match: a multiple of the time limit, and a minimum. The isolate's own timeout stops most
- * matches, but not within a builtin, such as one that copies a long text.
- */
-const CAREFUL_SILENCE = 4;
-const CAREFUL_SILENCE_MIN_MS = 400;
-/** Shorter in the throttled process, whose time is scarce. */
-const THROTTLED_SILENCE = 1.5;
-/** Shorter for a batch of many, which is sent again with one call per match. */
-const BATCH_SILENCE = 1;
 /** Share of the memory limit: a stop may leave memory behind that would count against the next expression. */
 const BLOATED_SHARE = 0.6;
-const CHARS_PER_MS = 10_000;
 const PAUSE_MS = 1000;
 
 const STOPS: ReadonlyMap<string, Stop> = new Map([
@@ -57,7 +48,7 @@ export class Scheduler {
   #matches = 0;
   /** Sent again, before new jobs. */
   #again: Batch[] = [];
-  #inFlight: { batch: Batch; text: string }[] = [];
+  #inFlight: EncodedBatch[] = [];
   #collectTimer: Timer | undefined;
   #isFlushDue = false;
   #isClosed = false;
@@ -133,8 +124,8 @@ export class Scheduler {
       if (child === undefined) return;
       const again = this.#again.shift();
       if (again !== undefined) this.#divertFrom(again);
-      const ready = encode(again ?? this.#nextBatch());
-      if (ready !== undefined) this.#send(child, ready.batch, ready.text);
+      const encoded = encodeBatch(again ?? this.#nextBatch());
+      if (encoded !== undefined) this.#send(child, encoded);
     }
   }
 
@@ -167,14 +158,15 @@ export class Scheduler {
     for (const job of batch.extract((each) => this.#isDiverted(each))) divert(job);
   }
 
-  #send(child: SandboxChild, batch: Batch, text: string): void {
+  #send(child: SandboxChild, encoded: EncodedBatch): void {
+    const { batch, text } = encoded;
     for (const { message } of batch.entries) {
       if (child.programs.has(message.id)) continue;
       child.programs.add(message.id);
       child.sendLater(`P${JSON.stringify(message)}`);
     }
     child.send((batch.isCareful ? `C${batch.starvations}` : 'B') + text);
-    this.#inFlight.push({ batch, text });
+    this.#inFlight.push(encoded);
     this.#options.batched(batch.matchesLeft);
     if (this.#inFlight.length === 1) this.#watchHead();
   }
@@ -186,18 +178,8 @@ export class Scheduler {
       this.#watchdog.rest();
       return;
     }
-    const { batch, text } = head;
-    const { expressionTimeoutMs, settings } = this.#options.source.setup;
-    const carefulMs =
-      this.#options.route === 'throttled'
-        ? expressionTimeoutMs * THROTTLED_SILENCE
-        : Math.max(expressionTimeoutMs * CAREFUL_SILENCE, CAREFUL_SILENCE_MIN_MS);
-    const silenceMs = batch.isCareful
-      ? carefulMs + expressionTimeoutMs * batch.starvations
-      : expressionTimeoutMs * BATCH_SILENCE;
-    // Reading a long text and compiling programs does not count against an expression.
-    const allowanceMs = text.length / CHARS_PER_MS + batch.entries.length;
-    this.#watchdog.expect(child, silenceMs + settings.shareMs, allowanceMs);
+    const { silenceMs, allowanceMs } = silenceOf(head, this.#options.route, this.#options.source.setup);
+    this.#watchdog.expect(child, silenceMs, allowanceMs);
   }
 
   #receive(child: SandboxChild, line: string): void {
@@ -210,7 +192,7 @@ export class Scheduler {
       return;
     }
     const isLast = line.startsWith('.');
-    if (!(isLast || line.startsWith('+')) || !take(child, head.batch, line.slice(1), isLast)) {
+    if (!(isLast || line.startsWith('+')) || !takeAnswer(child, head.batch, line.slice(1), isLast)) {
       // A violation of the protocol: the child is compromised.
       child.kill();
       return;
@@ -261,40 +243,5 @@ export class Scheduler {
     [this.#inFlight, this.#again, this.#jobs, this.#matches] = [[], [], [], 0];
     for (const batch of batches) batch.failAll(error);
     for (const job of jobs) failJob(job, error);
-  }
-}
-
-/** False when the text is no valid answer to the batch. */
-function take(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
-  if (batch.isSpoiled) return true;
-  const before = batch.matchesLeft;
-  const outcome = batch.receive(text);
-  child.completed += before - batch.matchesLeft;
-  batch.isSpoiled = outcome === 'spoiled';
-  return outcome !== 'foreign' && (batch.isSpoiled || isLast === batch.isFinished);
-}
-
-/** The batch and its text, without jobs that JSON cannot hold; undefined when nothing is left. */
-function encode(batch: Batch): { batch: Batch; text: string } | undefined {
-  if (batch.isFinished) return undefined;
-  try {
-    return { batch, text: batch.encode() };
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-  }
-  const rest = new Batch();
-  for (const job of batch.jobs) {
-    if (isWritable(job)) rest.add(job);
-    else failJob(job, { kind: 'runtime', message: 'the value is too large or too deep for the sandbox' });
-  }
-  return rest.isFinished ? undefined : { batch: rest, text: rest.encode() };
-}
-
-function isWritable({ values, objects }: Job): boolean {
-  try {
-    return JSON.stringify([values, objects]).length > 0;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
   }
 }
