@@ -1,7 +1,7 @@
 /** An expectation compared with what came out. An expectation is a subset: what it does not mention is not compared. */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
-import { printPath } from '../../syncer/patch/paths/path-syntax.ts';
+import { printPath } from '../../syncer/patch/paths/print-path.ts';
 import type { ConcretePath } from '../../syncer/translate/types.ts';
 
 export interface Mismatch {

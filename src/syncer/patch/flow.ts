@@ -1,7 +1,7 @@
 /** The directions in which each path of an object is synced, given the patches on it. */
 
 import { covers, type CompiledPatch } from './compile.ts';
-import { printPath } from './paths/path-syntax.ts';
+import { printPath } from './paths/print-path.ts';
 import type { PatchPipeline } from './types.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ConcretePath, Flow } from '../translate/types.ts';

@@ -1,7 +1,7 @@
 /** The errors of a patch on one object, with the place where it failed. */
 
 import type { CompiledPatch } from './compile.ts';
-import { printPath } from './paths/path-syntax.ts';
+import { printPath } from './paths/print-path.ts';
 import type { Direction } from './types.ts';
 import { InvariantError, PatchError } from '../../base/errors.ts';
 import { excerptOf } from '../../base/excerpt.ts';

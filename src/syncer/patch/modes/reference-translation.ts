@@ -10,7 +10,7 @@ import {
   type ReferencedGvk,
 } from './reference-parts.ts';
 import { UntranslatableValue } from './untranslatable.ts';
-import { printPath } from '../paths/path-syntax.ts';
+import { printPath } from '../paths/print-path.ts';
 import type {
   Direction,
   ObjectReference,

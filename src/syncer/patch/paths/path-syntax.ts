@@ -1,6 +1,6 @@
-/** The path of a patch: text to segments, with errors that point at a character, and segments back to vCluster's text form. */
+/** The path of a patch: text to segments, with errors that point at a character. */
 
-import type { ConcretePath } from '../../translate/types.ts';
+import { bracketProblem, isIndex, plainNameProblem, show } from './unquoted.ts';
 
 /** One step of a path. A key that is a plain number is also an index: printed paths hold indices as plain segments. */
 export type Segment =
@@ -41,29 +41,6 @@ export function parsePath(text: string): ParsedPath {
   }
 }
 
-/** vCluster's form, which parses back to the same place: `subsets.0.addresses.1.ip`, `metadata.annotations."example.com/key"`. */
-export function printPath(path: ConcretePath): string {
-  let text = '';
-  for (const step of path) text = joinStep(text, step);
-  return text;
-}
-
-/** Appends one step to a printed path. */
-export function joinStep(prefix: string, step: string | number): string {
-  const printed = typeof step === 'number' ? String(step) : printKey(step);
-  return prefix === '' ? printed : `${prefix}.${printed}`;
-}
-
-/** `"` and `\` are escaped inside quotes; a key that needs no quotes is printed as it is. */
-function printKey(key: string): string {
-  if (PLAIN.test(key)) return key;
-  return plainNameProblem(key) === undefined ? key : `"${key.replace(/["\\]/g, '\\$&')}"`;
-}
-
-/** The usual keys, recognised fast. */
-const PLAIN = /^[A-Za-z0-9_/][A-Za-z0-9_/-]*$/;
-const INDEX = /^(?:0|[1-9]\d{0,9})$/;
-
 class PathSyntaxError extends Error {
   readonly problem: PathProblem;
 
@@ -73,38 +50,8 @@ class PathSyntaxError extends Error {
   }
 }
 
-/** Why a name cannot stand in a path without quotes; undefined when it can. */
-function plainNameProblem(name: string): string | undefined {
-  if (name === '') return 'an empty name needs quotes: ""';
-  if (name.startsWith('?')) return `filters such as ${show(name)} are not supported`;
-  if (name.startsWith('(')) return `scripts such as ${show(name)} are not supported`;
-  if (name.trim() !== name) return 'a name with blanks at its edge needs quotes';
-  if (/[.[\]]/.test(name)) return 'a name that holds ".", "[" or "]" needs quotes';
-  if (name.includes('"') || name.startsWith("'"))
-    return 'a name that holds a quote needs quotes around all of it';
-  if (name.startsWith('@'))
-    return `type selectors such as ${show(name)} are not supported; quote it if it is a key`;
-  if (name.endsWith('()'))
-    return `functions such as ${show(name)} are not supported; quote it if it is a key`;
-  if (name.includes(','))
-    return `unions such as ${show(name)} are not supported; quote it if the comma is part of the key`;
-  if (name.includes('*')) return `a wildcard stands alone; quote ${show(name)} if the * is part of the key`;
-  if (/^-?\d*:-?\d*(?::-?\d*)?$/.test(name)) return `slices such as ${show(name)} are not supported`;
-  if (/^-\d+$/.test(name))
-    return `negative indices such as ${show(name)} are not supported; quote it if it is a key`;
-  if (/[\^~]$/.test(name))
-    return `the operator at the end of ${show(name)} is not supported; quote it if it is part of the key`;
-  if (name === '$') return '"$" may only stand at the start';
-  return undefined;
-}
-
-/** A part of the user's path for a message: bounded. */
-function show(part: string): string {
-  return JSON.stringify(part.length > 40 ? `${part.slice(0, 40)}…` : part);
-}
-
 function keySegment(key: string, isQuoted: boolean): Segment {
-  return { kind: 'key', key, index: !isQuoted && INDEX.test(key) ? Number(key) : undefined };
+  return { kind: 'key', key, index: !isQuoted && isIndex(key) ? Number(key) : undefined };
 }
 
 class PathParser {
@@ -204,7 +151,7 @@ class PathParser {
     const text = this.#untilClosing(open).trim();
     if (text === '')
       this.#fail('unexpected empty segment: a bracket needs an index, * or a quoted key', start);
-    const problem = bareProblem(text);
+    const problem = bracketProblem(text);
     if (problem !== undefined) this.#fail(problem, start);
     return text === '*' ? { kind: 'wildcard' } : { kind: 'index', index: Number(text) };
   }
@@ -268,18 +215,4 @@ class PathParser {
   #fail(message: string, offset = this.#at): never {
     throw new PathSyntaxError(message, offset);
   }
-}
-
-/** Why this cannot stand in a bracket without quotes; undefined for an index and `*`. */
-function bareProblem(text: string): string | undefined {
-  if (text === '*') return undefined;
-  if (INDEX.test(text)) return undefined;
-  if (text.startsWith('?')) return `filters such as ${show(`[${text}]`)} are not supported`;
-  if (text.startsWith('(')) return `scripts such as ${show(`[${text}]`)} are not supported`;
-  if (/^-?\d*\s*:/.test(text)) return `slices such as ${show(`[${text}]`)} are not supported`;
-  if (/^-\d+$/.test(text)) return `negative indices such as ${show(`[${text}]`)} are not supported`;
-  if (text.includes('[')) return `unexpected bracket in bracket: ${show(`[${text}]`)}`;
-  if (text.includes(',')) return `unions such as ${show(`[${text}]`)} are not supported`;
-  if (/^\d+$/.test(text)) return `${show(text)} is not an index: no leading zeros, at most ten digits`;
-  return `a key in brackets needs quotes: ["${text.length > 40 ? '…' : text.replaceAll('"', '\\"')}"]`;
 }

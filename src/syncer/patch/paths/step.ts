@@ -1,6 +1,6 @@
 /** One segment of a compiled path and, behind it, the rest of the path. */
 
-import { joinStep } from './path-syntax.ts';
+import { joinStep } from './print-path.ts';
 import { copyOf, withMember } from './copy.ts';
 import type { JsonObject, JsonValue } from '../../../base/json.ts';
 import type { ConcretePath } from '../../translate/types.ts';

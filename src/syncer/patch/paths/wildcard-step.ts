@@ -1,7 +1,8 @@
 /** The wildcard of a compiled path. */
 
 import { copyOf, mapElements, mapMembers } from './copy.ts';
-import { isForbiddenKey, joinStep } from './path-syntax.ts';
+import { isForbiddenKey } from './path-syntax.ts';
+import { joinStep } from './print-path.ts';
 import type { Cursor, PathMatches, Step } from './step.ts';
 import {
   isJsonObject,

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { JSONPath } from 'jsonpath-plus';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
-import { parsePath, printPath } from '../../../../src/syncer/patch/paths/path-syntax.ts';
+import { parsePath } from '../../../../src/syncer/patch/paths/path-syntax.ts';
+import { printPath } from '../../../../src/syncer/patch/paths/print-path.ts';
 import type { ConcretePath } from '../../../../src/syncer/translate/types.ts';
 import {
   isBookkeepingAnnotation,
