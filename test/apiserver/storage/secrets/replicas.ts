@@ -26,6 +26,25 @@ export function hurried(times: number): Clock {
   };
 }
 
+/**
+ * Time that passes `times` as fast, and only with its timers: a machine that is late uses up no deadline, so the number of attempts
+ * before it depends on the delays alone.
+ */
+export function timerDriven(times: number): Clock {
+  let nowMs = 0;
+  return {
+    now: () => systemClock.now(),
+    monotonicMs: () => nowMs,
+    schedule(delayMs, callback) {
+      const dueMs = nowMs + delayMs;
+      return systemClock.schedule(delayMs / times, () => {
+        nowMs = Math.max(nowMs, dueMs);
+        callback();
+      });
+    },
+  };
+}
+
 export function clientOf(access: ServerAccess): WatchClient {
   const metrics = { requested: () => undefined };
   return createClient({ cluster: 'host', access, clock: systemClock, metrics, userAgent: 'test/0' });
