@@ -82,6 +82,8 @@ export class World implements AsyncDisposable, Placement {
   readonly #guardian: Guardian;
   readonly #stack = new AsyncDisposableStack();
   readonly #hostNamespaces = new Set<string>();
+  /** Those of Endpoints. */
+  readonly #logs: { readonly cluster: ClusterName; readonly log: WriteLog }[] = [];
   #files = 0;
 
   private constructor(clusters: WorldClusters, vcluster: string, hostNamespace: string) {
@@ -276,7 +278,7 @@ export class World implements AsyncDisposable, Placement {
 
   /**
    * Waits until the daemon has dealt with everything that happened on either side before: a new object has gone to the host, a
-   * change of its copy has come back, and nothing is queued.
+   * change of its copy has come back, and nothing is queued. The logs of Endpoints have every write until then.
    */
   async settle(daemon: RunningDaemon, namespace = 'default'): Promise<void> {
     const key = `${namespace}/${FENCE}${randomBytes(4).toString('hex')}`;
@@ -287,6 +289,17 @@ export class World implements AsyncDisposable, Placement {
       what: 'the fence, back in the virtual cluster',
     });
     await this.whenIdle(daemon);
+    if (this.#logs.length > 0) await this.#completeLogs(key);
+  }
+
+  /** Waits until every log has the last event of the fence, and with it all earlier events. */
+  async #completeLogs(fence: string): Promise<void> {
+    const isSeen = ({ metadata }: KubeObject): boolean => metadata.annotations?.['fence'] === 'seen';
+    await this.host.merge('Endpoints', this.hostKey(fence), { metadata: { annotations: { fence: 'seen' } } });
+    await this.whenVirtual(fence, isSeen, { what: 'the last change of the fence in the virtual cluster' });
+    const names = { virtual: pair(fence)[1], host: this.hostName(fence) };
+    for (const { cluster, log } of this.#logs)
+      await log.until(({ name, object }) => name === names[cluster] && isSeen(object));
   }
 
   /** Waits until nothing is queued or worked on, twice in a row. */
@@ -304,7 +317,9 @@ export class World implements AsyncDisposable, Placement {
 
   async log(cluster: ClusterName, kind: KindName = 'Endpoints'): Promise<WriteLog> {
     const namespace = cluster === 'host' ? this.hostNamespace : '';
-    return this.keep(await WriteLog.open(this[cluster], kind, namespace));
+    const log = this.keep(await WriteLog.open(this[cluster], kind, namespace));
+    if (kind === 'Endpoints') this.#logs.push({ cluster, log });
+    return log;
   }
 
   /** What a log saw, the fences left out. */
