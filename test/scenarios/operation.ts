@@ -140,7 +140,8 @@ export function operationScenarios(newWorld: NewWorld): void {
         await overwrite(world, key, '10.66.2.99');
         await world.whenIdle(daemon);
         await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.2')] });
-        expect(ipsOf(await world.whenCopied(key, { timeoutMs: 1500 }))).toEqual(['10.1.0.2']);
+        // The correction itself waits for 8 s.
+        expect(ipsOf(await world.whenCopied(key, { timeoutMs: 6000 }))).toEqual(['10.1.0.2']);
       },
     );
 

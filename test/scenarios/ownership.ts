@@ -14,6 +14,9 @@ const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 /** What the host's endpoints controller writes since Kubernetes 1.33. */
 const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
 
+/** Until an object is synced that was refused often, without a retry. */
+const FREED_MAX_MS = 8000;
+
 export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
   describe('a host object that is not ours', () => {
     test('is never touched; when it is deleted, the copy is created', async () => {
@@ -29,7 +32,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
 
       await refuseOften(world, daemon, key);
       await world.host.delete('Endpoints', ...world.hostKey(key));
-      expect(ipsOf(await world.whenCopied(key, { timeoutMs: 4000 }))).toEqual(['10.1.0.8']);
+      expect(ipsOf(await world.whenCopied(key, { timeoutMs: FREED_MAX_MS }))).toEqual(['10.1.0.8']);
     });
 
     test('stays when the virtual object that wanted its name goes', async () => {
@@ -124,7 +127,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.whenEvent(key, 'NotManaged');
       await refuseOften(world, daemon, key);
       await world.virtual.create('Service', service(key));
-      expect(await world.whenCopied(key, { timeoutMs: 4000 })).toBeDefined();
+      expect(await world.whenCopied(key, { timeoutMs: FREED_MAX_MS })).toBeDefined();
     });
 
     test('that carries our bookkeeping under another name is no copy', async () => {
@@ -163,7 +166,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
 
       await refuseOften(world, daemon, second);
       await world.virtual.delete('Endpoints', ...pair(first));
-      expect(ipsOf(await world.whenCopied(second, { timeoutMs: 5000 }))).toEqual(['10.1.0.66']);
+      expect(ipsOf(await world.whenCopied(second, { timeoutMs: FREED_MAX_MS }))).toEqual(['10.1.0.66']);
     });
   });
 
@@ -326,7 +329,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** Retries of a refused object become rare; what frees it must not wait for one. */
+/** Retries of a refused object become rare, after six refusals one in a minute; what frees it must not wait for one. */
 async function refuseOften(world: World, daemon: Daemon, key: string): Promise<void> {
   for (let round = 0; round < 6; round++) {
     await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { round: `${round}` } } });

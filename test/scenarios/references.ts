@@ -21,6 +21,9 @@ import {
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
+/** An event brings a change. The shortest retry that could hide a lost event comes after 5 s. */
+const BY_EVENT_MAX_MS = 4500;
+
 const IMPORTED = 'vcluster.loft.sh/object-imported';
 
 export function referenceScenarios(newWorld: NewWorld): void {
@@ -59,7 +62,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the host');
     });
 
-    test('is kept in step within a second, and drift on the host is corrected', async () => {
+    test('is kept in step by events, and drift on the host is corrected', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1', gone: '1' }));
@@ -68,7 +71,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.merge('ConfigMap', [ns, 'cfg'], { data: { k: '2', gone: null } });
       const startedMs = performance.now();
       await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
-      expect(performance.now() - startedMs).toBeLessThan(1000);
+      expect(performance.now() - startedMs).toBeLessThan(BY_EVENT_MAX_MS);
       await world.host.merge('ConfigMap', short(world, `${ns}/cfg`), { data: { k: 'drift', added: '1' } });
       await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
       await world.host.delete('ConfigMap', ...short(world, `${ns}/cfg`));

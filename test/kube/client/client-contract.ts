@@ -136,7 +136,7 @@ function endpoints(
 }
 
 async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 20_000;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`never came true: ${condition.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
