@@ -17,6 +17,8 @@ export interface ServedRequest {
   readonly seconds: number;
 }
 
+type LabelledRequest = Pick<ServedRequest, 'verb' | 'path' | 'method' | 'isDryRun'>;
+
 /** Receives what a server measures. */
 export interface ApiServerSeries {
   began(method: string): void;
@@ -93,33 +95,38 @@ class RequestSeries {
         const name = SINGLE.has(verb) ? 'name' : '';
         const namespace = isNamespaced ? 'namespace' : '';
         const path = { group, version, resource: plural, namespace, name, subresource: '' };
-        const labels = labelsOf({ verb, path, method: '', isDryRun: false });
-        this.#of(labels, verb === 'create' ? 201 : 200);
+        this.#of({ verb, path, method: '', isDryRun: false }, verb === 'create' ? 201 : 200);
       }
     }
   }
 
   served(request: ServedRequest): void {
     const { path, verb, code, seconds } = request;
-    // Clients choose the URL: only served resources become labels, or the number of series would be unlimited.
-    const isServed = path && this.#table.find(path.group, path.version, path.resource) !== undefined;
-    const labels = labelsOf(isServed ? request : { ...request, path: undefined, verb: undefined });
-    const { count, observe } = this.#of(labels, code);
+    const labelled =
+      path && this.#isServed(path) ? request : { ...request, path: undefined, verb: undefined };
+    const { count, observe } = this.#of(labelled, code);
     count();
     if (verb !== 'watch') observe(seconds);
   }
 
-  #of(labels: Record<string, string>, code: number): { count: Count; observe: Observe } {
-    const key = Object.values(labels).join(' ');
+  /** Clients choose the URL: only served resources become labels, or the number of series would be unlimited. */
+  #isServed({ group, version, resource, subresource }: ResourcePath): boolean {
+    const definition = this.#table.find(group, version, resource);
+    if (!definition) return false;
+    return subresource === '' || definition.subresources.some(({ name }) => name === subresource);
+  }
+
+  #of(request: LabelledRequest, code: number): { count: Count; observe: Observe } {
+    const key = keyOf(request);
     const codeKey = `${key} ${code}`;
     let count = this.#counts.get(codeKey);
     if (!count) {
-      count = this.#total.of({ ...labels, code: String(code) });
+      count = this.#total.of({ ...labelsOf(request), code: String(code) });
       this.#counts.set(codeKey, count);
     }
     let observe = this.#durations.get(key);
     if (!observe) {
-      observe = this.#duration.of(labels);
+      observe = this.#duration.of(labelsOf(request));
       this.#durations.set(key, observe);
     }
     return { count, observe };
@@ -143,14 +150,17 @@ const VERBS: Readonly<Record<Verb, string>> = {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-function labelsOf({
-  verb,
-  path,
-  method,
-  isDryRun,
-}: Pick<ServedRequest, 'verb' | 'path' | 'method' | 'isDryRun'>): Record<string, string> {
+/** Identifies a combination of labels without building them, which each request would pay for. */
+function keyOf({ verb, path, method, isDryRun }: LabelledRequest): string {
+  const shownVerb = verbLabel(verb, method);
+  if (!path) return `${shownVerb} ${isDryRun}`;
+  const { group, version, resource, subresource } = path;
+  return `${shownVerb} ${isDryRun} ${group}/${version}/${resource}/${subresource} ${scopeOf(path)}`;
+}
+
+function labelsOf({ verb, path, method, isDryRun }: LabelledRequest): Record<string, string> {
   return {
-    verb: verb ? VERBS[verb] : METHODS.has(method) ? method : 'other',
+    verb: verbLabel(verb, method),
     group: path?.group ?? '',
     version: path?.version ?? '',
     resource: path?.resource ?? '',
@@ -159,6 +169,11 @@ function labelsOf({
     dry_run: isDryRun ? 'All' : '',
     component: 'apiserver',
   };
+}
+
+function verbLabel(verb: Verb | undefined, method: string): string {
+  if (verb) return VERBS[verb];
+  return METHODS.has(method) ? method : 'other';
 }
 
 function scopeOf(path: ResourcePath | undefined): string {

@@ -50,6 +50,7 @@ test('requests are counted by verb, resource and status, and a path that is not 
   await client.send({ method: 'GET', path: `${KEYS}/k` });
   await client.send({ method: 'GET', path: `${KEYS}/missing` });
   await client.send({ method: 'GET', path: '/apis/a.example/v1/secrets-of-a-client' });
+  await client.send({ method: 'GET', path: `${KEYS}/k/subresource-of-a-client` });
   const values = await valuesOf(registry);
   expect([
     values.get(`apiserver_request_total${labels('POST', 'cluster', 201)}`),
@@ -58,8 +59,8 @@ test('requests are counted by verb, resource and status, and a path that is not 
     values.get(`apiserver_request_duration_seconds_count${labels('GET', 'resource')}`),
     values.get('authentication_attempts{result="success"}'),
     values.get('apiserver_current_inflight_requests{request_kind="readOnly"}'),
-  ]).toEqual([1, 1, 1, 2, 4, 0]);
-  expect(await registry.text()).not.toContain('secrets-of-a-client');
+  ]).toEqual([1, 1, 1, 2, 5, 0]);
+  expect(await registry.text()).not.toContain('of-a-client');
 });
 
 test('the store reports the latency of its requests', async () => {
