@@ -1,6 +1,6 @@
 /** Digests of access keys: the store can recognise a key but not reproduce it. */
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { keyFormOf } from './access-key.ts';
 
 /** The stored form of a secret. */
@@ -21,11 +21,12 @@ export interface PresentedCredential {
 const SUPPLIED = 'supplied:';
 
 export class KeyDigests {
-  readonly #pepper: Buffer;
+  /** A key object: from bytes, each HMAC would create one first. */
+  readonly #pepper: KeyObject;
 
   /** `pepper` is kept outside the store, so that guesses cannot be checked against a stolen database. */
   constructor(pepper: Buffer) {
-    this.#pepper = pepper;
+    this.#pepper = createSecretKey(pepper);
   }
 
   /** Undefined for a text that cannot be a key: a wrong checksum, or too short. */
@@ -48,7 +49,7 @@ export class KeyDigests {
   }
 
   #hmac(purpose: 'digest' | 'id', text: string): Buffer {
-    return createHmac('sha256', this.#pepper).update(purpose).update('\0').update(text).digest();
+    return createHmac('sha256', this.#pepper).update(`${purpose}\0${text}`).digest();
   }
 }
 
