@@ -99,7 +99,8 @@ describe('a line', () => {
   test('of an unauthenticated request has no user, and of a non-resource request no object', () => {
     const event = auditEvent({ ...RECORD, user: undefined, path: undefined, decision: '' }, 401, 0);
     expect(event.user).toEqual({});
-    expect('objectRef' in event || 'annotations' in event).toBe(false);
+    const written = JSON.stringify(event);
+    expect(written.includes('objectRef') || written.includes('annotations')).toBe(false);
   });
 
   test('of a create has the name that the server gave', () => {
