@@ -54,7 +54,8 @@ export class FrontSocket extends Duplex {
 
   #track(response: ServerResponse): void {
     this.#responses.add(response);
-    response.once('close', () => {
+    // Not `once`, which wraps the listener and removes it again: the event comes once anyway.
+    response.on('close', () => {
       this.#responses.delete(response);
       this.#passEnd();
     });

@@ -26,7 +26,8 @@ export class OpenRequests {
   begin(response: ServerResponse): boolean {
     if (this.#open.size >= this.#requestsMax) return false;
     this.#open.set(response, undefined);
-    response.once('close', () => this.#open.delete(response));
+    // Not `once`, which wraps the listener and removes it again: the event comes once anyway.
+    response.on('close', () => this.#open.delete(response));
     return true;
   }
 
