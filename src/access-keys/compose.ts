@@ -130,10 +130,13 @@ class CountingAuthorizer implements Authorizer {
     this.#allowed = allowed;
   }
 
-  async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
-    const decision = await this.#inner.authorize(user, request);
-    if (decision.isAllowed) this.#allowed(user);
-    return decision;
+  authorize(user: UserInfo, request: AccessRequest): AccessDecision | Promise<AccessDecision> {
+    const decision = this.#inner.authorize(user, request);
+    const counted = (made: AccessDecision): AccessDecision => {
+      if (made.isAllowed) this.#allowed(user);
+      return made;
+    };
+    return decision instanceof Promise ? decision.then(counted) : counted(decision);
   }
 
   visibleTo: NonNullable<Authorizer['visibleTo']> = (user, definition) =>

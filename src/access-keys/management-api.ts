@@ -179,7 +179,7 @@ async function listen(
       maxTtlMs: config.maxTtlMs,
       definition: keys.definition,
       registry: keys.registry,
-      authenticate: (key) => keys.authenticator.authenticate(key),
+      authenticate: async (key) => keys.authenticator.authenticate(key),
       logger,
     });
   }

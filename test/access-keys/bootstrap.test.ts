@@ -150,7 +150,7 @@ describe('bootstrapKeyFile', () => {
             await met.wait();
             return found;
           };
-          const authenticate = (key: string): Promise<UserInfo | undefined> =>
+          const authenticate = async (key: string): Promise<UserInfo | undefined> =>
             authenticator.authenticate(key);
           await ensureFirstKeyFile({
             file: path,

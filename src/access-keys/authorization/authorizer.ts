@@ -46,6 +46,16 @@ export interface ManagementAuthorizerOptions {
   readonly host?: HostRights | undefined;
 }
 
+type Decided = AccessDecision | Promise<AccessDecision>;
+
+/** `none`: the credential is not a key. */
+type FoundKey = KeyRecord | 'missing' | 'none';
+
+interface Facts {
+  readonly target: RequestTarget;
+  readonly key: FoundKey;
+}
+
 const ALLOWED: AccessDecision = { isAllowed: true, reason: '' };
 const NO_OPINION: AccessDecision = { isAllowed: false, reason: '' };
 
@@ -59,28 +69,33 @@ export class ManagementAuthorizer implements Authorizer {
   }
 
   /** A request to this server. Requests below the prefix of a target other than reviews are answered with 404, so they need no rights here. */
-  async authorize(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
-    const decision = await this.decide(user, request);
+  authorize(user: UserInfo, request: AccessRequest): Decided {
+    const decision = this.decide(user, request);
     const isElsewhere = request.prefix !== '' && !isReview(request);
-    return isElsewhere && decision.isDenied !== true ? ALLOWED : decision;
+    if (!isElsewhere) return decision;
+    return after(decision, (made) => (made.isDenied === true ? made : ALLOWED));
   }
 
   /**
    * Neither allowed nor denied means that this API has no opinion. Every scope includes discovery: a client that cannot read it never sends the
-   * request whose denial names what the scope lacks.
+   * request whose denial names what the scope lacks. A promise only where a store or a cluster has to be asked: most requests need none.
    */
-  async decide(user: UserInfo, request: AccessRequest): Promise<AccessDecision> {
+  decide(user: UserInfo, request: AccessRequest): Decided {
     const target = targetOf(request.prefix);
     if (!target) return denied('the path names no cluster, space or virtual cluster');
-    const key = await this.#keyOf(user);
-    const problem = key === undefined ? undefined : this.#problemOf(user, key);
+    return after(this.#keyOf(user), (key) => this.#decide(user, request, { target, key }));
+  }
+
+  #decide(user: UserInfo, request: AccessRequest, { target, key }: Facts): Decided {
+    const problem = key === 'none' ? undefined : this.#problemOf(user, key);
     if (problem !== undefined) return denied(problem);
+    const record = typeof key === 'string' ? undefined : key;
     const isDiscovery = DISCOVERY.some((pattern) => holdsRequest(pattern, request));
-    for (const grants of isDiscovery ? [] : this.#restrictions(user, key === 'missing' ? undefined : key)) {
+    for (const grants of isDiscovery ? [] : this.#restrictions(user, record)) {
       const { isAllowed, reason } = matchGrants(grants, request, target);
       if (!isAllowed) return denied(reason);
     }
-    if (target.kind !== 'Management' && isUnverifiedAdmin(user, key)) return NO_OPINION;
+    if (target.kind !== 'Management' && isUnverifiedAdmin(user, record)) return NO_OPINION;
     return this.#rights(user, request, target);
   }
 
@@ -97,12 +112,12 @@ export class ManagementAuthorizer implements Authorizer {
     return grants === 'unrestricted' || reaches(grants, target);
   }
 
-  async #rights(user: UserInfo, request: AccessRequest, target: RequestTarget): Promise<AccessDecision> {
+  #rights(user: UserInfo, request: AccessRequest, target: RequestTarget): Decided {
     const isElsewhere = target.kind !== 'Management';
     if (isDelegated(user)) {
       if (isElsewhere && !isReview(request)) return NO_OPINION;
       if (!isElsewhere && CLIENT_REQUESTS.some((pattern) => holdsRequest(pattern, request))) return ALLOWED;
-      return (await this.#options.host?.reviewAccess(user, asKeyRequest(request))) ?? NO_OPINION;
+      return this.#options.host?.reviewAccess(user, asKeyRequest(request)) ?? NO_OPINION;
     }
     // Other clusters have groups from other sources: only the extras of one of our keys prove that the groups are ours.
     if (isElsewhere && !isOurs(user)) return NO_OPINION;
@@ -112,13 +127,20 @@ export class ManagementAuthorizer implements Authorizer {
     return ORDINARY_REQUESTS.some((pattern) => holdsRequest(pattern, request)) ? ALLOWED : NO_OPINION;
   }
 
-  /** The key of the credential; undefined: the credential is not a key. */
-  async #keyOf({ extra }: UserInfo): Promise<KeyRecord | 'missing' | undefined> {
+  /** The key of the credential. */
+  #keyOf({ extra }: UserInfo): FoundKey | Promise<FoundKey> {
     const uids = extra[EXTRA.keyUid];
-    if (uids === undefined) return undefined;
+    if (uids === undefined) return 'none';
     const uid = uids.length === 1 ? (uids[0] ?? '') : '';
     const { index } = this.#options;
-    await index.confirmed();
+    const confirming = index.confirmed();
+    const known = confirming ? undefined : index.byUid(uid);
+    return known ?? this.#awaitKey(uid, confirming);
+  }
+
+  async #awaitKey(uid: string, confirming: Promise<void> | undefined): Promise<FoundKey> {
+    const { index } = this.#options;
+    await confirming;
     const known = index.byUid(uid);
     if (known) return known;
     await index.catchUp();
@@ -175,9 +197,8 @@ export function isReview(request: AccessRequest): boolean {
  * The asking cluster says that the user is an administrator, but the key does not. The cluster may have other sources of users and allow
  * impersonation, so below a target only the key itself gives the rights of an administrator.
  */
-function isUnverifiedAdmin(user: UserInfo, key: KeyRecord | 'missing' | undefined): boolean {
-  if (key === undefined || key === 'missing') return false;
-  return isAdministrator(user) && !isAdministrator(key.user);
+function isUnverifiedAdmin(user: UserInfo, key: KeyRecord | undefined): boolean {
+  return key !== undefined && isAdministrator(user) && !isAdministrator(key.user);
 }
 
 /** Events here are about keys: the right to read keys decides, not that to read the host's own Events. */
@@ -192,4 +213,9 @@ function isOurs({ extra }: UserInfo): boolean {
 
 function denied(reason: string): AccessDecision {
   return { isAllowed: false, isDenied: true, reason };
+}
+
+/** Applies `next` to a value now, or to the value of a promise later. */
+function after<Value>(value: Value | Promise<Value>, next: (value: Value) => Decided): Decided {
+  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -76,7 +76,8 @@ async function authorize(request: TargetRequest, verb: string, authorizer: Autho
   const { user, path, prefix, record } = request;
   const name = requestedName(request, verb);
   const access: AccessRequest = { ...path, name, verb, path: '', prefix };
-  const decision = await authorizer.authorize(user, access);
+  const made = authorizer.authorize(user, access);
+  const decision = made instanceof Promise ? await made : made;
   recordDecision(record, decision);
   if (decision.isAllowed) return;
   throw forbidden(path, name, denialText(user, access, decision));

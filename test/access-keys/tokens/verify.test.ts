@@ -213,7 +213,7 @@ describe('the API itself', () => {
         },
       },
     });
-    const authenticate = (text: string): Promise<unknown> =>
+    const authenticate = async (text: string): Promise<unknown> =>
       authenticator.authenticate({ authorization: `Bearer ${text}`, address: '127.0.0.1' });
     await expect(authenticate(token)).resolves.toBeUndefined();
     expect(asked).toEqual([]);

@@ -13,7 +13,7 @@ import { targetOf } from '../target.ts';
 /** Both return undefined for an unknown credential and reject with a `StatusError` 401 only for a proven secret. */
 export interface TokenAuthenticators {
   /** An access key. */
-  authenticateKey(token: string): Promise<UserInfo | undefined>;
+  authenticateKey(token: string): UserInfo | undefined | Promise<UserInfo | undefined>;
   /** A token for direct cluster endpoints. */
   verifyToken(token: string): Promise<UserInfo | undefined>;
   /** A successful review counts as a use of the key. */

@@ -60,10 +60,21 @@ export class KeyAuthenticator {
    * proven secret: expired, disabled or rotated. Rejects with `StoreError` if the index cannot be refreshed for an unknown key, or the
    * store has failed for ten minutes.
    */
-  async authenticate(token: string): Promise<UserInfo | undefined> {
+  authenticate(token: string): UserInfo | undefined | Promise<UserInfo | undefined> {
     const credential = this.#options.digests.presented(token);
     if (!credential) return undefined;
-    await this.#options.index.confirmed();
+    const confirming = this.#options.index.confirmed();
+    const found = confirming ? undefined : this.#find(credential);
+    // Nearly every request: without a promise, which would cost as much as all other checks.
+    const isAccepted = found && !found.key.isDeleted && this.#refusal(found) === undefined;
+    return isAccepted ? found.credential.user : this.#authenticate(credential, confirming);
+  }
+
+  async #authenticate(
+    credential: PresentedCredential,
+    confirming: Promise<void> | undefined,
+  ): Promise<UserInfo | undefined> {
+    await confirming;
     let found = this.#find(credential);
     if (!found) {
       // Another replica may just have created it. Also for a known id with a wrong secret: both must take the same time.
@@ -72,15 +83,10 @@ export class KeyAuthenticator {
     }
     if (!found && this.#expired.has(credential)) throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
     if (!found || found.key.isDeleted) return undefined;
-    const { key, credential: secret } = found;
-    if (secret.untilMs !== undefined && secret.untilMs <= this.#options.clock.now()) {
-      throw failure(401, 'Unauthorized', ROTATED_MESSAGE);
-    }
-    if (this.#isExpired(key) && !(await this.#isUsedElsewhere(key))) {
-      throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
-    }
-    if (key.isDisabled) throw failure(401, 'Unauthorized', DISABLED_MESSAGE);
-    return secret.user;
+    if (this.#refusal(found) === EXPIRED_MESSAGE) await this.#readUseElsewhere(found.key);
+    const refusal = this.#refusal(found);
+    if (refusal !== undefined) throw failure(401, 'Unauthorized', refusal);
+    return found.credential.user;
   }
 
   stop(): void {
@@ -104,9 +110,16 @@ export class KeyAuthenticator {
     return endMs !== undefined && endMs <= this.#options.clock.now();
   }
 
+  /** Why a proven secret is not accepted. */
+  #refusal({ key, credential: { untilMs } }: FoundKey): string | undefined {
+    if (untilMs !== undefined && untilMs <= this.#options.clock.now()) return ROTATED_MESSAGE;
+    if (this.#isExpired(key)) return EXPIRED_MESSAGE;
+    return key.isDisabled ? DISABLED_MESSAGE : undefined;
+  }
+
   /** A key with ttlAfterLastActivity may have been used at another replica. */
-  async #isUsedElsewhere(key: IndexedKey): Promise<boolean> {
-    if (!key.isAfterActivity) return false;
+  async #readUseElsewhere(key: IndexedKey): Promise<void> {
+    if (!key.isAfterActivity) return;
     const nowMs = this.#options.clock.monotonicMs();
     if (!this.#notes && nowMs - this.#notesMs >= NOTES_AGE_MS) {
       this.#notesMs = nowMs;
@@ -115,7 +128,6 @@ export class KeyAuthenticator {
       });
     }
     await this.#notes;
-    return !this.#isExpired(key);
   }
 
   #refreshIndex(): Promise<void> {
