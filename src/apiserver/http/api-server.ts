@@ -144,7 +144,8 @@ class ApiServer {
       user,
       prefix: split.prefix,
       record,
-      body: { contentType, bytes: await this.#readBody(exchange) },
+      // After authentication: a body without a valid credential is never read.
+      body: { contentType, bytes: hasBody(exchange) ? await this.#bodies.read(request) : EMPTY },
     });
   }
 
@@ -152,7 +153,8 @@ class ApiServer {
     const { address } = record;
     try {
       const { authorization } = request.headers;
-      const user = await this.#options.authenticate({ authorization, address });
+      const authenticated = this.#options.authenticate({ authorization, address });
+      const user = authenticated instanceof Promise ? await authenticated : authenticated;
       if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
       this.#options.metrics?.authenticated('success');
       record.user = user;
@@ -164,11 +166,6 @@ class ApiServer {
       if (isUnauthorized) this.#options.throttle?.refused(address);
       throw error;
     }
-  }
-
-  /** Called after authentication: a body without a valid credential is never read. */
-  async #readBody({ method, request }: Exchange): Promise<Buffer> {
-    return method === 'GET' || method === 'HEAD' ? EMPTY : this.#bodies.read(request);
   }
 
   /** Non-resource requests. */
@@ -245,6 +242,11 @@ class ApiServer {
 }
 
 const EMPTY = Buffer.alloc(0);
+
+function hasBody({ method }: Exchange): boolean {
+  return method !== 'GET' && method !== 'HEAD';
+}
+
 const NO_IMPERSONATION =
   'impersonation is not supported: every request is served as the user of its credential (kubectl: omit --as, --as-group and --as-uid)';
 const NO_RESOURCE = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };

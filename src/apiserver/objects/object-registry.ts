@@ -79,14 +79,12 @@ export class ObjectRegistry {
 
   /** The object if it exists and is visible to the target's user. */
   async find(target: Target): Promise<StoredEntry | undefined> {
-    const entry = await this.store.get(storeKey(target));
-    if (!entry || !target.isVisible) return entry;
-    return target.isVisible(currentForm(target.definition, entry)) ? entry : undefined;
+    return visibleEntry(target, await this.store.get(storeKey(target)));
   }
 
   /** Throws 404. */
   async get(target: Target): Promise<StoredEntry> {
-    const entry = await this.find(target);
+    const entry = visibleEntry(target, await this.store.get(storeKey(target)));
     if (!entry) throw notFound(groupName(target.definition), target.name);
     return entry;
   }
@@ -281,4 +279,13 @@ export class ObjectRegistry {
       time: timeText(this.clock.now()),
     };
   }
+}
+
+/** For the target's user, an object that is not visible does not exist. */
+function visibleEntry(
+  { definition, isVisible }: Target,
+  entry: StoredEntry | undefined,
+): StoredEntry | undefined {
+  if (!entry || !isVisible) return entry;
+  return isVisible(currentForm(definition, entry)) ? entry : undefined;
 }

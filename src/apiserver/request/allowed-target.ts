@@ -1,7 +1,7 @@
 /** Resolves the object that a request is about, and authorizes the request. */
 
 import { recordDecision, type RequestRecord } from './audit-event.ts';
-import { denialText, type AccessRequest, type Authorizer } from './authorizer.ts';
+import { denialText, type AccessDecision, type AccessRequest, type Authorizer } from './authorizer.ts';
 import type { ResourcePath } from './request-info.ts';
 import type { ResourceDefinition, Verb } from '../objects/resource-definition.ts';
 import type { DefinitionTable } from '../objects/definition-table.ts';
@@ -28,23 +28,35 @@ export interface TargetRules {
   readonly authorizer: Authorizer;
 }
 
-/** Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. */
-export async function allowedTarget(
+export interface AllowedTarget {
+  readonly target: Target;
+  readonly verb: Verb;
+}
+
+/**
+ * Throws `StatusError`: 403 before 404, so that a user without rights does not learn which resources exist. A promise only if the authorizer
+ * returns one.
+ */
+export function allowedTarget(
   request: TargetRequest,
   { table, authorizer }: TargetRules,
-): Promise<{ target: Target; verb: Verb }> {
+): AllowedTarget | Promise<AllowedTarget> {
   const { user, path, prefix } = request;
-  const definition = table.find(path.group, path.version, path.resource);
-  if (prefix === '') {
-    // The kinds of this server itself are no secret.
-    const target = targetOf(request, definition);
-    const verb = servedVerb(request, target);
-    await authorize(request, verb, authorizer);
-    return { target: { ...target, isVisible: authorizer.visibleTo?.(user, target.definition) }, verb };
-  }
-  await authorize(request, request.verb ?? '', authorizer);
-  const target = targetOf(request, definition);
-  return { target, verb: servedVerb(request, target) };
+  const served = (): AllowedTarget => {
+    const target = targetOf(request, table.find(path.group, path.version, path.resource));
+    return { target, verb: servedVerb(request, target) };
+  };
+  // The kinds of this server itself are no secret.
+  const own = prefix === '' ? served() : undefined;
+  const access = accessOf(request, own?.verb ?? request.verb ?? '');
+  const allowed = (decision: AccessDecision): AllowedTarget => {
+    rejectDenied(request, access, decision);
+    if (!own) return served();
+    const isVisible = authorizer.visibleTo?.(user, own.target.definition);
+    return { target: { ...own.target, isVisible }, verb: own.verb };
+  };
+  const decision = authorizer.authorize(user, access);
+  return decision instanceof Promise ? decision.then(allowed) : allowed(decision);
 }
 
 function targetOf({ path, prefix }: TargetRequest, definition: ResourceDefinition | undefined): Target {
@@ -72,15 +84,18 @@ function servedVerb(request: TargetRequest, { definition, subresource }: Target)
   return verb;
 }
 
-async function authorize(request: TargetRequest, verb: string, authorizer: Authorizer): Promise<void> {
-  const { user, path, prefix, record } = request;
-  const name = requestedName(request, verb);
-  const access: AccessRequest = { ...path, name, verb, path: '', prefix };
-  const made = authorizer.authorize(user, access);
-  const decision = made instanceof Promise ? await made : made;
+function accessOf(request: TargetRequest, verb: string): AccessRequest {
+  const { path, prefix } = request;
+  return { ...path, name: requestedName(request, verb), verb, path: '', prefix };
+}
+
+function rejectDenied(
+  { user, path, record }: TargetRequest,
+  access: AccessRequest,
+  decision: AccessDecision,
+): void {
   recordDecision(record, decision);
-  if (decision.isAllowed) return;
-  throw forbidden(path, name, denialText(user, access, decision));
+  if (!decision.isAllowed) throw forbidden(path, access.name, denialText(user, access, decision));
 }
 
 /** The name of the object; for a list or a watch, the name that the field selector requires, as in `kubectl get NAME --watch`. */

@@ -85,7 +85,8 @@ export class ResourceHandler {
 
   /** Throws `StatusError`. */
   async handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
-    const { target, verb } = await allowedTarget(request, this.#options);
+    const allowed = allowedTarget(request, this.#options);
+    const { target, verb } = allowed instanceof Promise ? await allowed : allowed;
     const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
@@ -107,7 +108,7 @@ export class ResourceHandler {
     }
   }
 
-  async #single(verb: Verb, call: Call): Promise<ApiResponse> {
+  #single(verb: Verb, call: Call): Promise<ApiResponse> {
     switch (verb) {
       case 'get':
         return this.#get(call);
@@ -127,8 +128,10 @@ export class ResourceHandler {
   async #get(call: Call): Promise<ApiResponse> {
     const { registry } = this.#options;
     const requested = Number(parseVersion(call.request.query.get('resourceVersion') ?? '') || 0);
-    const current = requested === 0 ? 0 : await registry.store.revision();
-    if (requested > current) throw tooLargeResourceVersion(requested, current);
+    if (requested > 0) {
+      const current = await registry.store.revision();
+      if (requested > current) throw tooLargeResourceVersion(requested, current);
+    }
     return this.#responses.entry(presentation(call), await registry.get(call.target));
   }
 

@@ -81,12 +81,11 @@ export class MeasuredStore implements Store {
     return this.#store[Symbol.asyncDispose]();
   }
 
-  async #measured<Result>(operation: Operation, result: Promise<Result>): Promise<Result> {
+  #measured<Result>(operation: Operation, result: Promise<Result>): Promise<Result> {
     const startedMs = this.#clock.monotonicMs();
-    try {
-      return await result;
-    } finally {
+    const observe = (): void =>
       this.#observe.get(operation)?.((this.#clock.monotonicMs() - startedMs) / 1000);
-    }
+    result.then(observe, observe);
+    return result;
   }
 }
