@@ -217,5 +217,12 @@ function denied(reason: string): AccessDecision {
 
 /** Applies `next` to a value now, or to the value of a promise later. */
 function after<Value>(value: Value | Promise<Value>, next: (value: Value) => Decided): Decided {
-  return value instanceof Promise ? value.then(next) : next(value);
+  return value instanceof Promise ? afterPromise(value, next) : next(value);
+}
+
+async function afterPromise<Value>(
+  value: Promise<Value>,
+  next: (value: Value) => Decided,
+): Promise<AccessDecision> {
+  return next(await value);
 }
