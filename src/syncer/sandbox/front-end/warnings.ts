@@ -82,18 +82,20 @@ function isFreshObject(node: unknown): boolean {
   return isNode(node) && ['ArrayExpression', 'ObjectExpression'].includes(node.type);
 }
 
-/** A literal, including arrays and objects of literals, is intended to be the same for all objects. */
+/** Literals, including arrays and objects of them, and `context.vcluster` are constants: they are intended to be the same for all objects. */
 function independenceWarning(
   { statements, result, visits }: ParsedExpression,
   { hasWildcard = false }: MatchFacts,
 ): string | undefined {
   const { reads } = contextUse(visits);
-  if (reads.value || reads.path || (statements.length === 0 && isConstant(result))) return undefined;
+  if (reads.value || (statements.length === 0 && isConstant(result))) return undefined;
   const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
-  if (readsObjects && hasWildcard)
+  if (readsObjects && hasWildcard && !reads.path)
     return 'the result never depends on `value` or `context.path`, so it is the same for every match of one object';
-  const readsContext = visits.some((at) => isReference(at) && identifierName(at.node) === 'context');
-  return readsContext
+  if (readsObjects || reads.path)
+    return 'the result never depends on `value`, which it replaces; if that is intended, write `void value;` before it';
+  const readsVcluster = visits.some((at) => isReference(at) && identifierName(at.node) === 'context');
+  return readsVcluster
     ? undefined
     : 'the result never depends on `value` or `context`, so it is the same for every object';
 }

@@ -180,6 +180,15 @@ describe('warnings', () => {
       0,
       'the result never depends on `value` or `context.path`, so it is the same for every match of one object',
     ],
+    ...['context.virtualObject.metadata.name', 'context.hostObject === null', 'context.path.length'].map(
+      (expression) =>
+        [
+          'a',
+          expression,
+          0,
+          'the result never depends on `value`, which it replaces; if that is intended, write `void value;` before it',
+        ] as const,
+    ),
     [
       'metadata.annotations["a]b"]',
       'value',
@@ -200,8 +209,9 @@ describe('warnings', () => {
     ['a', 'undefined'],
     ['a', '({ a: [1, "b"] })'],
     ['a', 'context.vcluster.name'],
-    ['a', 'context.virtualObject.metadata.name'],
-    ['subsets[*].addresses[*].hostname', 'context.path.length'],
+    ['a', 'context.vcluster.name + "-" + context.vcluster.namespace'],
+    ['a', 'void value; context.virtualObject.metadata.name'],
+    ['subsets[*].addresses[*].hostname', 'value + context.path.length'],
     ['metadata.annotations["a"]', 'value === "5"'],
     ['metadata.annotations["a"]', 'value = Number(value); value === 5'],
     ['metadata.annotations["a"]', '((value) => value === 5)(Number(value))'],
