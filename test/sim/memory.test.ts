@@ -17,10 +17,12 @@ const SETTINGS: Settings = {
   isPatched: true,
   areEndpointsSynced: true,
   areSlicesSynced: false,
+  areServicesSynced: false,
   hasReferences: true,
   hasLeaderElection: false,
   hasOwner: false,
   requiresService: false,
+  deletesVirtual: false,
   isMapped: false,
   naming: 'short',
 };

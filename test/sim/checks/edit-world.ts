@@ -26,7 +26,8 @@ export function editWorld(world: World, isInterrupted: boolean): EditWorld {
       hostKeyOf(name, world.settings) === key ? [idOf({ plural, object })] : [],
     );
   return {
-    isPatched: world.settings.isPatched,
+    // No patches apply to Services.
+    isPatched: (id) => world.settings.isPatched && !id.startsWith('services'),
     isInterrupted,
     rivals(id) {
       const { plural, name } = placeOf(id);
@@ -50,7 +51,7 @@ export function editWorld(world: World, isInterrupted: boolean): EditWorld {
         annotations['vcluster.loft.sh/object-namespace'] === own.metadata.namespace &&
         `${annotations['vcluster.loft.sh/object-namespace']}/${annotations['vcluster.loft.sh/object-name']}` ===
           objectKey(own) &&
-        annotations['endpoint-syncer/last-synced'] !== undefined &&
+        annotations['endpoint-syncer/last-synced']?.startsWith('{') === true &&
         labels['vcluster.loft.sh/managed-by'] !== undefined
       );
     },

@@ -20,7 +20,7 @@ export interface HostPlace {
 }
 
 export interface EditWorld {
-  readonly isPatched: boolean;
+  isPatched(object: ObjectId): boolean;
   /** A daemon has crashed or was paused, or there are two. */
   readonly isInterrupted: boolean;
   /** Every object with the host name of this one, itself included. */
@@ -53,6 +53,8 @@ export class Edits {
         return this.#annotated(operation, world);
       case 'service':
         return this.#forgetService(operation.object, world);
+      case 'putService':
+        return this.#forgetService(operation.object, world);
       case 'configure':
       case 'namespace':
       case 'recreateOwner':
@@ -66,7 +68,7 @@ export class Edits {
       case 'addresses':
       case 'label':
         // Of a slice, a label decides whether it is synced.
-        if (operation.plural === 'endpoints') return;
+        if (operation.plural !== 'endpointslices') return;
         return this.#forget(idOf(operation), world);
       default:
         if (id !== undefined) this.#forget(id, world);
@@ -84,6 +86,12 @@ export class Edits {
     const objects = world.objectsAt(hostPlace);
     for (const [id, { side }] of this.#intents)
       if (side === 'host' && objects.includes(id.split('|')[0] ?? '')) this.#intents.delete(id);
+  }
+
+  /** Endpoints or slices of this namespace decide about its Services. */
+  gateChanged(namespace: string, world: EditWorld): void {
+    for (const [object, name] of VIRTUAL_NAMES.entries())
+      if (name.namespace === namespace) this.#forget(idOf({ plural: 'services', object }), world);
   }
 
   /** What was lost, in words. */
@@ -119,12 +127,13 @@ export class Edits {
       this.#intents.delete(id);
       return;
     }
-    if (world.isPatched && key === FORWARD) return;
+    const isPatched = world.isPatched(object);
+    if (isPatched && key === FORWARD) return;
     const forward = (text: string | undefined): string | undefined =>
-      text !== undefined && world.isPatched && key === TEAM ? `team-${text}` : text;
+      text !== undefined && isPatched && key === TEAM ? `team-${text}` : text;
     const isInStep = host.metadata.annotations?.[key] === forward(virtual.metadata.annotations?.[key]);
     if (isInStep && host.metadata.annotations?.[key] === (value ?? undefined)) return;
-    const back = value !== null && world.isPatched && key === TEAM ? value.replace(/^team-/, '') : value;
+    const back = value !== null && isPatched && key === TEAM ? value.replace(/^team-/, '') : value;
     const pending = this.#intents.get(id);
     if (isInStep || pending?.side === 'host')
       this.#intents.set(id, { side: 'host', value: back ?? undefined });
@@ -133,7 +142,7 @@ export class Edits {
 
   /** It decides about the Endpoints of its name, and may decide about any slice of its namespace. */
   #forgetService(service: number, world: EditWorld): void {
-    this.#forget(idOf({ plural: 'endpoints', object: service }), world);
+    for (const plural of ['endpoints', 'services']) this.#forget(idOf({ plural, object: service }), world);
     for (const [object, { namespace }] of VIRTUAL_NAMES.entries())
       if (namespace === VIRTUAL_NAMES[service]?.namespace)
         this.#forget(idOf({ plural: 'endpointslices', object }), world);

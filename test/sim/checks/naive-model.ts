@@ -6,7 +6,8 @@ import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
 import { hasSelector, MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
 import { HOST_NAMESPACE, hostKeyOf, hostPlaceOf, referencePlaceOf, VCLUSTER } from '../world/names.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
-import { FORBIDDEN } from '../world/user.ts';
+import { isExcludedSlice, serviceDifferences, wantsServiceCopy } from './service-model.ts';
+import { FORBIDDEN } from '../world/contents.ts';
 
 /** How the program writes reserved labels such as `release`, up to a digest of the key. */
 const RESERVED_LABEL = `vcluster.loft.sh/label-${VCLUSTER}-x-`;
@@ -36,10 +37,10 @@ export interface ExpectedCopy {
 
 export function expectedCopy(virtual: KubeObject, world: World): ExpectedCopy {
   const { name, namespace = '', uid = '', annotations = {}, labels = {} } = virtual.metadata;
-  const { isPatched } = world.settings;
+  const isPatched = world.settings.isPatched && virtual.kind !== 'Service';
   const copied = Object.entries(annotations).map(([key, value]): [string, string] => {
     const plural = REFERENCE_KEYS[key];
-    if (plural !== undefined && world.settings.hasReferences)
+    if (plural !== undefined && world.settings.hasReferences && virtual.kind !== 'Service')
       return [key, expectedReference(plural, { namespace, name: value }, world).written];
     return [key, patchedValue(key, value, isPatched)];
   });
@@ -154,12 +155,12 @@ export function wantsCopy(plural: SyncedPlural, virtual: KubeObject | undefined,
   const { settings } = world;
   if (virtual === undefined || isOptedOut(virtual)) return false;
   const { namespace = '', name, labels = {} } = virtual.metadata;
+  if (plural === 'services') return settings.areServicesSynced && wantsServiceCopy(virtual, world);
   const isSlice = plural === 'endpointslices';
   if (isSlice ? !settings.areSlicesSynced : !settings.areEndpointsSynced) return false;
   const serviceName = isSlice ? labels[SERVICE_NAME] : name;
   if (serviceName === undefined || serviceName === '') return false;
-  if (isSlice && labels[MANAGED_BY] === 'endpointslice-controller.k8s.io') return false;
-  if (isSlice && labels[MANAGED_BY] === MIRRORING && settings.areEndpointsSynced) return false;
+  if (isSlice && isExcludedSlice(labels, settings)) return false;
   const service = world.virtual.get('services', `${namespace}/${serviceName}`);
   if (settings.requiresService && service === undefined) return false;
   return !hasSelector(service);
@@ -193,6 +194,7 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
     ...(addressesOf(copy).join() === expected.addresses.join()
       ? []
       : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
+    ...(virtual.kind === 'Service' ? serviceDifferences(copy, virtual) : []),
   ].map((problem) => `${objectKey(copy)}: ${problem}`);
 }
 

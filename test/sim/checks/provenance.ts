@@ -4,17 +4,25 @@ import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
 import { DAEMON_MANAGER } from '../daemon/sim-daemon.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
+import { SYNCED_PLURALS } from '../history/operations.ts';
 import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
+import { API_SERVER_MANAGER, type Change, type SimCluster } from '../world/sim-cluster.ts';
 import { isOptedOut } from './naive-model.ts';
-import type { Change, SimCluster } from '../world/sim-cluster.ts';
-import { FORBIDDEN } from '../world/user.ts';
+import { changedNodePort } from './service-model.ts';
+import { FORBIDDEN } from '../world/contents.ts';
 
 export interface Provenance {
   /** The program created the object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
 }
 
-const SYNCED = ['endpoints', 'endpointslices'];
+export interface ProvenanceOptions {
+  /** A virtual object may be deleted once another client has deleted its copy. */
+  readonly deletesVirtual: boolean;
+  readonly violation: (message: string) => void;
+}
+
+const SYNCED: readonly string[] = SYNCED_PLURALS;
 const REFERENCED = ['secrets', 'configmaps'];
 const NOT_OBJECTS = ['events', 'leases'];
 /** Bookkeeping that never flows back; `release` is written under another key. */
@@ -23,11 +31,13 @@ const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^e
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
-  violation: (message: string) => void,
+  { deletesVirtual, violation }: ProvenanceOptions,
 ): Provenance {
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
+  const deletions = new CopyDeletions();
+  host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
       const { object, previous, manager, plural, isDeletion } = change;
@@ -41,7 +51,7 @@ export function watchProvenance(
       const problem = SYNCED.includes(plural)
         ? cluster === host
           ? onCopy(change, { owner, copied, virtual })
-          : onOriginal(change)
+          : onOriginal(change, deletesVirtual ? deletions : undefined)
         : onReferenced(change, owner);
       if (problem !== undefined) violation(`${what}: ${problem}`);
       if (cluster === host || REFERENCED.includes(plural)) owners.set(uid, DAEMON_MANAGER);
@@ -50,6 +60,26 @@ export function watchProvenance(
   watch(host);
   watch(virtual);
   return { isOurs: ({ metadata: { uid = '' } }) => owners.get(uid) === DAEMON_MANAGER };
+}
+
+/** The virtual objects whose copies other clients have deleted. */
+class CopyDeletions {
+  readonly #uids = new Set<string>();
+  #ownServiceDeletion = '';
+
+  note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
+    const key = objectKey(object);
+    const isByService = manager === API_SERVER_MANAGER && this.#ownServiceDeletion === key;
+    // What the API server deletes along with a Service follows immediately.
+    this.#ownServiceDeletion = isDeletion && plural === 'services' && manager === DAEMON_MANAGER ? key : '';
+    if (!isDeletion || manager === DAEMON_MANAGER || owner !== DAEMON_MANAGER || isByService) return;
+    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
+    this.#uids.add(`${plural} ${uid}`);
+  }
+
+  has(plural: string, { metadata: { uid } }: KubeObject): boolean {
+    return this.#uids.has(`${plural} ${uid}`);
+  }
 }
 
 interface CopyContext {
@@ -66,6 +96,8 @@ function onCopy(change: Change, { owner, copied, virtual }: CopyContext): string
     if (problem !== undefined) return problem;
   }
   if (!isDeletion && isOptedOut(previous)) return 'it has opted out';
+  const nodePort = previous && object.kind === 'Service' ? changedNodePort(object, previous) : undefined;
+  if (nodePort !== undefined) return nodePort;
   // With a finalizer, a deletion only marks the object.
   if (isDeletion || object.metadata.deletionTimestamp !== undefined) return undefined;
   const { namespace, name } = stated(annotations);
@@ -109,8 +141,15 @@ function foreignWrite(
 }
 
 /** The virtual object is the user's: its labels, annotations and contents may follow the host, without anything of the host's own. */
-function onOriginal({ object, previous, isDeletion }: Change): string | undefined {
-  if (isDeletion) return 'the virtual side is never deleted';
+function onOriginal(
+  { object, previous, isDeletion, plural }: Change,
+  deletions: CopyDeletions | undefined,
+): string | undefined {
+  const isDeleted = isDeletion || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
+  if (isDeleted) {
+    if (deletions === undefined) return 'the virtual side is never deleted';
+    return deletions.has(plural, object) ? undefined : 'no other client has deleted its copy';
+  }
   if (previous === undefined) return 'the virtual side is never created';
   if (isOptedOut(previous)) return 'it has opted out';
   const { annotations = {}, labels = {} } = object.metadata;

@@ -1,9 +1,10 @@
 /** What must hold when faults are off and the clock has run on: the two clusters against the naive model. */
 
-import { objectKey, type KubeObject } from '../../../src/kube/object.ts';
-import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
+import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
+import { SYNCED_PLURALS, type ReferencedPlural, type SyncedPlural } from '../history/operations.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
-import { MAPPED_NAMESPACE } from '../world/names.ts';
+import { hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
+import { serviceSpec } from '../world/service-storage.ts';
 import {
   differences,
   expectedReference,
@@ -15,16 +16,16 @@ import {
   type World,
 } from './naive-model.ts';
 
-const PLURALS: readonly SyncedPlural[] = ['endpoints', 'endpointslices'];
 const SKIP_BACKSYNC = 'vcluster.loft.sh/skip-backsync';
 
 export function settledProblems(world: World): string[] {
   return [
-    ...PLURALS.flatMap((plural) => [
+    ...SYNCED_PLURALS.flatMap((plural) => [
       ...world.virtual.list(plural).flatMap((virtual) => wrongCopy(plural, virtual, world)),
       ...orphans(plural, world),
     ]),
     ...wrongImports(world),
+    ...unexplained(world),
   ];
 }
 
@@ -38,7 +39,7 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   // The copy of an object that opted out stays as it is, and holds the name.
   if (rivals.some(isOptedOut)) return [];
   if (copy !== undefined && !world.isOurs(copy)) return foreignHolder(virtual, copy, world);
-  if (copy !== undefined && !isRecognisable(copy)) return [];
+  if (copy !== undefined && !isRecognisable(plural, copy, world)) return [];
   const name = `${plural} ${objectKey(virtual)}`;
   if (copy === undefined) return [`${name} has no copy`];
   const problems = wanting.map((rival) => differences(copy, rival, world));
@@ -50,7 +51,11 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
 }
 
 /** Other clients removed the marker and some of the bookkeeping: after a restart, the copy is like any other object. */
-function isRecognisable({ metadata: { annotations = {}, labels = {} } }: KubeObject): boolean {
+function isRecognisable(
+  plural: SyncedPlural,
+  { metadata: { name, namespace = '', annotations = {}, labels = {} } }: KubeObject,
+  world: World,
+): boolean {
   const members = [
     'object-name',
     'object-namespace',
@@ -58,9 +63,31 @@ function isRecognisable({ metadata: { annotations = {}, labels = {} } }: KubeObj
     'object-host-name',
     'object-host-namespace',
   ];
-  const isWhole = members.every((member) => annotations[`vcluster.loft.sh/${member}`] !== undefined);
+  // One that names another host object is taken for a clone.
+  const isWhole =
+    members.every((member) => annotations[`vcluster.loft.sh/${member}`] !== undefined) &&
+    statedPlace(annotations, world) === keyOf({ namespace, name });
   const isMarked = labels['vcluster.loft.sh/managed-by'] !== undefined;
-  return isWhole || (isMarked && annotations['endpoint-syncer/last-synced'] !== undefined);
+  const isRecorded = isMarked && annotations['endpoint-syncer/last-synced'] !== undefined;
+  // A copy that names another host object may be a clone, unless its own object is there.
+  const isContradicted = (annotations['vcluster.loft.sh/object-host-name'] ?? name) !== name;
+  return isContradicted ? isRecorded && hasOriginal(plural, annotations, world) : isWhole || isRecorded;
+}
+
+/** Where the copy of the object belongs that the bookkeeping names. */
+function statedPlace(annotations: Readonly<Record<string, string>>, { settings }: World): string {
+  const name = annotations['vcluster.loft.sh/object-name'] ?? '';
+  const namespace = annotations['vcluster.loft.sh/object-namespace'] ?? '';
+  return hostKeyOf({ namespace, name }, settings);
+}
+
+function hasOriginal(
+  plural: SyncedPlural,
+  annotations: Readonly<Record<string, string>>,
+  { virtual }: World,
+): boolean {
+  const name = annotations['vcluster.loft.sh/object-name'];
+  return virtual.get(plural, `${annotations['vcluster.loft.sh/object-namespace']}/${name}`) !== undefined;
 }
 
 /** What the host's endpoints controller left behind is taken over once the host Service has no selector any more; the rest is foreign. */
@@ -93,8 +120,8 @@ function referenceProblems(virtual: KubeObject, world: World): string[] {
   );
 }
 
-function referencesOf({ metadata }: KubeObject, { settings }: World) {
-  if (!settings.hasReferences) return [];
+function referencesOf({ kind, metadata }: KubeObject, { settings }: World) {
+  if (!settings.hasReferences || kind === 'Service') return [];
   const { namespace = '', annotations = {} } = metadata;
   return Object.entries(REFERENCE_KEYS).flatMap(([key, plural]) => {
     const name = annotations[key];
@@ -108,10 +135,13 @@ function orphans(plural: SyncedPlural, world: World): string[] {
     const { annotations = {}, labels = {}, namespace } = copy.metadata;
     if (!world.isOurs(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true') return [];
     // Without its bookkeeping the owner of a copy is unknown, and a copy that is not watched any more stays.
-    if (annotations['vcluster.loft.sh/object-name'] === undefined || !isRecognisable(copy)) return [];
-    if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
-    if (plural === 'endpointslices' ? !world.settings.areSlicesSynced : !world.settings.areEndpointsSynced)
+    if (annotations['vcluster.loft.sh/object-name'] === undefined || !isRecognisable(plural, copy, world))
       return [];
+    if (namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
+    if (!isSynced(plural, world)) return [];
+    // Only our record proves that a copy at an earlier place is ours.
+    const isRecorded = annotations['endpoint-syncer/last-synced'] !== undefined;
+    if (!isRecorded && statedPlace(annotations, world) !== objectKey(copy)) return [];
     const isWanted = world.virtual
       .list(plural)
       .filter((virtual) => hostKeyOfObject(virtual, world.settings) === objectKey(copy))
@@ -120,11 +150,28 @@ function orphans(plural: SyncedPlural, world: World): string[] {
   });
 }
 
+function isSynced(plural: SyncedPlural, { settings }: World): boolean {
+  const { areEndpointsSynced, areSlicesSynced, areServicesSynced } = settings;
+  return { endpoints: areEndpointsSynced, endpointslices: areSlicesSynced, services: areServicesSynced }[
+    plural
+  ];
+}
+
+/** The user of a Service with a selector is told why it is not synced. */
+function unexplained(world: World): string[] {
+  if (!world.settings.areServicesSynced) return [];
+  return world.virtual.list('services').flatMap((service) => {
+    const isSelecting = hasSelector(service) && serviceSpec(service).type !== 'ExternalName';
+    const isHeld = isOptedOut(service) || isOptedOut(hostCopyOf('services', service, world));
+    return isSelecting && !isHeld ? isTold(service, ['NotSynced'], world) : [];
+  });
+}
+
 /** Imports, both ways: those that are referenced hold what their originals hold, and there are no others. */
 function wrongImports(world: World): string[] {
   const wanted = new Map<string, KubeObject>();
   const problems: string[] = [];
-  for (const plural of PLURALS)
+  for (const plural of SYNCED_PLURALS)
     for (const virtual of world.virtual.list(plural).filter((one) => holdsCopy(plural, one, world)))
       for (const [referenced, name] of referencesOf(virtual, world)) {
         const { isImported, target, source } = expectedReference(referenced, name, world);
@@ -161,11 +208,11 @@ function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): 
 
 /** Copies of pairs that opted out, and those that cannot be distinguished from foreign objects: they may name any object. */
 function heldCopies(world: World): readonly KubeObject[] {
-  return PLURALS.flatMap((plural) =>
+  return SYNCED_PLURALS.flatMap((plural) =>
     world.virtual.list(plural).flatMap((virtual) => {
       const copy = hostCopyOf(plural, virtual, world);
       if (copy === undefined) return [];
-      const isHeld = isOptedOut(virtual) || isOptedOut(copy) || !isRecognisable(copy);
+      const isHeld = isOptedOut(virtual) || isOptedOut(copy) || !isRecognisable(plural, copy, world);
       return isHeld ? [copy] : [];
     }),
   );
@@ -174,7 +221,7 @@ function heldCopies(world: World): readonly KubeObject[] {
 /** It is synced, and the copy at its place is its own. */
 function holdsCopy(plural: SyncedPlural, virtual: KubeObject, world: World): boolean {
   const copy = hostCopyOf(plural, virtual, world);
-  if (copy === undefined || !world.isOurs(copy) || !isRecognisable(copy)) return false;
+  if (copy === undefined || !world.isOurs(copy) || !isRecognisable(plural, copy, world)) return false;
   const { annotations = {} } = copy.metadata;
   const isItsCopy = annotations['vcluster.loft.sh/object-uid'] === virtual.metadata.uid;
   return isItsCopy && (wantsCopy(plural, virtual, world) || isOptedOut(virtual) || isOptedOut(copy));

@@ -15,10 +15,13 @@ export interface Settings extends NameSettings {
   readonly isPatched: boolean;
   readonly areEndpointsSynced: boolean;
   readonly areSlicesSynced: boolean;
+  readonly areServicesSynced: boolean;
   readonly hasReferences: boolean;
   readonly hasLeaderElection: boolean;
   readonly hasOwner: boolean;
   readonly requiresService: boolean;
+  /** A copy that another client deletes takes its virtual object along. */
+  readonly deletesVirtual: boolean;
 }
 
 /** The patches, with what they do in the words of the naive model. */
@@ -60,6 +63,7 @@ sync:
     endpointSlices:
       enabled: ${settings.areSlicesSynced}
       patches: [${patches('endpoints[*].hostname')}]
+    services: {enabled: ${settings.areServicesSynced}}
     secrets: {enabled: true}
     configMaps: {enabled: false}
     namespaces:
@@ -68,7 +72,9 @@ sync:
 endpointSyncer:
   name: ${VCLUSTER}
   host: {namespace: ${HOST_NAMESPACE}}
+  services: sync
   requireService: ${settings.requiresService}
+  onHostDelete: ${settings.deletesVirtual ? 'deleteVirtual' : 'recreate'}
   references: {naming: ${settings.naming}}
   leaderElection: {enabled: ${settings.hasLeaderElection}}
   ${hasOwner ? `owner: {apiVersion: v1, kind: ConfigMap, name: ${OWNER_NAME}}` : ''}

@@ -5,7 +5,15 @@ import { CONFIG, FORWARD, SECRET, TEAM, type Settings } from '../daemon/sim-conf
 import type { FaultRates } from '../world/faults.ts';
 import { MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
 import { HOST_NAMESPACE, REFERENCE_NAMES, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from '../world/names.ts';
-import type { Action, Operation, ReferencedPlural, Side, SyncedPlural } from './operations.ts';
+import {
+  SERVICE_TYPES,
+  type Action,
+  type Operation,
+  type ReferencedPlural,
+  type Side,
+  type StringMap,
+  type SyncedPlural,
+} from './operations.ts';
 
 export const PLAIN = 'example.com/plain';
 const KEYS = [TEAM, FORWARD, PLAIN, 'note'];
@@ -32,12 +40,18 @@ export function drawHistory(random: Random, options: HistoryOptions): readonly O
   const draw = new Draw(random, options);
   const operations: Operation[] = [];
   let atMs = 0;
-  for (let step = 0; step < options.steps; step++) {
+  while (operations.length < options.steps) {
     atMs += draw.pauseMs();
-    operations.push({ atMs, ...draw.action() });
+    for (const { afterMs, action } of draw.scene()) {
+      atMs += afterMs;
+      operations.push({ atMs, ...action });
+    }
   }
   return operations;
 }
+
+/** Actions that are only together, and at such distances, what a program may get wrong; mostly a single one. */
+type Scene = readonly { readonly afterMs: number; readonly action: Action }[];
 
 class Draw {
   readonly #random: Random;
@@ -57,7 +71,16 @@ class Draw {
     return kind < 0.97 ? this.#random() * 10_000 : this.#random() * 700_000;
   }
 
-  action(): Action {
+  scene(): Scene {
+    const { isCalm, settings } = this.#options;
+    const roll = isCalm ? 1 : this.#random();
+    if (roll < 0.02) return this.#takenPlace();
+    if (roll < 0.04) return this.#interruptedEdit();
+    if (roll < 0.06 && settings.hasReferences) return this.#editedImport();
+    return [{ afterMs: 0, action: this.#action() }];
+  }
+
+  #action(): Action {
     const { isCalm, settings } = this.#options;
     if (isCalm) return this.#edit();
     const roll = this.#random();
@@ -72,11 +95,12 @@ class Draw {
     const object = this.#below(VIRTUAL_NAMES.length);
     const side = this.#side();
     const roll = this.#random();
-    if (roll < 0.33) return this.#put(plural, object);
+    if (roll < 0.33) return plural === 'services' ? this.#putService(object) : this.#put(plural, object);
     if (roll < 0.68)
       return { kind: 'annotate', plural, side, object, key: this.#key(), value: this.#valueOrNull() };
     if (roll < 0.84) return this.#label({ plural, side, object });
-    if (roll < 0.94 || this.#options.isCalm)
+    const isDeletion = !this.#options.isCalm || (side === 'host' && this.#options.settings.deletesVirtual);
+    if (roll < 0.94 || !isDeletion)
       return { kind: 'addresses', plural, side, object, ips: 1 + this.#below(3) };
     return { kind: 'delete', plural, side, object };
   }
@@ -90,17 +114,73 @@ class Draw {
     return { kind: 'label', ...place, key: this.#one(LABELS), value: this.#valueOrNull() };
   }
 
-  #put(plural: SyncedPlural, object: number): Action {
-    const annotations = Object.fromEntries(
-      KEYS.filter(() => this.#random() < 0.5).map((key) => [key, this.#value()]),
-    );
+  #put(plural: SyncedPlural, object: number): Extract<Action, { kind: 'put' }> {
+    const annotations: Record<string, string> = { ...this.#map(KEYS, 0.5) };
     if (this.#options.settings.hasReferences)
       for (const key of [SECRET, CONFIG])
         if (this.#random() < 0.6) annotations[key] = this.#one(REFERENCE_NAMES);
-    const labels = Object.fromEntries(
-      LABELS.filter(() => this.#random() < 0.4).map((key) => [key, this.#value()]),
-    );
+    const labels = this.#map(LABELS, 0.4);
     return { kind: 'put', plural, object, ips: 1 + this.#below(3), annotations, labels };
+  }
+
+  #putService(object: number): Action {
+    const [annotations, labels] = [this.#map(KEYS, 0.4), this.#map(LABELS, 0.3)];
+    const form = this.#one(SERVICE_TYPES);
+    return {
+      kind: 'putService',
+      plural: 'services',
+      object,
+      form,
+      ports: 1 + this.#below(2),
+      annotations,
+      labels,
+    };
+  }
+
+  /** Another client replaces a copy while the daemon is about to delete it. */
+  #takenPlace(): Scene {
+    const place = { plural: this.#plural(), object: this.#below(VIRTUAL_NAMES.length) };
+    return [
+      { afterMs: 0, action: { kind: 'delete', side: 'virtual', ...place } },
+      { afterMs: this.#random() * 30, action: { kind: 'foreign', isReplacing: true, ...place } },
+    ];
+  }
+
+  /** The daemon ends between the two writes of an edit on the host, and starts again with other patches. */
+  #interruptedEdit(): Scene {
+    const place = { plural: this.#plural(), object: this.#below(VIRTUAL_NAMES.length) };
+    const crash = { kind: 'crash', daemon: this.#below(this.#options.daemons), afterWrites: 1 } as const;
+    const isPatched = this.#random() < 0.3;
+    return [
+      { afterMs: 0, action: { ...crash, downMs: 5000 } },
+      {
+        afterMs: 1,
+        action: { kind: 'annotate', side: 'host', ...place, key: TEAM, value: this.#value() },
+      },
+      {
+        afterMs: 200 + this.#random() * 3000,
+        action: { kind: 'configure', settings: { isPatched }, isRestart: true },
+      },
+    ];
+  }
+
+  /** A user of the virtual cluster edits what was imported from the host. */
+  #editedImport(): Scene {
+    const plural: ReferencedPlural = this.#random() < 0.5 ? 'secrets' : 'configmaps';
+    const [object, name] = [this.#below(VIRTUAL_NAMES.length), this.#one(REFERENCE_NAMES.slice(0, 2))];
+    const namespace = VIRTUAL_NAMES[object]?.namespace ?? '';
+    const referenced = { kind: 'object', plural, namespace, name, place: 'name', form: 'plain' } as const;
+    const referrer = this.#put(this.#areEndpoints() ? 'endpoints' : 'endpointslices', object);
+    const annotations = { ...referrer.annotations, [plural === 'secrets' ? SECRET : CONFIG]: name };
+    return [
+      { afterMs: 0, action: { ...referenced, side: 'host', value: this.#value() } },
+      { afterMs: this.#random() * 20, action: { ...referrer, annotations } },
+      { afterMs: this.#random() * 5000, action: { ...referenced, side: 'virtual', value: this.#value() } },
+    ];
+  }
+
+  #map(keys: readonly string[], share: number): StringMap {
+    return Object.fromEntries(keys.filter(() => this.#random() < share).map((key) => [key, this.#value()]));
   }
 
   /** A Secret or ConfigMap that an annotation may name. */
@@ -125,7 +205,7 @@ class Draw {
     const roll = this.#random();
     if (roll < 0.3)
       return { kind: 'service', side, object, form: this.#one(['selector', 'plain', 'absent'] as const) };
-    if (roll < 0.42) return { kind: 'foreign', plural, object };
+    if (roll < 0.42) return { kind: 'foreign', plural, object, isReplacing: this.#random() < 0.2 };
     if (roll < 0.5)
       return { kind: 'clone', plural, object, at: this.#random() < 0.6 ? this.#below(5) : null };
     if (roll < 0.64)
@@ -169,6 +249,8 @@ class Draw {
     // Something is always synced.
     if (roll < 0.75 && this.#options.settings.areEndpointsSynced)
       return { kind: 'configure', settings: { areSlicesSynced: isOn }, isRestart };
+    if (roll < 0.8 && this.#options.settings.areServicesSynced)
+      return { kind: 'configure', settings: { areServicesSynced: isOn }, isRestart };
     if (roll < 0.9) return { kind: 'configure', settings: { isMapped: isOn }, isRestart };
     return { kind: 'configure', settings: { naming: isOn ? 'short' : 'long' }, isRestart: true };
   }
@@ -192,9 +274,14 @@ class Draw {
   }
 
   #plural(): SyncedPlural {
-    const { areSlicesSynced, areEndpointsSynced } = this.#options.settings;
-    if (!areEndpointsSynced) return 'endpointslices';
+    const { areSlicesSynced, areServicesSynced } = this.#options.settings;
+    if (areServicesSynced && this.#random() < 0.4) return 'services';
+    if (!this.#areEndpoints()) return 'endpointslices';
     return areSlicesSynced && this.#random() < 0.4 ? 'endpointslices' : 'endpoints';
+  }
+
+  #areEndpoints(): boolean {
+    return this.#options.settings.areEndpointsSynced;
   }
 
   #key(): string {

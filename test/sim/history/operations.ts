@@ -5,7 +5,8 @@ import type { FaultRates } from '../world/faults.ts';
 
 export type Side = 'virtual' | 'host';
 /** The kinds that are synced as a whole. */
-export type SyncedPlural = 'endpoints' | 'endpointslices';
+export type SyncedPlural = 'endpoints' | 'endpointslices' | 'services';
+export const SYNCED_PLURALS: readonly SyncedPlural[] = ['endpoints', 'endpointslices', 'services'];
 /** The kinds that references lead to. */
 export type ReferencedPlural = 'secrets' | 'configmaps';
 export type StringMap = Readonly<Record<string, string>>;
@@ -36,6 +37,16 @@ export type EditOperation =
       readonly annotations: StringMap;
       readonly labels: StringMap;
     } & OnSynced)
+  /** A Service without a selector is synced where it has Endpoints or slices; replaced, it takes its Endpoints along. */
+  | {
+      readonly kind: 'putService';
+      readonly plural: 'services';
+      readonly object: number;
+      readonly form: ServiceType;
+      readonly ports: number;
+      readonly annotations: StringMap;
+      readonly labels: StringMap;
+    }
   | ({ readonly kind: 'annotate' } & OnSide & KeyEdit)
   | ({ readonly kind: 'label' } & OnSide & KeyEdit)
   | ({ readonly kind: 'addresses'; readonly ips: number } & OnSide)
@@ -44,8 +55,8 @@ export type EditOperation =
 export type UserOperation =
   | EditOperation
   | { readonly kind: 'service'; readonly side: Side; readonly object: number; readonly form: ServiceForm }
-  /** An object of another client takes the place of a copy. */
-  | ({ readonly kind: 'foreign' } & OnSynced)
+  /** An object of another client takes the place of a copy, or of a copy that it deletes. */
+  | ({ readonly kind: 'foreign'; readonly isReplacing: boolean } & OnSynced)
   /** Another client applies a copy's text under another name: that of the copy of `at`, or one of its own. */
   | ({ readonly kind: 'clone'; readonly at: number | null } & OnSynced)
   | ({ readonly kind: 'damage' } & OnSynced & KeyEdit)
@@ -66,6 +77,18 @@ export type UserOperation =
   | { readonly kind: 'deleteLease' };
 
 export type ServiceForm = 'selector' | 'plain' | 'absent';
+export const SERVICE_TYPES = [
+  'plain',
+  'headless',
+  'nodePort',
+  'balanced',
+  'balanced',
+  'classed',
+  'classed',
+  'external',
+  'selector',
+] as const;
+export type ServiceType = (typeof SERVICE_TYPES)[number];
 
 export type Operation = { readonly atMs: number } & (
   | UserOperation

@@ -22,10 +22,12 @@ export function seededHistory(seed: number, steps: number): SeededHistory {
     isPatched: true,
     areEndpointsSynced: seed % 11 !== 5,
     areSlicesSynced: seed % 2 === 1 || seed % 11 === 5,
+    areServicesSynced: seed % 3 === 1,
     hasReferences: seed % 4 >= 2,
     hasLeaderElection: seed % 6 === 3 || seed % 13 === 1,
     hasOwner: seed % 9 === 4,
     requiresService: seed % 17 === 3,
+    deletesVirtual: seed % 7 === 4,
     isMapped: seed % 8 === 5,
     naming: seed % 7 === 2 ? 'long' : 'short',
   };

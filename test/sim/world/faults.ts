@@ -2,7 +2,7 @@
 
 import type { Random } from '../../../src/base/random.ts';
 import { MalformedResponseError } from '../../../src/kube/types.ts';
-import { refusal } from './sim-cluster.ts';
+import { refusal } from './refusal.ts';
 import { lostAnswer } from './wire.ts';
 
 /** Probabilities of one period of trouble; 0 is never. */

@@ -2,6 +2,7 @@
 
 import { keyOf, objectKey, type KubeObject, type ObjectKey } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
+import { ingressOf, serviceSpec } from './service-storage.ts';
 import type { SimClock } from './sim-clock.ts';
 import type { Change, SimCluster } from './sim-cluster.ts';
 
@@ -24,6 +25,7 @@ export function startControllers(cluster: SimCluster, clock: SimClock): Controll
   const endpoints = new EndpointsController(cluster, clock);
   new MirroringController(cluster, clock);
   new GarbageCollector(cluster, clock);
+  if (cluster.name === 'host') new LoadBalancers(cluster, clock);
   return {
     restartEndpoints: () => endpoints.restart(),
     deleteNamespace: (name) => deleteNamespace(cluster, clock, name),
@@ -122,6 +124,32 @@ class MirroringController {
       const metadata = { ...generated, namespace, ...wanted };
       this.#cluster.create('endpointslices', { ...type, metadata, ...content }, CONTROLLER_MANAGER);
     }
+  }
+}
+
+/** Gives each Service of type LoadBalancer an address outside of the cluster. */
+class LoadBalancers {
+  readonly #cluster: SimCluster;
+  #addresses = 0;
+
+  constructor(cluster: SimCluster, clock: SimClock) {
+    this.#cluster = cluster;
+    cluster.subscribe(({ plural, object, isDeletion }) => {
+      if (plural === 'services' && !isDeletion)
+        clock.schedule(REACTION_MS, () => attempt(() => this.#sync(objectKey(object))));
+    });
+  }
+
+  #sync(key: ObjectKey): void {
+    const service = this.#cluster.get('services', key);
+    if (service === undefined) return;
+    const isBalanced = serviceSpec(service).type === 'LoadBalancer';
+    if (isBalanced === ingressOf(service).length > 0) return;
+    const { name, namespace = '' } = service.metadata;
+    const ingress = isBalanced ? [{ ip: `203.0.113.${++this.#addresses}` }] : null;
+    const options = { manager: CONTROLLER_MANAGER, isDryRun: false, isStatus: true };
+    const patch = { status: { loadBalancer: { ingress } } };
+    this.#cluster.mergePatch('services', { name, namespace }, patch, options);
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   DeletePreconditions,
   ListOptions,
   ObjectList,
+  PatchOptions,
   PatchType,
   RequestOptions,
   WatchClient,
@@ -22,7 +23,8 @@ import type {
 } from '../../../src/kube/types.ts';
 import type { Faults, RequestKind } from './faults.ts';
 import type { ProcessClock, SimClock } from './sim-clock.ts';
-import { refusal, type SimCluster } from './sim-cluster.ts';
+import { refusal } from './refusal.ts';
+import type { SimCluster } from './sim-cluster.ts';
 import { SimWatch } from './sim-watch.ts';
 import { copyOf, matches, metadataOnly } from './wire.ts';
 
@@ -121,12 +123,13 @@ export class SimClient implements WatchClient {
     resource: Resource,
     name: NamespacedName,
     patch: { type: PatchType; body: JsonValue },
-    options: WriteOptions = {},
+    options: PatchOptions = {},
   ): Promise<KubeObject> {
     if (patch.type !== 'merge') throw new Error('only merge patches are simulated');
     const body = copyOf(patch.body);
+    const isStatus = options.subresource === 'status';
     return this.#write(resource, options, (manager, isDryRun) =>
-      this.#options.cluster.mergePatch(resource.plural, name, body, { manager, isDryRun }),
+      this.#options.cluster.mergePatch(resource.plural, name, body, { manager, isDryRun, isStatus }),
     );
   }
 

@@ -14,8 +14,9 @@ import {
   type NamespacedName,
   type ObjectKey,
 } from '../../../src/kube/object.ts';
-import { StatusError, type Status, type StatusDetails } from '../../../src/kube/status-error.ts';
 import type { ClusterName } from '../../../src/kube/types.ts';
+import { refusal } from './refusal.ts';
+import { ServiceStorage } from './service-storage.ts';
 import type { SimClock } from './sim-clock.ts';
 
 export interface Change {
@@ -28,12 +29,23 @@ export interface Change {
   readonly manager: string;
 }
 
+interface WriteContext {
+  readonly manager: string;
+  readonly isDryRun: boolean;
+  /** Of the status alone. */
+  readonly isStatus?: boolean;
+}
+
+/** An API server deletes the Endpoints of a Service together with it. */
+export const API_SERVER_MANAGER = 'kube-apiserver';
+
 /** An API server compacts its history. */
 const HISTORY_MAX = 1000;
 
 export class SimCluster {
   readonly name: ClusterName;
   readonly #clock: SimClock;
+  readonly #services: ServiceStorage;
   readonly #objects = new Map<string, Map<ObjectKey, KubeObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
   #history: Change[] = [];
@@ -46,6 +58,7 @@ export class SimCluster {
   constructor(name: ClusterName, clock: SimClock) {
     this.name = name;
     this.#clock = clock;
+    this.#services = new ServiceStorage(name);
   }
 
   get revision(): number {
@@ -117,7 +130,8 @@ export class SimCluster {
       creationTimestamp: this.#timestamp(),
     };
     delete metadata.deletionTimestamp;
-    const object = this.#managed({ ...given, metadata }, undefined, manager);
+    const admitted = this.#admitted(plural, { ...given, metadata }, undefined);
+    const object = this.#managed(admitted, undefined, manager);
     return isDryRun
       ? object
       : this.#commit({ plural, object, previous: undefined, isDeletion: false, manager });
@@ -132,18 +146,20 @@ export class SimCluster {
     return this.#replace(plural, previous, given, { manager, isDryRun });
   }
 
-  /** A JSON merge patch; a resourceVersion in it guards it. */
+  /** A JSON merge patch of an object, or of its status alone; a resourceVersion in it guards it. */
   mergePatch(
     plural: string,
     name: NamespacedName,
     patch: JsonValue,
-    { manager, isDryRun }: { readonly manager: string; readonly isDryRun: boolean },
+    { isStatus = false, ...options }: WriteContext,
   ): KubeObject {
     const previous = this.#existing(plural, keyOf(name));
     const merged = mergeJson(previous as unknown as JsonObject, patch) as unknown as KubeObject; // a patched object
     if (merged.metadata.resourceVersion !== previous.metadata.resourceVersion)
       throw refusal(409, 'Conflict', 'the object has been modified');
-    return this.#replace(plural, previous, merged, { manager, isDryRun });
+    if (!isStatus) return this.#replace(plural, previous, merged, options);
+    const status = { ...previous, status: merged['status'] };
+    return this.#replace(plural, previous, status, { ...options, isStatus });
   }
 
   delete(
@@ -170,7 +186,7 @@ export class SimCluster {
     plural: string,
     previous: KubeObject,
     given: KubeObject,
-    { manager, isDryRun }: { readonly manager: string; readonly isDryRun: boolean },
+    { manager, isDryRun, isStatus = false }: WriteContext,
   ): KubeObject {
     const { uid, creationTimestamp, deletionTimestamp, managedFields } = previous.metadata;
     if (given.metadata.uid !== undefined && given.metadata.uid !== uid)
@@ -179,10 +195,11 @@ export class SimCluster {
       ...given.metadata,
       ...definedOnly({ uid, creationTimestamp, deletionTimestamp, managedFields }),
     };
-    const object = {
+    const complete = {
       ...given,
       metadata: { ...metadata, resourceVersion: previous.metadata.resourceVersion ?? '' },
     };
+    const object = isStatus ? complete : this.#admitted(plural, complete, previous);
     checkImmutable(plural, object, previous);
     if (jsonEquals(asPlain(object), asPlain(previous))) return previous;
     const managed = this.#managed(object, previous, manager);
@@ -205,7 +222,17 @@ export class SimCluster {
     this.#history.push(done);
     if (this.#history.length > HISTORY_MAX) this.#forget(this.#history.splice(0, HISTORY_MAX / 2));
     for (const listener of this.#listeners) listener(done);
+    if (change.isDeletion && change.plural === 'services') this.#deleteEndpoints(object);
     return object;
+  }
+
+  #deleteEndpoints({ metadata: { name, namespace = '' } }: KubeObject): void {
+    if (this.get('endpoints', keyOf({ name, namespace })) !== undefined)
+      this.delete('endpoints', { name, namespace }, { manager: API_SERVER_MANAGER });
+  }
+
+  #admitted(plural: string, given: KubeObject, previous: KubeObject | undefined): KubeObject {
+    return plural === 'services' ? this.#services.stored(given, previous) : given;
   }
 
   #checkNamespace(name: string): void {
@@ -241,25 +268,6 @@ export class SimCluster {
     const seconds = Math.floor(this.#clock.nowMs / 1000);
     return new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString().replace('.000Z', 'Z');
   }
-}
-
-/** The refusal of an API server. */
-export function refusal(
-  code: number,
-  reason: string,
-  message: string,
-  { retryAfterMs, details }: { readonly retryAfterMs?: number; readonly details?: StatusDetails } = {},
-): StatusError {
-  const status: Status = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message,
-    reason,
-    code,
-  };
-  return new StatusError({ ...status, ...(details === undefined ? {} : { details }) }, { retryAfterMs });
 }
 
 const IMMUTABLE_MEMBERS: Readonly<Record<string, readonly string[]>> = {

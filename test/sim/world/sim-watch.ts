@@ -6,7 +6,8 @@ import type { WatchEventType, WatchHandler, WatchOptions } from '../../../src/ku
 import type { Faults } from './faults.ts';
 
 import type { ProcessClock, SimClock } from './sim-clock.ts';
-import { refusal, type Change, type SimCluster } from './sim-cluster.ts';
+import { refusal } from './refusal.ts';
+import type { Change, SimCluster } from './sim-cluster.ts';
 import { copyOf, lostAnswer, matches, metadataOnly } from './wire.ts';
 
 export interface SimWatchOptions {
@@ -116,7 +117,9 @@ export class SimWatch {
     else this.#options.reject(error);
   }
 
-  readonly #aborted = (): void => this.#options.process.run(() => this.#end(lostAnswer()));
+  /** As undici: the request rejects with the reason. */
+  readonly #aborted = (): void =>
+    this.#options.process.run(() => this.#end(this.#options.scope.signal?.reason as Error));
 
   #close(): void {
     this.#hasEnded = true;

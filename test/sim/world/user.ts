@@ -3,7 +3,8 @@
 import { keyOf, type KubeObject, type NamespacedName } from '../../../src/kube/object.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import type { Settings } from '../daemon/sim-config.ts';
-import type { ObjectForm, Side, SyncedPlural, UserOperation } from '../history/operations.ts';
+import type { Side, SyncedPlural, UserOperation } from '../history/operations.ts';
+import { contentOf, metadataOf, referencedContent, specOf, typeOf } from './contents.ts';
 import { SERVICE_NAME } from './host-controllers.ts';
 import {
   HOST_NAMESPACE,
@@ -13,26 +14,14 @@ import {
   referencePlaceOf,
   VIRTUAL_NAMES,
 } from './names.ts';
+import { isHeadless, serviceSpec } from './service-storage.ts';
 import type { SimCluster } from './sim-cluster.ts';
 
 export const USER_MANAGER = 'user';
-/** In what a reference must never carry to the other side; no other object holds this text. */
-export const FORBIDDEN = 'FORBIDDEN';
 
 const HOST_NAME = 'vcluster.loft.sh/object-host-name';
+const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 const OPT_OUT = 'vcluster.loft.sh/controlled-by';
-const KINDS = {
-  endpoints: 'Endpoints',
-  endpointslices: 'EndpointSlice',
-  secrets: 'Secret',
-  configmaps: 'ConfigMap',
-};
-const FORBIDDEN_TYPES = [
-  'kubernetes.io/service-account-token',
-  'bootstrap.kubernetes.io/token',
-  'helm.sh/release.v1',
-];
-
 type On<K extends UserOperation['kind']> = Extract<UserOperation, { kind: K }>;
 
 export class User {
@@ -72,6 +61,8 @@ export class User {
     switch (operation.kind) {
       case 'put':
         return this.#put(operation);
+      case 'putService':
+        return this.#putService(operation);
       case 'annotate':
         return this.#editMap(operation, 'annotations');
       case 'label':
@@ -94,7 +85,7 @@ export class User {
       case 'addresses':
         return this.#edit(operation, (current) => ({
           ...current,
-          ...contentOf(operation.plural, operation.ips, operation.side === 'host'),
+          ...contentOf(operation.plural, operation.ips, { isDrift: operation.side === 'host', current }),
         }));
       case 'delete':
         return this.#delete(
@@ -106,8 +97,10 @@ export class User {
         return this.#service(operation);
       case 'foreign': {
         const { plural, object } = operation;
-        const content = contentOf(plural, 1, true);
-        return this.#create('host', plural, { metadata: { ...this.#placeOf('host', object) }, ...content });
+        const place = this.#placeOf('host', object);
+        if (operation.isReplacing) this.#delete('host', plural, place);
+        const content = contentOf(plural, 1, { isDrift: true });
+        return this.#create('host', plural, { metadata: { ...place }, ...content });
       }
       case 'clone':
         return this.#clone(operation);
@@ -125,25 +118,36 @@ export class User {
     const name = this.#placeOf('virtual', object);
     const service = plural === 'endpointslices' ? { [SERVICE_NAME]: name.name } : {};
     const metadata = { ...name, annotations: { ...annotations }, labels: { ...labels, ...service } };
-    this.#write('virtual', plural, { metadata, ...contentOf(plural, ips, false) });
+    this.#write('virtual', plural, { metadata, ...contentOf(plural, ips, { isDrift: false }) });
+  }
+
+  #putService({ object, form, ports, annotations, labels }: On<'putService'>): void {
+    const name = this.#placeOf('virtual', object);
+    const { virtual } = this.#clusters;
+    const metadata = { ...name, annotations: { ...annotations }, labels: { ...labels } };
+    const service = { metadata, spec: specOf(form, ports) };
+    const current = virtual.get('services', keyOf(name));
+    if (current === undefined || !isReplaced(current, service))
+      return this.#write('virtual', 'services', service);
+    const endpoints = virtual.get('endpoints', keyOf(name));
+    this.#delete('virtual', 'services', name);
+    this.#write('virtual', 'services', service);
+    if (endpoints === undefined) return;
+    const { annotations: kept, labels: keptLabels } = endpoints.metadata;
+    const again = { ...name, ...(kept && { annotations: kept }), ...(keptLabels && { labels: keptLabels }) };
+    this.#create('virtual', 'endpoints', { ...endpoints, metadata: again });
   }
 
   #service({ side, object, form }: On<'service'>): void {
     const name = this.#placeOf(side, object);
-    if (form === 'absent') {
-      const isThere = this.#clusters[side].get('services', keyOf(name)) !== undefined;
-      this.#delete(side, 'services', name);
-      // An API server removes the Endpoints together with their Service.
-      if (isThere) this.#delete(side, 'endpoints', name);
-      return;
-    }
+    if (form === 'absent') return this.#delete(side, 'services', name);
     const spec = form === 'selector' ? { selector: { app: name.name } } : {};
     this.#write(side, 'services', { apiVersion: 'v1', kind: 'Service', metadata: { ...name }, spec });
   }
 
   #clone({ plural, object, at }: On<'clone'>): void {
     const copy = this.#clusters.host.get(plural, keyOf(this.#placeOf('host', object)));
-    if (copy === undefined) return;
+    if (copy === undefined || !isWhole(copy)) return;
     const { annotations, labels } = copy.metadata;
     const place = at === null ? { namespace: HOST_NAMESPACE, name: 'restored' } : this.#placeOf('host', at);
     const metadata = { ...place, annotations: { ...annotations }, labels: { ...labels } };
@@ -217,46 +221,19 @@ export class User {
   }
 }
 
-function typeOf(plural: string): { apiVersion: string; kind: string } {
-  const kind = Object.entries(KINDS).find(([key]) => key === plural)?.[1] ?? '';
-  return { apiVersion: plural === 'endpointslices' ? 'discovery.k8s.io/v1' : 'v1', kind };
+/** What is left of the bookkeeping of a damaged copy may fit the place of its clone. */
+function isWhole({ metadata: { name, annotations } }: KubeObject): boolean {
+  const record = annotations?.['endpoint-syncer/last-synced'];
+  return annotations?.[OBJECT_NAME] !== undefined && annotations[HOST_NAME] === name && record !== undefined;
 }
 
-/** Drift on the host has other addresses than any virtual object. */
-function contentOf(plural: SyncedPlural, ips: number, isDrift: boolean) {
-  const network = isDrift ? '10.8.0' : '10.0.0';
-  const addresses = Array.from({ length: ips }, (_, i) => ({ ip: `${network}.${i + 1}`, hostname: `h${i}` }));
-  const ports = [{ port: 80, protocol: 'TCP' }];
-  if (plural === 'endpoints') return { subsets: [{ addresses, ports }] };
-  const endpoints = addresses.map(({ ip, hostname }) => ({ addresses: [ip], hostname }));
-  return { addressType: 'IPv4', endpoints, ports: ports.map((port) => ({ ...port, name: '' })) };
-}
-
-/** The forbidden content differs by side: on the host also content that only the data identify. */
-function referencedContent(
-  plural: string,
-  form: Exclude<ObjectForm, 'absent'>,
-  { value, side }: { readonly value: string; readonly side: Side },
-) {
-  const encode = (text: string): string =>
-    plural === 'secrets' ? Buffer.from(text).toString('base64') : text;
-  const data: Record<string, string> = { value: encode(value) };
-  const immutable = form === 'immutable' ? { immutable: true } : {};
-  const type = plural === 'secrets' ? { type: 'Opaque' } : {};
-  if (form !== 'forbidden' || plural === 'configmaps') return { ...type, ...immutable, data };
-  data[FORBIDDEN] = encode(value);
-  const choice = Number(value.slice(1)) % 4;
-  const kubeconfig = { clusters: [], users: [{ name: 'admin' }] };
-  if (choice === 3 && side === 'host')
-    return { type: 'Opaque', data: { ...data, config: encode(JSON.stringify(kubeconfig)) } };
-  return { type: FORBIDDEN_TYPES[choice % 3] ?? '', data };
-}
-
-/** An API server demands the annotation with the type. */
-function metadataOf(where: NamespacedName, type: string | undefined): KubeObject['metadata'] {
-  const isToken = type === 'kubernetes.io/service-account-token';
-  return {
-    ...where,
-    ...(isToken ? { annotations: { 'kubernetes.io/service-account.name': 'default' } } : {}),
-  };
+/** The API server refuses the change, so the user deletes the Service and creates it again, with its Endpoints. */
+function isReplaced(current: KubeObject, wanted: KubeObject): boolean {
+  const [now, next] = [serviceSpec(current), serviceSpec(wanted)];
+  const isExternal = [now, next].some(({ type }) => type === 'ExternalName');
+  const isOtherClass = [now, next].every(({ type }) => type === 'LoadBalancer');
+  return (
+    (!isExternal && isHeadless(current) !== isHeadless(wanted)) ||
+    (isOtherClass && now.loadBalancerClass !== next.loadBalancerClass)
+  );
 }

@@ -1,0 +1,32 @@
+/** With `onHostDelete: deleteVirtual`, and where nothing goes wrong, each object is deleted whose copy a user deletes. */
+
+import { objectKey } from '../../../src/kube/object.ts';
+import { SYNCED_PLURALS } from '../history/operations.ts';
+import type { Change } from '../world/sim-cluster.ts';
+import { USER_MANAGER } from '../world/user.ts';
+import { hostKeyOfObject, isOptedOut, rivalsOf, wantsCopy, type World } from './naive-model.ts';
+
+export class LostCopies {
+  /** The virtual objects whose copies were deleted, by uid. */
+  readonly #uids = new Set<string>();
+
+  /** Before the daemon has seen it. */
+  note({ plural: changed, object, manager, isDeletion }: Change, world: World): void {
+    const plural = SYNCED_PLURALS.find((one) => one === changed);
+    if (plural === undefined || !isDeletion || manager !== USER_MANAGER || !world.isOurs(object)) return;
+    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
+    const virtual = world.virtual.list(plural).find(({ metadata }) => metadata.uid === uid);
+    if (virtual === undefined || isOptedOut(object) || !wantsCopy(plural, virtual, world)) return;
+    const isAlone = rivalsOf(plural, virtual, world).length === 1;
+    if (isAlone && hostKeyOfObject(virtual, world.settings) === objectKey(object)) this.#uids.add(uid ?? '');
+  }
+
+  survivors({ virtual }: World): string[] {
+    return SYNCED_PLURALS.flatMap((plural) =>
+      virtual
+        .list(plural)
+        .filter(({ metadata: { uid = '' } }) => this.#uids.has(uid))
+        .map((object) => `${plural} ${objectKey(object)} is still there although its copy was deleted`),
+    );
+  }
+}
