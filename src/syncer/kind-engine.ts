@@ -6,7 +6,14 @@ import type { Logger } from '../base/logger.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { Config } from '../config/types.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
-import { keyOf, NAMESPACES, parseKey, type ObjectKey, type Resource } from '../kube/object.ts';
+import {
+  keyOf,
+  NAMESPACES,
+  parseKey,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+} from '../kube/object.ts';
 import { isAlreadyExists } from '../kube/status-error.ts';
 import type { CacheEvent, ClusterName, EventRecorder, IndexFunctions, WatchClient } from '../kube/types.ts';
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
@@ -21,6 +28,7 @@ import type { DryRun } from './reconcile/write/dry-run.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
+import { OwnDeletions } from './reconcile/guards/own-deletions.ts';
 import { createRecreationBackoff, type Replacements } from './reconcile/guards/recreation.ts';
 import {
   keysChangedSinceCopied,
@@ -31,6 +39,7 @@ import {
 import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
 import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
 import type { OwnerReference } from './translate/forge.ts';
+import { ownershipOf } from './translate/metadata/ownership.ts';
 import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 
 const TAKE_OVER_BASE_MS = 1000;
@@ -79,6 +88,8 @@ export class KindEngine {
   readonly #queue;
   readonly #controller: Controller;
   readonly #recreation;
+  readonly #ownDeletions: OwnDeletions;
+  readonly #pairs: SyncedPairs = new Map();
   #isWorking = false;
 
   constructor({ kind, pipeline }: KindPlan, environment: KindEnvironment, references: ReferenceRecords) {
@@ -89,6 +100,7 @@ export class KindEngine {
     this.host = environment.hostInformer(kind.resource, hostIndexes(names, kind));
     this.#queue = createWorkQueue({ clock, metrics: metrics.queue(kind.resource) });
     this.#recreation = createRecreationBackoff(clock);
+    this.#ownDeletions = new OwnDeletions(clock);
     this.#controller = this.#createController(this.#createReconcile(pipeline, references));
     this.#connect();
   }
@@ -128,11 +140,18 @@ export class KindEngine {
   #createReconcile(pipeline: PatchPipeline, references: ReferenceRecords): Reconcile {
     const { config, clients, names, labels, owner, recorder, clock, services } = this.#environment;
     const { kind, virtual, host } = this;
-    const pairs: SyncedPairs = new Map();
     const decide = { requireService: config.requireService, kind };
     return createReconciler({
       kind,
-      observe: createObserver({ virtual, services, host, translator: names, pairs, decide, kind }),
+      observe: createObserver({
+        virtual,
+        services,
+        host,
+        translator: names,
+        pairs: this.#pairs,
+        decide,
+        kind,
+      }),
       decide,
       onHostDelete: config.onHostDelete,
       forge: createCopyForge({
@@ -143,8 +162,12 @@ export class KindEngine {
         owner,
       }),
       readsHostObject: pipeline.readsHostObject,
-      pairs,
-      host: { client: clients.host, cache: host, writer: this.#createWriter('host') },
+      pairs: this.#pairs,
+      host: {
+        client: clients.host,
+        cache: host,
+        writer: this.#ownDeletions.noting(this.#createWriter('host')),
+      },
       virtual: { client: clients.virtual, cache: virtual, services, writer: this.#createWriter('virtual') },
       recreation: this.#recreation,
       takeOverBackoff: createBackoff(TAKE_OVER_BASE_MS, TAKE_OVER_MAX_MS),
@@ -204,12 +227,24 @@ export class KindEngine {
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
-      // The cache already knows our own deletions, so this one is by another client, or, on a standby, by the leader. A replaced Service
-      // is an exception: the API server deletes its Endpoints with it.
-      if (event.type === 'deleted' && this.#isWorking && !this.#environment.replacements.has(event.key))
-        for (const key of keys) this.#recreation.noteDeletion(key);
+      if (event.type === 'deleted' && this.#isWorking && !this.#isOwnDeletion(event))
+        for (const key of keys) this.#noteDeletion(key, event.object);
       enqueueAll(keys, event);
     });
+  }
+
+  /** Another client deleted a host object. What only was in the place of this key's copy is not the copy. */
+  #noteDeletion(key: ObjectKey, object: KubeObject): void {
+    const pair = this.#pairs.get(key);
+    if (pair !== undefined && pair.hostUid === object.metadata.uid)
+      return this.#recreation.noteDeletion(key, pair.virtualUid);
+    const owner = ownershipOf(object, this.kind.resource, this.#environment.names, parseKey(key));
+    if (owner.kind === 'ours' && keyOf(owner.virtual) === key) this.#recreation.noteDeletion(key, owner.uid);
+  }
+
+  /** Seen by a standby, a deletion is the leader's. API servers delete an Endpoints along with its Service. */
+  #isOwnDeletion({ key, object }: CacheEvent): boolean {
+    return this.#environment.replacements.has(key) || this.#ownDeletions.has(object.metadata.uid ?? '');
   }
 
   /** Watches the kinds whose objects decide whether objects of this kind are synced. */

@@ -37,7 +37,7 @@ export class CopyCreation {
     const { virtual, key } = seen;
     const { recreation, onHostDelete, forge, host, references } = this.#options;
     invariant(virtual, 'an object that is copied exists');
-    if (onHostDelete === 'deleteVirtual' && recreation.deletions(key) > 0)
+    if (onHostDelete === 'deleteVirtual' && recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))
       return this.#deleteVirtual(seen, virtual);
     const waitMs = recreation.waitMs(key);
     if (waitMs > 0) return this.#waitForRecreation(seen, waitMs);

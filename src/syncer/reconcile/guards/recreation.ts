@@ -11,18 +11,21 @@ const MAX_MS = 5 * 60_000;
 const QUIET_MS = 10 * 60_000;
 
 export interface RecreationBackoff {
-  /** Another client deleted the host copy of this key. */
-  noteDeletion(key: string): void;
+  /** Another client deleted the host copy of this key. `virtualUid`: the object of which it was the copy, where that is known. */
+  noteDeletion(key: string, virtualUid?: string): void;
   /** How long to wait before the copy may be created again, milliseconds; 0: now. */
   waitMs(key: string): number;
   /** Deletions in this streak; 0 if the last one was more than ten minutes ago. */
   deletions(key: string): number;
+  /** The last deletion of this streak was that of the copy of the virtual object with this uid. */
+  hasLostCopy(key: string, virtualUid: string): boolean;
   forget(key: string): void;
 }
 
 interface Streak {
   count: number;
   lastMs: number;
+  virtualUid: string | undefined;
 }
 
 export interface RecreationDelays {
@@ -44,9 +47,9 @@ export function createRecreationBackoff(
     return undefined;
   };
   return {
-    noteDeletion(key) {
+    noteDeletion(key, virtualUid) {
       const count = (current(key)?.count ?? 0) + 1;
-      streaks.set(key, { count, lastMs: clock.monotonicMs() });
+      streaks.set(key, { count, lastMs: clock.monotonicMs(), virtualUid });
     },
     waitMs(key) {
       const streak = current(key);
@@ -55,6 +58,7 @@ export function createRecreationBackoff(
       return Math.max(0, dueMs - clock.monotonicMs());
     },
     deletions: (key) => current(key)?.count ?? 0,
+    hasLostCopy: (key, virtualUid) => virtualUid !== '' && current(key)?.virtualUid === virtualUid,
     forget: (key) => void streaks.delete(key),
   };
 }
