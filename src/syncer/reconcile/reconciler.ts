@@ -56,8 +56,10 @@ class KindReconciler {
   async #reconcile(key: ObjectKey): Promise<ReconcileResult> {
     const seen = this.#options.observe(key);
     const decision = decide(seen, this.#options.decide);
-    // A change of an object of another kind can change the decision for an unchanged pair, so decide first.
-    if (decision.kind === 'update' && this.#memory.isUnchanged(seen)) return UNCHANGED;
+    // A change of an object of another kind can change the decision for an unchanged pair, so decide first. A former leader may still have
+    // written a copy to another place.
+    const isUpdate = decision.kind === 'update' && seen.strays.length === 0;
+    if (isUpdate && this.#memory.isUnchanged(seen)) return UNCHANGED;
     try {
       for (const stray of seen.strays) await this.#deleteStray(stray);
       return await this.#act(decision, seen);
