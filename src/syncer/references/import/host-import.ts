@@ -95,7 +95,7 @@ export class HostImporter {
     const existing = await resources.host.read(target, '');
     if (existing === undefined) throw error;
     if (existing.metadata.labels?.[MANAGED_BY_LABEL] === names.vcluster) {
-      resources.caches.copies.observeWrite(existing);
+      resources.caches.copies.observeRead(existing);
       const current = observeReference(resources.caches, seen.virtual, names);
       if (current.ours.some((copy) => hostKeyOf(copy) === keyOf(target))) return this.#requeue(job);
     }
@@ -113,7 +113,7 @@ export class HostImporter {
         const known = resources.caches.copies.get(keyOf(seen.target));
         const existing = await resources.host.read(seen.target, known?.metadata.uid ?? '');
         if (existing?.metadata.labels?.[MANAGED_BY_LABEL] === this.#context.names.vcluster)
-          resources.caches.copies.observeWrite(existing);
+          resources.caches.copies.observeRead(existing);
       }
       throw error;
     }

@@ -124,8 +124,9 @@ export class VirtualImporter {
     return forgeVirtualImport(full, caches.kind, { virtual, current }, this.#context.names.vcluster);
   }
 
+  /** A tenant may have created the object: an event, because the copies of its referrers name it from now on. */
   async #refresh({ caches, virtual }: KindResources, key: NamespacedName): Promise<void> {
     const existing = await virtual.read(key, caches.virtual(keyOf(key))?.metadata.uid ?? '');
-    if (existing !== undefined) caches.virtualCache.observeWrite(existing);
+    if (existing !== undefined) caches.virtualCache.observeRead(existing);
   }
 }
