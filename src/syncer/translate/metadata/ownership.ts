@@ -180,13 +180,13 @@ function isCloned({ annotations, host }: Bookkeeping, translator: NameTranslator
   return isElsewhere && isAtItsPlace({ name, namespace }, stated, translator);
 }
 
-/** No part of the bookkeeping matches `expected`: a clone whose place has changed with the naming rule. */
+/** It names another object and another host name: a clone, possibly of a copy whose place has changed with the naming rule. */
 function isOfAnother(known: Bookkeeping, expected: NamespacedName): boolean {
   const stated = annotatedVirtual(known.annotations);
   const hostName = ownValue(known.annotations, OBJECT_HOST_NAME);
   return (
     stated !== undefined &&
-    fitOf(known, expected) === 0 &&
+    fitOf(known, expected) < FULL_FIT &&
     hostName !== undefined &&
     hostName !== known.host.name
   );
@@ -201,6 +201,8 @@ function isLikelyCopyOf(known: Bookkeeping, virtual: NamespacedName, translator:
   const fit = fitOf(known, virtual);
   return rivals.every((rival) => fitOf(known, rival) <= fit);
 }
+
+const FULL_FIT = 2;
 
 /** The number of annotations (name, namespace) that match this virtual object. */
 function fitOf({ annotations }: Bookkeeping, { name, namespace }: NamespacedName): number {
