@@ -20,7 +20,7 @@ export class PairMemory {
   /** Keys whose expressions read a host object that our own write has changed, with the number of consecutive runs. */
   readonly #reruns = new Map<ObjectKey, number>();
 
-  /** Why an object was ignored at its last reconcile. */
+  /** Uid of an object, and why it was ignored at its last reconcile. */
   readonly #ignored = new Map<ObjectKey, string>();
 
   constructor(options: ReconcilerOptions) {
@@ -79,8 +79,9 @@ export class PairMemory {
 
   /** Reports each change of the reason once. */
   reportIgnored(seen: Observation, reason: string): void {
-    if (this.#ignored.get(seen.key) === reason) return;
-    this.#ignored.set(seen.key, reason);
+    const ignored = `${seen.virtual?.metadata.uid} ${reason}`;
+    if (this.#ignored.get(seen.key) === ignored) return;
+    this.#ignored.set(seen.key, ignored);
     const notice = this.#options.kind.noticeOfGate(reason);
     if (notice !== undefined) this.report(seen, notice);
   }

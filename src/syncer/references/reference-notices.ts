@@ -18,10 +18,15 @@ export interface NoticesOptions {
   readonly referrer: (id: ReferrerId) => Referrer | undefined;
 }
 
+interface Reported {
+  readonly note: string;
+  readonly uids: Map<ReferrerId, string>;
+}
+
 export class ReferenceNotices {
   readonly #options: NoticesOptions;
-  /** Referrers to which the current problem has been reported. */
-  readonly #reported = new Map<ReferenceId, { readonly note: string; readonly keys: Set<ReferrerId> }>();
+  /** Uids of the referrers to which the current problem has been reported; one that is created again gets a report of its own. */
+  readonly #reported = new Map<ReferenceId, Reported>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
@@ -35,11 +40,14 @@ export class ReferenceNotices {
     }
     const reported = this.#reported.get(id);
     const current =
-      reported?.note === problem.note ? reported : { note: problem.note, keys: new Set<ReferrerId>() };
+      reported?.note === problem.note
+        ? reported
+        : { note: problem.note, uids: new Map<ReferrerId, string>() };
     this.#reported.set(id, current);
     for (const key of this.#options.index.referrersOf(id)) {
-      if (current.keys.has(key)) continue;
-      current.keys.add(key);
+      const uid = this.#options.referrer(key)?.object.metadata.uid ?? '';
+      if (current.uids.get(key) === uid) continue;
+      current.uids.set(key, uid);
       this.warn(key, problem.reason, problem.note);
     }
   }
