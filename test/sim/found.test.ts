@@ -1,28 +1,43 @@
 /** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
-import type { Settings } from './daemon/sim-config.ts';
-import type { Action } from './history/operations.ts';
+import { CONFIG, type Settings } from './daemon/sim-config.ts';
+import type { Action, Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
+import { CALM } from './world/faults.ts';
 
 const SETTINGS: Settings = {
   isPatched: true,
   areEndpointsSynced: true,
   areSlicesSynced: false,
+  areServicesSynced: false,
   hasReferences: false,
   hasLeaderElection: false,
   hasOwner: false,
   requiresService: false,
+  deletesVirtual: false,
   isMapped: false,
   naming: 'short',
 };
 const ENDPOINTS = { plural: 'endpoints', annotations: {}, labels: {}, ips: 1 } as const;
 
+const SERVICE = { plural: 'services', object: 0, ports: 1, annotations: {}, labels: {} } as const;
+
 /** What is violated when these happen one after the other, each once the one before has settled. */
-function history(actions: readonly Action[]): Promise<string[]> {
-  const operations = actions.map((action, at) => ({ ...action, atMs: 10_000 * (at + 1) }));
-  const parts = { daemons: 1, hasDryRun: false, isCalm: false };
-  return runHistory({ seed: 1, ...parts, settings: SETTINGS, operations });
+function history(actions: readonly Action[], settings: Partial<Settings> = {}): Promise<string[]> {
+  return run(
+    actions.map((action, at) => ({ ...action, atMs: 10_000 * (at + 1) })),
+    settings,
+  );
+}
+
+function run(
+  operations: readonly Operation[],
+  settings: Partial<Settings>,
+  { seed, daemons }: { readonly seed: number; readonly daemons: number } = { seed: 1, daemons: 1 },
+): Promise<string[]> {
+  const parts = { seed, daemons, hasDryRun: false, isCalm: false };
+  return runHistory({ ...parts, settings: { ...SETTINGS, ...settings }, operations });
 }
 
 test('a copy that another client applied again in the place of another copy is not touched', async () => {
@@ -58,4 +73,110 @@ test('a value on its way to the virtual side does not arrive in its translated f
     { kind: 'configure', settings: { isPatched: false }, isRestart: true },
   ]);
   expect(interrupted).toEqual([]);
+});
+
+test('with deleteVirtual, a copy that moves with its namespace does not take its virtual object along', async () => {
+  const moved = await run(
+    [
+      { atMs: 10_000, kind: 'put', object: 0, ...ENDPOINTS },
+      { atMs: 20_000, kind: 'configure', settings: { isMapped: true }, isRestart: false },
+    ],
+    { deletesVirtual: true },
+    // With this seed, the event of the old copy's deletion comes before the response.
+    { seed: 3, daemons: 1 },
+  );
+  expect(moved).toEqual([]);
+});
+
+test('with deleteVirtual, the deletion of a foreign object that had the place of a copy deletes nothing', async () => {
+  const freed = await history(
+    [
+      { kind: 'foreign', object: 0, plural: 'endpoints', isReplacing: false },
+      { kind: 'put', object: 0, ...ENDPOINTS },
+      { kind: 'delete', object: 0, plural: 'endpoints', side: 'host' },
+    ],
+    { deletesVirtual: true },
+  );
+  expect(freed).toEqual([]);
+});
+
+test('with deleteVirtual, an object that was created again outlives the copy of the one before it', async () => {
+  const renewed = await history(
+    [
+      { kind: 'put', object: 0, ...ENDPOINTS },
+      { kind: 'pause', daemon: 0, forMs: 35_000 },
+      { kind: 'delete', object: 0, plural: 'endpoints', side: 'virtual' },
+      { kind: 'delete', object: 0, plural: 'endpoints', side: 'host' },
+      { kind: 'put', object: 0, ...ENDPOINTS },
+    ],
+    { deletesVirtual: true },
+  );
+  expect(renewed).toEqual([]);
+});
+
+test('a clone of a copy whose namespace is mapped later is not touched', async () => {
+  const clone = await history([
+    { kind: 'put', object: 0, ...ENDPOINTS },
+    { kind: 'clone', plural: 'endpoints', object: 0, at: 2 },
+    { kind: 'put', object: 2, ...ENDPOINTS },
+    { kind: 'configure', settings: { isMapped: true }, isRestart: false },
+  ]);
+  expect(clone).toEqual([]);
+});
+
+test('an object that was created again while the daemon was paused gets the Events about its references', async () => {
+  const put = { kind: 'put', object: 0, ...ENDPOINTS, annotations: { [CONFIG]: 'ca' } } as const;
+  const renewed = await history(
+    [
+      put,
+      { kind: 'pause', daemon: 0, forMs: 25_000 },
+      { kind: 'delete', object: 0, plural: 'endpoints', side: 'virtual' },
+      put,
+    ],
+    { hasReferences: true },
+  );
+  expect(renewed).toEqual([]);
+});
+
+test('a Service with a selector that was created again while the daemon was paused gets its Event', async () => {
+  const renewed = await history(
+    [
+      { kind: 'putService', ...SERVICE, form: 'selector' },
+      { kind: 'pause', daemon: 0, forMs: 25_000 },
+      { kind: 'delete', object: 0, plural: 'services', side: 'virtual' },
+      { kind: 'putService', ...SERVICE, form: 'selector' },
+    ],
+    { areServicesSynced: true },
+  );
+  expect(renewed).toEqual([]);
+});
+
+test('an object that a tenant creates while it is imported from the host is what the copy names', async () => {
+  const place = { plural: 'configmaps', namespace: 'shop', name: 'ca', place: 'name' } as const;
+  const object = { kind: 'object', ...place, form: 'plain', value: 'v1' } as const;
+  const replaced = await run(
+    [
+      { atMs: 10_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [CONFIG]: 'ca' } },
+      { atMs: 20_000, kind: 'trouble', forMs: 30_000, rates: { ...CALM, latencyMaxMs: 3000 } },
+      { atMs: 20_001, ...object, side: 'host' },
+      { atMs: 23_000, ...object, side: 'virtual' },
+    ],
+    { hasReferences: true, isPatched: false },
+  );
+  expect(replaced).toEqual([]);
+});
+
+test('a copy that a former leader writes to an earlier place is deleted', async () => {
+  const late = await run(
+    [
+      { atMs: 25_000, kind: 'pause', daemon: 1, forMs: 1500 },
+      { atMs: 25_100, kind: 'configure', settings: { isMapped: true }, isRestart: false },
+      { atMs: 25_200, kind: 'put', object: 1, ...ENDPOINTS },
+      { atMs: 25_300, kind: 'deleteLease' },
+      { atMs: 40_000, kind: 'compact', side: 'host' },
+    ],
+    { hasLeaderElection: true },
+    { seed: 3, daemons: 2 },
+  );
+  expect(late).toEqual([]);
 });
