@@ -26,8 +26,109 @@ const IMPORTER = 'syncer/references/import/importer.ts';
 const DECIDE_REFERENCE = 'syncer/references/decide/decide-reference.ts';
 const REFUSALS = 'syncer/references/decide/refusals.ts';
 const LEASE = 'kube/lease.ts';
+const SERVICES = 'syncer/kinds/services.ts';
+const CREATE = 'syncer/reconcile/create-copy.ts';
+const KIND_ENGINE = 'syncer/kind-engine.ts';
 
 export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'services: one without Endpoints is copied',
+    file: SERVICES,
+    snippet: "return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';",
+    replacement:
+      "return hasSyncedEndpoints(virtual) || virtual !== undefined ? undefined : 'no synced endpoints';",
+  },
+  {
+    name: 'services: one with a selector is copied',
+    file: SERVICES,
+    snippet: "if (hasSelector(virtual)) return 'selects Pods';",
+    replacement: 'hasSelector(virtual);',
+  },
+  {
+    name: 'services: a selector is not explained',
+    file: SERVICES,
+    snippet: "reason === 'selects Pods' ? { type",
+    replacement: "reason === 'no service' ? { type",
+  },
+  {
+    name: 'services: their Endpoints do not decide about them',
+    file: SERVICES,
+    snippet: '[ENDPOINTS.plural]: (object) => [objectKey(object)],',
+    replacement: '[ENDPOINTS.plural]: (object) => [objectKey(object)].slice(1),',
+  },
+  {
+    name: 'services: node ports are allocated again',
+    file: SERVICES,
+    snippet: 'return nodePort ? { ...rest, nodePort } : rest;',
+    replacement: 'return nodePort === 0 ? { ...rest, nodePort } : rest;',
+  },
+  {
+    name: 'services: the cluster IP of the virtual cluster is written',
+    file: SERVICES,
+    snippet: "field === 'healthCheckNodePort' || (ALLOCATED.has(field) && !isHeadless);",
+    replacement: "field === 'healthCheckNodePort' && !isHeadless;",
+  },
+  {
+    name: 'services: a headless one is not created again',
+    file: SERVICES,
+    snippet: 'if (isHeadlessSpec(next) !== isHeadlessSpec(now)) return true;',
+    replacement: '',
+  },
+  {
+    name: 'services: another class of load balancer is not created again',
+    file: SERVICES,
+    snippet: "return areBalanced && next['loadBalancerClass'] !== now['loadBalancerClass'];",
+    replacement: "return areBalanced && next['loadBalancerClass'] === '';",
+  },
+  {
+    name: 'services: the load-balancer status stays on the host',
+    file: SERVICES,
+    snippet: 'if (jsonEquals(asStored(from), asStored(to))) return undefined;',
+    replacement: 'if (jsonEquals(asStored(from), asStored(to)) || host !== undefined) return undefined;',
+  },
+  {
+    name: 'services: the selector of another client stays',
+    file: SERVICES,
+    snippet: "  'selector',\n",
+    replacement: '',
+  },
+  {
+    name: 'deletion: the virtual object of a deleted copy stays',
+    file: CREATE,
+    snippet: "if (onHostDelete === 'deleteVirtual' &&",
+    replacement: "if (onHostDelete === 'recreate' && recreation.deletions(key) > 99 &&",
+  },
+  {
+    name: 'deletion: an object that has no copy yet is deleted',
+    file: CREATE,
+    snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
+    replacement: 'recreation.deletions(key) >= 0)',
+  },
+  {
+    name: 'deletion: the object that was created again is deleted',
+    file: CREATE,
+    snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
+    replacement: 'recreation.deletions(key) > 0)',
+  },
+  {
+    name: "deletion: what was in a copy's place counts as the copy",
+    file: KIND_ENGINE,
+    snippet:
+      "if (owner.kind === 'ours' && keyOf(owner.virtual) === key) this.#recreation.noteDeletion(key, owner.uid);",
+    replacement: 'this.#recreation.noteDeletion(key, owner.kind && this.virtual.get(key)?.metadata.uid);',
+  },
+  {
+    name: 'deletion: our own counts as that of another client',
+    file: KIND_ENGINE,
+    snippet: "|| this.#ownDeletions.has(object.metadata.uid ?? '')",
+    replacement: "|| this.#ownDeletions.has('' + (object.metadata.uid ?? '').slice(99))",
+  },
+  {
+    name: 'deletion: a Service that is created again takes its Endpoints along',
+    file: CREATE,
+    snippet: 'this.#options.replacing(target);',
+    replacement: '',
+  },
   {
     name: 'decide: a selector does not gate',
     file: DECIDE,
@@ -52,6 +153,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: OBSERVER,
     snippet: 'const copy = copyKey === hostKey ? undefined : host.get(copyKey);',
     replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
+  },
+  {
+    name: 'reconciler: a stray beside an unchanged pair stays',
+    file: RECONCILER,
+    snippet: "const isUpdate = decision.kind === 'update' && seen.strays.length === 0;",
+    replacement: "const isUpdate = decision.kind === 'update';",
   },
   {
     name: 'reconciler: refusals are not reported',
@@ -199,11 +306,24 @@ export const MUTANTS: readonly Mutant[] = [
     snippet: 'return this.isSourceUnchanged(id, source) && this.#states.get(id)?.copy === versionOf(copy);',
     replacement: 'return this.isSourceUnchanged(id, source);',
   },
+  // The decision and the import check every rule alike, each as a defence of its own: a bug must be in a rule, or in the last look.
   {
-    name: 'references: a refused source is imported',
-    file: DECIDE_REFERENCE,
-    snippet: 'refusalOfSource(source, seen.kind.host, rules) ?? seen.sourceRefusal',
-    replacement: 'seen.sourceRefusal',
+    name: 'references: an object of a virtual cluster itself is imported',
+    file: REFUSALS,
+    snippet: "if (resource.group === '' && resource.kind === 'ConfigMap' && VCLUSTER_OBJECT.test(name)) {",
+    replacement: "if (resource.group === '' && resource.kind === 'ConfigMap' && name === '') {",
+  },
+  {
+    name: 'references: the whole object is not checked before it is copied',
+    file: 'syncer/references/import/virtual-import.ts',
+    snippet: 'return refusal !== undefined;',
+    replacement: "return refusal === '';",
+  },
+  {
+    name: 'references: an object that is read instead of a name is not noticed',
+    file: 'syncer/references/import/virtual-import.ts',
+    snippet: 'caches.virtualCache.observeRead(existing)',
+    replacement: 'caches.virtualCache.observeWrite(existing)',
   },
   {
     name: 'references: a refused virtual object is exported',
