@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/longest-first.ts';
 
 /** Every test that needs nothing but npm. The suite against real kube-apiservers has a file of its own. */
 export default defineConfig({
@@ -10,6 +11,7 @@ export default defineConfig({
     isolate: false,
     execArgv: ['--no-node-snapshot'],
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Of tests that mostly wait, see the scenarios.
     maxConcurrency: 3,
     // Of this process alone; what tests start gets another from the setup file.
@@ -19,5 +21,6 @@ export default defineConfig({
     setupFiles: ['test/compile-cache.ts'],
     expect: { requireAssertions: true },
     testTimeout: 30_000,
+    hookTimeout: 30_000,
   },
 });
