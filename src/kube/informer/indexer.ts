@@ -9,12 +9,15 @@ export interface Indexer {
   delete(key: ObjectKey): void;
   list(): MapIterator<KubeObject>;
   keys(): MapIterator<ObjectKey>;
-  /** A live view: copy it before anything else may change the index. Throws for an index that does not exist. */
+  /** May be a live view: copy it before anything else may change the index. Throws for an index that does not exist. */
   byIndex(index: string, value: string): ReadonlySet<ObjectKey>;
   readonly size: number;
 }
 
 const NOTHING: ReadonlySet<ObjectKey> = new Set();
+
+/** Most values have one key, and a Set for each of them would take a quarter of a kilobyte. */
+type KeysByValue = Map<string, ObjectKey | Set<ObjectKey>>;
 
 /** Index functions must be pure: their values are computed again when an object is removed, instead of stored. */
 export function createIndexer(functions: IndexFunctions): Indexer {
@@ -22,10 +25,10 @@ export function createIndexer(functions: IndexFunctions): Indexer {
   const indexes = Object.entries(functions).map(([name, valuesOf]) => ({
     name,
     valuesOf,
-    sets: new Map<string, Set<ObjectKey>>(),
+    keys: new Map() as KeysByValue,
   }));
   const unlink = (key: ObjectKey, object: KubeObject): void => {
-    for (const { sets, valuesOf } of indexes) for (const value of valuesOf(object)) dropKey(sets, value, key);
+    for (const { keys, valuesOf } of indexes) for (const value of valuesOf(object)) dropKey(keys, value, key);
   };
   return {
     get: (key) => objects.get(key),
@@ -33,8 +36,8 @@ export function createIndexer(functions: IndexFunctions): Indexer {
       const previous = objects.get(key);
       if (previous !== undefined) unlink(key, previous);
       objects.set(key, object);
-      for (const { sets, valuesOf } of indexes)
-        for (const value of valuesOf(object)) addKey(sets, value, key);
+      for (const { keys, valuesOf } of indexes)
+        for (const value of valuesOf(object)) addKey(keys, value, key);
     },
     delete(key) {
       const previous = objects.get(key);
@@ -47,7 +50,8 @@ export function createIndexer(functions: IndexFunctions): Indexer {
     byIndex(index, value) {
       const found = indexes.find(({ name }) => name === index);
       if (found === undefined) throw new RangeError(`there is no index ${index}`);
-      return found.sets.get(value) ?? NOTHING;
+      const keys = found.keys.get(value) ?? NOTHING;
+      return typeof keys === 'string' ? new Set([keys]) : keys;
     },
     get size() {
       return objects.size;
@@ -55,14 +59,17 @@ export function createIndexer(functions: IndexFunctions): Indexer {
   };
 }
 
-function addKey(sets: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {
-  const keys = sets.get(value);
-  if (keys === undefined) sets.set(value, new Set([key]));
-  else keys.add(key);
+function addKey(keysByValue: KeysByValue, value: string, key: ObjectKey): void {
+  const keys = keysByValue.get(value);
+  if (keys === undefined) keysByValue.set(value, key);
+  else if (typeof keys !== 'string') keys.add(key);
+  else if (keys !== key) keysByValue.set(value, new Set([keys, key]));
 }
 
-function dropKey(sets: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {
-  const keys = sets.get(value);
-  keys?.delete(key);
-  if (keys?.size === 0) sets.delete(value);
+function dropKey(keysByValue: KeysByValue, value: string, key: ObjectKey): void {
+  const keys = keysByValue.get(value);
+  if (keys === key) keysByValue.delete(value);
+  if (keys === undefined || typeof keys === 'string') return;
+  keys.delete(key);
+  if (keys.size === 0) keysByValue.delete(value);
 }

@@ -146,4 +146,19 @@ describe('indexes', () => {
     expect([...cache.indexer.byIndex('color', 'blue')]).toEqual([]);
     expect(() => cache.indexer.byIndex('size', 'L')).toThrow('there is no index size');
   });
+
+  test('hold every object of a value', () => {
+    const cache = new ObjectCache({ color: ({ metadata }) => [metadata.labels?.['color'] ?? ''] });
+    const red = (name: string): KubeObject => object('1', { name, uid: name, labels: { color: 'red' } });
+    const reds = (): readonly string[] => [...cache.indexer.byIndex('color', 'red')];
+    for (const name of ['a', 'b', 'c']) cache.apply(red(name));
+    expect(reds()).toEqual(['n/a', 'n/b', 'n/c']);
+    cache.remove(red('a'));
+    cache.remove(red('c'));
+    expect(reds()).toEqual(['n/b']);
+    cache.remove(red('b'));
+    expect(reds()).toEqual([]);
+    cache.apply(red('d'));
+    expect(reds()).toEqual(['n/d']);
+  });
 });
