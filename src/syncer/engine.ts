@@ -3,8 +3,9 @@
 import { createSemaphore } from '../base/semaphore.ts';
 import type { Random } from '../base/random.ts';
 import { createInformer, type InformerMetrics, type ObservableInformer } from '../kube/informer/informer.ts';
+import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
 import type { ClusterName, IndexFunctions } from '../kube/types.ts';
-import { SERVICES, type KubeObject, type Resource } from '../kube/object.ts';
+import { SERVICES, type Resource } from '../kube/object.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import { virtualIndexes } from './reconcile/decide/observer.ts';
 import { Replacements } from './reconcile/guards/recreation.ts';
@@ -164,17 +165,11 @@ class SyncEngine implements Engine {
       resource,
       ...(isOneNamespace ? { namespace: config.host.namespace } : {}),
       indexes,
-      transform: withoutOwnedFields,
+      transform: createOwnedFieldsStripper(),
       clock,
       random,
       logger,
       metrics: metrics.informer(cluster, resource),
     });
   }
-}
-
-/** `fieldsV1` is half of a typical object's size and never read here. Manager, operation and time are kept. */
-function withoutOwnedFields(object: KubeObject): KubeObject {
-  for (const entry of object.metadata.managedFields ?? []) delete entry['fieldsV1'];
-  return object;
 }

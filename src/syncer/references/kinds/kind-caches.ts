@@ -11,6 +11,7 @@
  */
 
 import { createInformer, type ObservableInformer } from '../../../kube/informer/informer.ts';
+import { createOwnedFieldsStripper } from '../../../kube/informer/owned-fields.ts';
 import type { CacheEvent, ClusterName } from '../../../kube/types.ts';
 import { keyOf, type KubeObject, type ObjectKey, type ObjectMeta } from '../../../kube/object.ts';
 import {
@@ -53,12 +54,13 @@ export class KindCaches implements KindView {
       ...(isWhole(kind) ? { transform: withoutManagers } : { isMetadataOnly: true, transform: metadataOf }),
     });
     const slimMetadataOf = slimMetadata(config.references.onlyLabelled);
+    const withoutOwnedFields = createOwnedFieldsStripper();
     this.copies = informer('host', environment, {
       resource: kind.host,
       series: `${kind.host.plural} (copies)`,
       labelSelector: marker,
       isMetadataOnly: true,
-      transform: (object) => copyMetadataOf(object, slimMetadataOf),
+      transform: (object) => copyMetadataOf(withoutOwnedFields(object), slimMetadataOf),
       ...(isOneNamespace ? { namespace: names.hostNamespace } : {}),
       indexes: {
         [BY_VIRTUAL_KEY]: (object: KubeObject) => {
@@ -180,9 +182,7 @@ function metadataOf(object: KubeObject): KubeObject {
 function copyMetadataOf(object: KubeObject, slim: (object: KubeObject) => KubeObject): KubeObject {
   const isOurs = object.metadata.annotations?.[LAST_SYNCED] !== undefined;
   if (!isOurs) return slim(object);
-  const metadata = { ...object.metadata };
-  for (const entry of metadata.managedFields ?? []) delete entry['fieldsV1'];
-  return { metadata };
+  return { metadata: { ...object.metadata } };
 }
 
 /** Keeps name, version and marks of ownership. Other annotations may hold the whole object (last-applied-configuration).
