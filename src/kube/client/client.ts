@@ -183,7 +183,7 @@ class RestClient implements WatchClient {
   async #send(call: Call): Promise<JsonValue> {
     const response = await this.#transport.send(httpRequest(call));
     if (response.status > 299) throw this.#refusal(response, call);
-    const text = response.body.toString('utf8');
+    const { text } = response;
     if (text === '') return null;
     try {
       return JSON.parse(text) as JsonValue; // JSON text is a JSON value
@@ -195,12 +195,8 @@ class RestClient implements WatchClient {
     }
   }
 
-  #refusal({ status, headers, body }: HttpResponse, call: Call): StatusError {
-    return responseError(
-      { status, headers, text: body.toString('utf8') },
-      this.#what(call),
-      this.#clock.now(),
-    );
+  #refusal({ status, headers, text }: HttpResponse, call: Call): StatusError {
+    return responseError({ status, headers, text }, this.#what(call), this.#clock.now());
   }
 
   #what({ method, path }: Call): string {

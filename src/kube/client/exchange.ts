@@ -1,6 +1,7 @@
 /** One HTTP request and its response: collects or forwards the body, enforces the deadline, settles exactly once. */
 
 import type { IncomingHttpHeaders } from 'node:http';
+import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { transportError } from './transport-error.ts';
@@ -34,8 +35,10 @@ export interface StreamHandler {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Empty for a successful stream. */
-  readonly body: Buffer;
+  /** Empty for a successful stream, and for a compressed body. */
+  readonly text: string;
+  /** A body that came compressed with gzip. */
+  readonly compressed?: Buffer;
 }
 
 export interface ExchangeLimits {
@@ -62,7 +65,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #isStreaming = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #chunks: Buffer[] = [];
+  /**
+   * Decoded as it arrives. Collected bytes, and one text of a megabyte or more, would be memory outside of V8's heap that only a full
+   * garbage collection gives back, in pieces that the allocator keeps. Measured with lists of 10 000 objects: 50 MiB.
+   */
+  #text = '';
+  readonly #decoder = new StringDecoder('utf8');
+  #compressed: Buffer[] = [];
   #bytes = 0;
 
   constructor(request: HttpRequest, limits: ExchangeLimits, settle: Settle) {
@@ -111,14 +120,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const { responseBytesMax } = this.#limits;
     const limit = this.#status > 299 ? Math.min(ERROR_BODY_BYTES_MAX, responseBytesMax) : responseBytesMax;
     if (this.#bytes > limit) this.#stop(new ResponseTooLargeError(this.#what(), limit));
-    else this.#chunks.push(chunk);
+    else if (this.#isCompressed) this.#compressed.push(chunk);
+    else this.#text += this.#decoder.write(chunk);
   }
 
   onResponseEnd(): void {
     if (!this.#finish()) return;
-    const [first] = this.#chunks;
-    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
-    this.#settle.resolve({ status: this.#status, headers: this.#headers, body });
+    const text = this.#text + this.#decoder.end();
+    this.#text = '';
+    const compressed = this.#isCompressed ? { compressed: Buffer.concat(this.#compressed) } : {};
+    this.#settle.resolve({ status: this.#status, headers: this.#headers, text, ...compressed });
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
@@ -128,6 +139,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** There was no response, or it was cut off. */
   fail(error: unknown): void {
     if (this.#finish()) this.#settle.reject(transportError(error, this.#what()));
+  }
+
+  get #isCompressed(): boolean {
+    return this.#headers['content-encoding'] === 'gzip';
   }
 
   readonly #aborted = (): void => this.#stop(this.#request.signal?.reason);

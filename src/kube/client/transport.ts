@@ -1,6 +1,6 @@
 /** HTTP to one API server: pooled keep-alive connections, deadlines, size limits, credentials. */
 
-import { promisify } from 'node:util';
+import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import type { RequestHeaders, ServerAccess } from '../access.ts';
@@ -135,14 +135,28 @@ class PooledTransport implements Transport {
   }
 
   async #unpack(response: HttpResponse): Promise<HttpResponse> {
-    if (response.headers['content-encoding'] !== 'gzip') return response;
-    const { gunzip } = await import('node:zlib');
+    const { compressed, ...rest } = response;
+    if (compressed === undefined) return response;
     try {
-      const maxOutputLength = this.#limits.responseBytesMax;
-      return { ...response, body: await promisify(gunzip)(response.body, { maxOutputLength }) };
+      return { ...rest, text: await this.#gunzip(compressed) };
     } catch (error) {
       throw transportError(error, `a compressed request to ${this.host}`);
     }
+  }
+
+  /** Decoded piece by piece, as the text of {@link Exchange}. */
+  async #gunzip(compressed: Buffer): Promise<string> {
+    const { createGunzip } = await import('node:zlib');
+    const unpacking = createGunzip();
+    const decoder = new StringDecoder('utf8');
+    let [text, bytes] = ['', 0];
+    unpacking.end(compressed);
+    for await (const chunk of unpacking as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > this.#limits.responseBytesMax) throw new Error('the body unpacks to more than the limit');
+      text += decoder.write(chunk);
+    }
+    return text + decoder.end();
   }
 
   #poolFor(request: HttpRequest): Dispatcher {

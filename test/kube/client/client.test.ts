@@ -592,6 +592,20 @@ describe('credentials', () => {
   });
 });
 
+describe('a body in many chunks', () => {
+  const annotations = { text: '€'.repeat(400_000) };
+  const body = JSON.stringify({ items: [{ metadata: { name: 'a', annotations } }], metadata: {} });
+
+  test.each([
+    ['plain', { body }],
+    ['compressed', { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }],
+  ])('%s, is decoded across the characters that chunks cut', async (_, reply) => {
+    await using wire = await Wire.open(reply);
+    const { items } = await wire.client().list(ENDPOINTS);
+    expect(items.map(({ metadata }) => metadata.annotations)).toEqual([annotations]);
+  });
+});
+
 describe('compression', () => {
   test('is understood where the server uses it, within the limit', async () => {
     const body = gzipSync(JSON.stringify({ metadata: { resourceVersion: '1' }, items: [] }));
