@@ -1,7 +1,7 @@
 /** Parses a file of patches alone: a list, or a mapping with `patches`. The rules of a configuration file apply. */
 
 import type { ConfigProblem } from '../base/errors.ts';
-import { ownValue, type JsonValue } from '../base/json.ts';
+import { ownValue, type JsonObject, type JsonValue } from '../base/json.ts';
 import { withoutEmptyKeys } from './schema/defaults.ts';
 import { readDocument, type ConfigDocument } from './source/document.ts';
 import { errorAtKey, type Finding } from './finding.ts';
@@ -32,23 +32,27 @@ export function parsePatchFile(
   const patches = ownValue(value, 'patches');
   const findings =
     patches === undefined
-      ? missingPatches()
-      : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], checks)];
-  const stray = Object.keys(value).filter((key) => key !== 'patches');
-  const unknown = stray.map((key) =>
-    errorAtKey([key], `unknown key ${JSON.stringify(key)}; known here: patches`),
+      ? [missingPatches(value)]
+      : [...schemaFindings(patches), ...checkPatches(patches, ['patches'], checks), ...unknownKeys(value)];
+  const problems = [...syntax, ...findings.map((finding) => locate(finding, document))].toSorted(
+    (a, b) => a.line - b.line || a.column - b.column,
   );
-  const problems = [
-    ...syntax,
-    ...[...findings, ...unknown].map((finding) => locate(finding, document)),
-  ].toSorted((a, b) => a.line - b.line || a.column - b.column);
   if (problems.some(({ severity }) => severity === 'error') || !Array.isArray(patches))
     return { patches: [], problems };
   return { patches: patchesIn(patches), problems };
 }
 
-function missingPatches(): Finding[] {
-  return [errorAtKey([], 'contains no patches: write a list of patches, or a mapping with the key patches')];
+function missingPatches(value: JsonObject): Finding {
+  const hint = Object.hasOwn(value, 'sync') ? '; this is a configuration, which belongs to --config' : '';
+  return errorAtKey(
+    [],
+    `contains no patches: write a list of patches, or a mapping with the key patches${hint}`,
+  );
+}
+
+function unknownKeys(value: JsonObject): Finding[] {
+  const unknown = Object.keys(value).filter((key) => key !== 'patches');
+  return unknown.map((key) => errorAtKey([key], `unknown key ${JSON.stringify(key)}; known here: patches`));
 }
 
 function schemaFindings(patches: JsonValue): Finding[] {

@@ -82,8 +82,8 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const virtualHint = secret === '' ? undefined : hintForServer(virtualAccess.server);
   if (virtualAccess.server === hostAccess.server) {
     throw new TerminalError(
-      `The virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves. ` +
-        'Set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig.',
+      `the virtual and the host cluster are the same API server, ${hostAccess.server}: objects would be synced into themselves; ` +
+        'set endpointSyncer.virtual.kubeconfig (or virtual.secret) and endpointSyncer.host.kubeconfig',
     );
   }
   const virtual = clientFor('virtual', virtualAccess, options);

@@ -178,6 +178,16 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     'one.yaml',
     '{apiVersion: v1, kind: Endpoints, metadata: {name: web, annotations: {example.com/owner: a, a: x}}}',
   );
+  const slices = file(
+    'slices.yaml',
+    `sync:
+  toHost: {endpointSlices: {enabled: true, patches: [{path: 'metadata.annotations["example.com/owner"]', expression: '"slice-" + value'}]}}
+endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
+  );
+  const slice = file(
+    'slice.yaml',
+    '{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web, annotations: {example.com/owner: a}}, addressType: IPv4, endpoints: []}',
+  );
   const skipped = /^skipped Endpoints shop\/db: service has a selector\n$/u;
   const names = ['--name', 'vc', '--host-namespace', 'team-a'];
 
@@ -206,6 +216,26 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['patch', '--patches', mapping, '-f', one, ...names], 0, /owner: team-a\n/u, /^$/u],
     [['patch', '--config', failing, '-f', one], 1, /^$/u, /patches\[0\]/u],
     [['patch', '-f', one], 2, /^$/u, /no patches/u],
+    [['patch', '--config', slices, '-f', slice], 0, /owner: slice-a\n/u, /^$/u],
+    [['patch', '--config', slices, '-f', one], 0, /owner: a\n/u, /^$/u],
+    [
+      ['patch', '--patches', config, '-f', one],
+      2,
+      /^$/u,
+      /^\S+config\.yaml:1:1: contains no patches: .*--config\n.*\n\^\n$/u,
+    ],
+    [
+      ['render', '--config', config, '-f', list],
+      2,
+      /^$/u,
+      /^\S+patches\.yaml:1:1: a document must be an object/u,
+    ],
+    [
+      ['demo', '--once', '--dir', config],
+      1,
+      /^$/u,
+      /^error: cannot write .*config\.yaml.*choose another --dir\n$/u,
+    ],
     [['eval', 'value.a + 1', '--value', '{"a":1}'], 0, /^2\n$/u, /^$/u],
     [['eval', 'value.a.b', '--value', '{}'], 1, /^$/u, /^[^\n]+\n$/u],
     [
@@ -231,6 +261,13 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['test', FOLDER], 2, /^$/u, /no \*endpoint-syncer-test\.yaml/u],
     [['version'], 0, /^endpoint-syncer \d+\.\d+\.\d+ \(node v/u, /^$/u],
     [['completion', 'zsh'], 0, /^#compdef endpoint-syncer\n/u, /^$/u],
+    [['explain', '--config', config, 'web'], 2, /^$/u, /^error: "web": write NAMESPACE\/NAME\n/u],
+    [
+      ['diff', '--config', config, 'shop/web', 'a/b/c'],
+      2,
+      /^$/u,
+      /^error: "a\/b\/c": write NAMESPACE\/NAME\n/u,
+    ],
     [['status', '--config', invalid], 2, /^$/u, /workers/u],
     [['diff', '--config', invalid], 2, /^$/u, /workers/u],
     [['explain', '--config', invalid, 'shop/web'], 2, /^$/u, /workers/u],
@@ -238,6 +275,12 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     [['api', '--config', invalid], 2, /^$/u, /workers/u],
     [['keys', 'list', '--server', 'nonsense'], 2, /^$/u, /https:\/\//u],
     [['store', 'backup'], 2, /^$/u, /store backup FILE/u],
+    [
+      ['store', 'backup', join(FOLDER, 'b.db'), '--data-dir', join(FOLDER, 'none')],
+      1,
+      /^$/u,
+      /management\.db does not exist: .*start the API once\n$/u,
+    ],
   ] as const)('%j: %i', async (args, code, out, err) => {
     const run = await capturedRun([...args]);
     expect(run.code).toBe(code);

@@ -1,9 +1,11 @@
 /** `store`: backup, check and compaction of the management store. */
 
+import { existsSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import type { ManagementConfig } from '../../config/types.ts';
 import { systemClock } from '../../base/clock.ts';
+import { TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { HostCluster, verifySharedStore } from '../../access-keys/open-store.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -63,6 +65,10 @@ async function run(command: Command, action: Action, files: Files): Promise<numb
   if (driver !== 'sqlite')
     return usageError(`managementApi.store.driver is ${driver}: ${OTHER_DRIVERS[driver]}`);
   const database = databaseFile(config.dataDir);
+  if (!existsSync(database))
+    throw new TerminalError(
+      `${database} does not exist: set managementApi.dataDir to the folder of the API, or start the API once`,
+    );
   switch (action) {
     case 'backup':
       return backup(database, files.output ?? files.file ?? '');

@@ -19,9 +19,11 @@ import {
   type Resource,
 } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
+import { TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
 import { OBJECT_NAME, OBJECT_NAMESPACE } from '../../syncer/translate/metadata/bookkeeping.ts';
 import { CONFIG_CHECKS } from '../configuration/config-checks.ts';
+import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { ActivityLogger, listSamples, type Activity } from './demo-activity.ts';
 import {
@@ -61,7 +63,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .addOption(outputOption('with --once: '))
     .option('--dir <folder>', 'folder for the kubeconfigs and the configuration', '.endpoint-syncer/demo')
     .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
-    .action(async (options: DemoOptions) => exit(await demo(options)));
+    .action(async (options: DemoOptions) => exit(await guarded(() => demo(options))));
 }
 
 async function demo({ once = false, dir, port, output }: DemoOptions): Promise<number> {
@@ -116,16 +118,33 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   }
 }
 
-async function writeFiles(dir: string, clusters: { virtual: EmbeddedCluster; host: EmbeddedCluster }) {
-  await mkdir(dir, { recursive: true });
+interface DemoFiles {
+  readonly virtual: string;
+  readonly host: string;
+  readonly config: string;
+}
+
+/** Throws a `TerminalError` where the folder cannot be written. */
+async function writeFiles(
+  dir: string,
+  clusters: { virtual: EmbeddedCluster; host: EmbeddedCluster },
+): Promise<DemoFiles> {
   const files = {
     virtual: join(dir, 'virtual.kubeconfig'),
     host: join(dir, 'host.kubeconfig'),
     config: join(dir, 'config.yaml'),
   };
-  await writeFile(files.virtual, clusters.virtual.kubeconfig);
-  await writeFile(files.host, clusters.host.kubeconfig);
-  await writeFile(files.config, demoConfig(files));
+  try {
+    await mkdir(dir, { recursive: true });
+    await writeFile(files.virtual, clusters.virtual.kubeconfig);
+    await writeFile(files.host, clusters.host.kubeconfig);
+    await writeFile(files.config, demoConfig(files));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TerminalError(`cannot write the kubeconfigs to ${dir} (${reason}): choose another --dir`, {
+      cause,
+    });
+  }
   return files;
 }
 

@@ -6,6 +6,7 @@ import { apiVersionOf, asJson, keyOf, objectKey, SECRETS, type KubeObject } from
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { knownKind } from '../names/kind-scope.ts';
+import { nameProblem } from '../names/object-name.ts';
 import { maskSecrets } from './mask-secrets.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
 import { printObject } from '../objects/one-object.ts';
@@ -33,6 +34,8 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--show-bookkeeping', 'show the annotations and labels by which copies are known, too');
   addConfigOptions(command);
   command.action(async (names: string[], flags: DiffFlags) => {
+    const problem = nameProblem(names);
+    if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
     exit(
       await guarded(
         () => withConnection(command, (connection) => diff(connection, names, flags)),

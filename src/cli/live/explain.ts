@@ -11,6 +11,7 @@ import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatJson } from '../output/listing.ts';
 import { knownKind } from '../names/kind-scope.ts';
+import { nameProblem } from '../names/object-name.ts';
 import { openOfflineSync } from '../offline/offline-sync.ts';
 import type { Connection } from './world/connection.ts';
 import { formatExplanation, type Explanation } from './explanation/explanation-text.ts';
@@ -43,9 +44,12 @@ export function define(command: Command, exit: (code: number) => void): void {
         .default('text'),
     );
   addConfigOptions(command);
-  command.action(async (name: string, flags: ExplainFlags) =>
-    exit(await guarded(() => withConnection(command, (connection) => explain(connection, name, flags)))),
-  );
+  command.action(async (name: string, flags: ExplainFlags) => {
+    const isNameAlone = flags.host === true && !name.includes('/');
+    const problem = isNameAlone ? undefined : nameProblem([name]);
+    if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
+    exit(await guarded(() => withConnection(command, (connection) => explain(connection, name, flags))));
+  });
 }
 
 async function explain(connection: Connection, name: string, flags: ExplainFlags): Promise<number> {

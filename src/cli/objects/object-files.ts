@@ -3,8 +3,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Composer, Parser } from 'yaml';
-import { problemAt, problemOf } from '../../config/source/problem.ts';
-import { createSourceFile } from '../../config/source/problem.ts';
+import { createSourceFile, problemAt } from '../../config/source/problem.ts';
+import { yamlMessage } from '../../config/source/yaml-source.ts';
 import { cannotBeRead, displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError, type ConfigProblem } from '../../base/errors.ts';
 import type { KubeObject } from '../../kube/object.ts';
@@ -70,32 +70,38 @@ export function parseObjects(
   const found: KubeObject[] = [];
   for (const document of new Composer({ version: '1.2' }).compose(new Parser().parse(text))) {
     onDocument?.(document.range[2]);
-    for (const { message, pos } of document.errors)
-      problems.push(problemAt(source, pos[0], { path: '', severity: 'error', message }));
+    for (const error of document.errors)
+      problems.push(
+        problemAt(source, error.pos[0], { path: '', severity: 'error', message: yamlMessage(error) }),
+      );
     if (document.errors.length > 0) continue;
+    const report = (message: string): void => {
+      const start = document.contents?.range?.[0] ?? document.range[0];
+      problems.push(problemAt(source, start, { path: '', severity: 'error', message }));
+    };
     try {
       const value = document.toJS({ maxAliasCount: ALIASES_MAX }) as JsonValue; // plain data without custom tags
-      found.push(...objectsIn(value, file, problems));
+      found.push(...objectsIn(value, report));
     } catch (error) {
-      problems.push(problemOf(file, error instanceof Error ? error.message : String(error)));
+      report(error instanceof Error ? error.message : String(error));
     }
   }
   return found;
 }
 
-function objectsIn(value: JsonValue, file: string, problems: ConfigProblem[]): KubeObject[] {
+/** The object of a document, or the items of a List; `report` gets what is neither. */
+function objectsIn(value: JsonValue, report: (message: string) => void): KubeObject[] {
   if (value === null) return [];
   if (!isJsonObject(value)) {
-    problems.push(problemOf(file, 'a document is not an object with apiVersion, kind and metadata'));
+    report('a document must be an object with apiVersion, kind and metadata');
     return [];
   }
   const [kind, items] = [ownValue(value, 'kind'), ownValue(value, 'items')];
-  if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) {
-    return items.flatMap((item) => objectsIn(item, file, problems));
-  }
+  if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items))
+    return items.flatMap((item) => objectsIn(item, report));
   const problem = objectProblem(value);
   if (problem === undefined) return [value as unknown as KubeObject]; // checked by objectProblem
-  problems.push(problemOf(file, problem));
+  report(problem);
   return [];
 }
 

@@ -4,11 +4,12 @@ import { type Command, Option } from 'commander';
 import { configFile, loadConfig, parseConfig, readConfigText } from '../../config/load.ts';
 import { parsePatchFile } from '../../config/patch-file.ts';
 import { problemOf } from '../../config/source/problem.ts';
-import type { Config } from '../../config/types.ts';
+import type { Config, PatchConfig } from '../../config/types.ts';
 import { ConfigError, PatchError } from '../../base/errors.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import { createLogger } from '../../base/logger.ts';
+import { ENDPOINT_SLICES } from '../../kube/object.ts';
 import { endpointsKind } from '../../syncer/kinds/endpoints.ts';
 import { compilePatches } from '../../syncer/patch/compile.ts';
 import { createPatchPipeline } from '../../syncer/patch/pipeline.ts';
@@ -67,11 +68,11 @@ export function define(command: Command, exit: (code: number) => void): void {
 
 async function patch(command: Command, flags: PatchFlags): Promise<number> {
   try {
-    const config = await configFor(command, flags);
+    const { config, patches } = await readSettings(command, flags);
     const object = await readObject(flags.filename);
     const hostObject = flags.hostObject === undefined ? null : await readObject(flags.hostObject);
     const virtualObject = flags.virtualObject === undefined ? null : await readObject(flags.virtualObject);
-    const result = await apply({ config, flags, object, hostObject, virtualObject });
+    const result = await apply({ config, patches, flags, object, hostObject, virtualObject });
     for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
       const where = `patches[${patchIndex}] at ${plainText(path)}`;
       process.stderr.write(
@@ -87,8 +88,14 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
   }
 }
 
-/** Patches from `--patches` win over those in `--config`, which then gives only the names and limits. */
-async function configFor(command: Command, flags: PatchFlags): Promise<Config> {
+interface Settings {
+  readonly config: Config;
+  /** Those in `--patches`; undefined: those that the configuration has for the kind of the object. */
+  readonly patches: readonly PatchConfig[] | undefined;
+}
+
+/** With `--patches` the configuration gives only the names and limits. */
+async function readSettings(command: Command, flags: PatchFlags): Promise<Settings> {
   const input = loaderInput(command);
   const file = flags.patches;
   if (file === undefined && configFile(input) === undefined) {
@@ -97,13 +104,18 @@ async function configFor(command: Command, flags: PatchFlags): Promise<Config> {
   if (file === undefined) {
     const { config, warnings } = await loadConfig(input);
     reportProblems(warnings);
-    return config;
+    return { config, patches: undefined };
   }
   const { patches, problems } = parsePatchFile({ text: await readConfigText(file), file }, input.checks);
   if (problems.some(({ severity }) => severity === 'error')) throw new ConfigError(problems);
   reportProblems(problems);
   const config = input.file === undefined ? withoutFile(input) : (await loadConfig(input)).config;
-  return { ...config, sync: { ...config.sync, endpoints: { ...config.sync.endpoints, patches } } };
+  return { config, patches };
+}
+
+/** An object of any kind but EndpointSlice gets the patches of Endpoints. */
+function configuredPatches({ sync }: Config, object: JsonObject): readonly PatchConfig[] {
+  return object['kind'] === ENDPOINT_SLICES.kind ? sync.endpointSlices.patches : sync.endpoints.patches;
 }
 
 /** All defaults, and names from the command line. */
@@ -116,8 +128,7 @@ function withoutFile(input: ReturnType<typeof loaderInput>): Config {
   return config;
 }
 
-interface Job {
-  readonly config: Config;
+interface Job extends Settings {
   readonly flags: PatchFlags;
   readonly object: JsonObject;
   readonly hostObject: JsonObject | null;
@@ -127,7 +138,7 @@ interface Job {
 async function apply(job: Job): Promise<PatchedObject> {
   const { flags, object, hostObject, virtualObject } = job;
   const config = withHostNamespace(job.config);
-  const compiled = compilePatches(config.sync.endpoints.patches);
+  const compiled = compilePatches(job.patches ?? configuredPatches(config, object));
   await using sandbox = await createSandbox({
     ...sandboxSettings(config),
     programs: compiled.programs,

@@ -94,11 +94,11 @@ function problemsOf(documents: readonly Document.Parsed[]): SyntaxProblem[] {
     // An alias may stand for the text of a key; what cannot be a key is found when the keys are read.
     .filter(({ code }) => code !== 'NON_STRING_KEY')
     .toSorted((x, y) => x.pos[0] - y.pos[0]);
-  if (error !== undefined) return [problemAt(error.pos[0], 'error', messageOf(error))];
+  if (error !== undefined) return [problemAt(error.pos[0], 'error', yamlMessage(error))];
   const problems = firstPerPlace(documents.flatMap(({ warnings }) => warnings))
     // Go's parsers take a closing bracket at the indentation of its key, and so does the one in use here.
     .filter(({ code }) => code !== 'BAD_INDENT')
-    .map((warning) => problemAt(warning.pos[0], 'warning', messageOf(warning)));
+    .map((warning) => problemAt(warning.pos[0], 'warning', yamlMessage(warning)));
   const second = documents.slice(1).find(({ contents }) => hasContent(contents));
   if (second !== undefined) {
     const offset = second.contents?.range[0] ?? second.range[0];
@@ -122,8 +122,8 @@ function firstPerPlace(errors: readonly YAMLError[]): YAMLError[] {
     .filter(({ pos }) => !seen.has(pos[0]) && seen.add(pos[0]));
 }
 
-/** What to do about it, where the library only says what it saw. */
-function messageOf(error: YAMLError): string {
+/** The error in the form of this program's messages, with what to do about it where the library only names the problem. */
+export function yamlMessage(error: YAMLError): string {
   switch (error.code) {
     case 'TAB_AS_INDENT':
       return 'a tab cannot indent YAML: use spaces';

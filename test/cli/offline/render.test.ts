@@ -193,7 +193,7 @@ metadata: {name: good, namespace: shop}
     expect(await runProgram(['render', '--config', config, '-f', none, binary, broken])).toBe(2);
     expect(err).toContain(`${none}: cannot be read: there is no such file\n`);
     expect(err).toContain(`${binary}: is not UTF-8 text\n`);
-    expect(err).toMatch(/broken\.yaml:2:1: Flow sequence .* end with a \]\n/);
+    expect(err).toMatch(/broken\.yaml:2:1: flow sequence .* end with a \]\n/);
   });
 
   test('a note if there is nothing to render', async () => {

@@ -11,13 +11,13 @@ import { capturedRun } from '../captured-run.ts';
 /** Value in the virtual cluster and on the host, by recipe. */
 const RECIPES: Readonly<Record<string, readonly [virtual: JsonValue, host: JsonValue]>> = {
   'add an annotation': [{ a: '1' }, { a: '1', 'example.com/from': 'virtual' }],
-  'remove one': ['x', null],
+  'remove an annotation': ['x', null],
   'rename a key': [
     { old: '1', b: '2' },
     { b: '2', new: '1', old: null },
   ],
   'give a missing value a default': [{ app: 'web' }, { tier: 'default', app: 'web' }],
-  'write the DNS name of a Service as the host knows it': ['db.shop.svc', 'db-x-shop-x-vc.host.svc'],
+  'write the DNS name of a Service on the host': ['db.shop.svc', 'db-x-shop-x-vc.host.svc'],
   'split and join': ['a, b', 'a.internal,b.internal'],
   'decode and encode base64': ['YWJj', 'QUJD'],
   'mask all but the end': ['1234567890', '******7890'],
