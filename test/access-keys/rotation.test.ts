@@ -163,6 +163,25 @@ describe('the old secret', () => {
     expect([await status(fourth), await status(fifth)]).toEqual([ROTATED, 200]);
   });
 
+  test('cannot rotate its key, which the new secret can', async () => {
+    const secret = await rotated({ overlapSeconds: 60 });
+    for (const body of [{ overlapSeconds: 60 }, {}]) {
+      const answer = await rotate(key.client, body);
+      expect([answer.status, textOf(answer, 'message')]).toEqual([
+        403,
+        expect.stringContaining('an old secret, which is valid only until its overlap ends, cannot rotate'),
+      ]);
+    }
+    expect([await status(key.text), await status(secret)]).toEqual([200, 200]);
+    const again = await rotate(api.as(secret), { overlapSeconds: 60 });
+    expect([again.status, await status(keyOf(again.json ?? {}))]).toEqual([201, 200]);
+  });
+
+  test('of two rotations at the same time with one secret, one succeeds', async () => {
+    const answers = await Promise.all([1, 2, 3].map(() => rotate(key.client, { overlapSeconds: 60 })));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 403, 403]);
+  });
+
   test('is one of eight at most', async () => {
     for (let round = 0; round < REPLACED_SECRETS_MAX; round++) await rotated({ overlapSeconds: 60 });
     const answer = await rotate(administrator, { overlapSeconds: 60 });
@@ -219,8 +238,8 @@ describe('the right to rotate', () => {
     const other = await newKey(`${name}-other`, { user: 'stranger' });
     expect((await rotate(other.client)).status).toBe(404);
     const sibling = await newKey(`${name}-sibling`, { user: `user-${count}` });
-    expect((await rotate(sibling.client, { overlapSeconds: 60 })).status).toBe(201);
-    expect((await rotate(key.client)).status).toBe(201);
+    expect((await rotate(key.client, { overlapSeconds: 60 })).status).toBe(201);
+    expect((await rotate(sibling.client)).status).toBe(201);
   });
 
   test.each<[string, JsonObject, JsonObject]>([

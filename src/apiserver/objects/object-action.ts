@@ -23,7 +23,7 @@ export function performAction(
   const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
     const previous = currentForm(definition, entry);
     await registry.admit({ target, next: cloneJson(previous), previous, entry }, context);
-    const result = action.perform(entry.value, body);
+    const result = action.perform(entry.value, body, context.user);
     const done = { isCreated: true, isDeleted: false };
     if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
     const written = await registry.store.update(entry.key, result.stored, entry.revision);

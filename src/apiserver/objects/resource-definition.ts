@@ -50,7 +50,7 @@ export interface SubresourceAction {
   readonly kind: string;
   readonly schema: ObjectSchema;
   /** `stored` is the object as it is stored. Throws a `StatusError` to reject. Called again after a conflict with another write. */
-  perform(stored: JsonObject, request: JsonObject): ActionResult;
+  perform(stored: JsonObject, request: JsonObject, user: UserInfo): ActionResult;
 }
 
 export interface ActionResult {

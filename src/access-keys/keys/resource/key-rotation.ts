@@ -9,7 +9,8 @@ import type { ActionResult, Subresource } from '../../../apiserver/objects/resou
 import type { TypeTable } from '../../../apiserver/schema/notation.ts';
 import type { Descriptions } from '../../../apiserver/schema/notation.ts';
 import { invalidValue, type FieldError } from '../../../apiserver/field-error.ts';
-import { conflict, invalid } from '../../../apiserver/status.ts';
+import type { UserInfo } from '../../../apiserver/request/user.ts';
+import { conflict, forbidden, invalid } from '../../../apiserver/status.ts';
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { JsonObject } from '../../../base/json.ts';
@@ -17,6 +18,7 @@ import { generateAccessKey } from '../../credentials/access-key.ts';
 import type { RandomBytes } from '../../credentials/base62.ts';
 import type { KeyDigests } from '../../credentials/key-digests.ts';
 import { KEYS, ROTATE } from '../../authorization/roles.ts';
+import { EXTRA } from '../../identity.ts';
 import {
   credentialsOf,
   tokenGenerationOf,
@@ -57,7 +59,10 @@ export function rotateSubresource(options: RotationOptions): Subresource {
     action: {
       kind: KIND,
       schema: options.types.get(`management.${KIND}`),
-      perform: (stored, request) => rotate(options, stored, request),
+      perform: (stored, request, user) => {
+        refuseOldSecret(stored, user);
+        return rotate(options, stored, request);
+      },
     },
   };
 }
@@ -86,6 +91,21 @@ function rotate(options: RotationOptions, stored: JsonObject, request: JsonObjec
     stored: overlapSeconds === 0 ? { ...next, tokenGeneration: tokenGenerationOf(stored) + 1 } : next,
     shown: (object) => ({ ...object, spec: { ...objectField(object, 'spec'), key } }),
   };
+}
+
+const OLD_SECRET =
+  'an old secret, which is valid only until its overlap ends, cannot rotate its key: use the current secret of the key, or another key of its user';
+
+/** An old secret could otherwise replace itself by one that does not end. Throws 403. */
+function refuseOldSecret(stored: JsonObject, { extra }: UserInfo): void {
+  const metadata = metadataOf(stored);
+  if (extra[EXTRA.keyUid]?.[0] !== text(metadata, 'uid')) return;
+  const { current, replaced } = credentialsOf(stored);
+  const [used] = extra[EXTRA.credentialId] ?? [];
+  // Without the id of a secret, the user was authenticated before the first rotation of the key.
+  const isCurrent = used === undefined ? replaced.length === 0 : used === current.id;
+  if (!isCurrent)
+    throw forbidden({ group: MANAGEMENT_GROUP, resource: KEYS }, text(metadata, 'name'), OLD_SECRET);
 }
 
 function overlapErrors(overlapSeconds: number, older: readonly ReplacedCredential[]): FieldError[] {
