@@ -8,11 +8,12 @@ import {
 } from 'node:http';
 import { createServer as createPlainServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
+import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { StatusError } from '../../kube/status-error.ts';
 import { statusResponse, type ApiResponse } from './api-response.ts';
 import { respondToBrokenRequest, endWith } from './broken-request.ts';
 import { FrontSocket } from './front-socket.ts';
+import { Handshakes } from './handshakes.ts';
 import {
   CLIENT_TIMEOUTS,
   CONNECTIONS_MAX,
@@ -69,10 +70,13 @@ export async function openHttpServer(
   const server = createSocketServer(http, timeouts, options.tls);
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX;
   const sockets = new Set<Socket>();
+  const handshakes = new Handshakes();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
+    if (options.tls) handshakes.begin(socket);
   });
+  server.on('secureConnection', (socket: TLSSocket) => handshakes.end(socket));
   await listening(server, options);
   return {
     address: addressOf(server),
@@ -85,7 +89,7 @@ export async function openHttpServer(
     disconnect: () => {
       for (const socket of sockets) socket.resetAndDestroy();
     },
-    close: () => closed({ server, http, sockets }, options.drainMs ?? 0),
+    close: () => closed({ server, http, sockets, handshakes }, options.drainMs ?? 0),
   };
 }
 
@@ -144,10 +148,13 @@ function createSocketServer(
   tls: TlsPair | undefined,
 ): Server | TlsServer {
   const serve = (socket: Socket): void => void http.emit('connection', new FrontSocket(socket));
-  const connection = { noDelay: true, allowHalfOpen: true } as const;
-  if (!tls) return createPlainServer(connection, serve);
-  const secure = { ...tls, ...TLS_SETTINGS, handshakeTimeout: headersMs } as const;
-  const server = createTlsServer({ ...connection, ...secure, ALPNProtocols: ['http/1.1'] }, serve);
+  if (!tls) return createPlainServer({ noDelay: true, allowHalfOpen: true }, serve);
+  const secure = { ...tls, ...TLS_SETTINGS, noDelay: true, handshakeTimeout: headersMs } as const;
+  const server = createTlsServer({ ...secure, ALPNProtocols: ['http/1.1'] }, (socket) => {
+    // Only from now on: a client that rejects the certificate leaves, and no response to it is pending.
+    socket.allowHalfOpen = true;
+    serve(socket);
+  });
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
@@ -174,10 +181,11 @@ interface Running {
   readonly server: Server;
   readonly http: NodeHttpServer;
   readonly sockets: ReadonlySet<Socket>;
+  readonly handshakes: Handshakes;
 }
 
 /** Accepts no new connections. Requests in flight may finish until `drainMs` have passed. */
-function closed({ server, http, sockets }: Running, drainMs: number): Promise<void> {
+function closed({ server, http, sockets, handshakes }: Running, drainMs: number): Promise<void> {
   return new Promise((resolve) => {
     const endAll = (): void => {
       for (const socket of sockets) socket.destroy();
@@ -190,6 +198,7 @@ function closed({ server, http, sockets }: Running, drainMs: number): Promise<vo
       http.close();
       resolve();
     });
+    handshakes.destroyAll();
     if (drainMs === 0) endAll();
     else http.closeIdleConnections();
   });

@@ -1,8 +1,9 @@
 /** Certificates: generated, stored, renewed, reloaded, rejected; and a TLS server that serves with them. */
 
 import { X509Certificate } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect as connectPlain, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
@@ -223,6 +224,40 @@ describe('a TLS server', () => {
       new X509Certificate(given.cert).fingerprint256,
     );
     await server.close();
+  });
+
+  test.each<[string, boolean]>([
+    ['rejects the certificate', true],
+    ['ends without a handshake', false],
+  ])('forgets a client that %s', async (_what, isTls) => {
+    const server = await openHttpServer(() => undefined, { tls: given });
+    const port = Number(server.address.split(':')[1]);
+    const client = isTls ? connect({ host: '127.0.0.1', port }) : connectPlain({ host: '127.0.0.1', port });
+    await new Promise((resolve) => client.once(isTls ? 'error' : 'connect', resolve));
+    client.end();
+    await expect.poll(() => server.connections).toBe(0);
+    await server.close();
+  });
+
+  test('does not wait for a handshake when it closes, but for a response to a client that has ended its side', async () => {
+    const pending: ServerResponse[] = [];
+    const server = await openHttpServer((_request, response) => void pending.push(response), {
+      tls: given,
+      drainMs: 3_600_000,
+    });
+    const port = Number(server.address.split(':')[1]);
+    const silent = connectPlain({ host: '127.0.0.1', port });
+    const socket = connectPlain({ host: '127.0.0.1', port, allowHalfOpen: true });
+    const asking = connect({ socket, rejectUnauthorized: false });
+    const received: string[] = [];
+    asking.setEncoding('utf8').on('data', (piece: string) => received.push(piece));
+    asking.end('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    await expect.poll(() => [server.connections, pending.length]).toEqual([2, 1]);
+    const closing = server.close();
+    await new Promise((resolve) => silent.once('close', resolve));
+    pending[0]?.end('late');
+    await closing;
+    await expect.poll(() => received.join('')).toContain('late');
   });
 
   test('names the address that is in use', async () => {
