@@ -15,7 +15,7 @@ describe('ARCHITECTURE.md', () => {
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  test('its import table is the enforced one', () => {
+  test('its import table is equal to the enforced one', () => {
     const rows = [...TEXT.matchAll(/^\| `([a-z-]+)` \| [^|]* \| ([^|]*) \|$/gmu)].map(
       ([, folder = '', list = '']) => [
         folder,

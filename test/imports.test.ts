@@ -105,7 +105,7 @@ describe('imports', () => {
     ).toEqual([]);
   });
 
-  test('no files import each other in a circle, type-only imports included', () => {
+  test('there are no import cycles, type-only imports included', () => {
     expect(cycles()).toEqual([]);
   });
 

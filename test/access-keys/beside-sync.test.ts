@@ -59,7 +59,7 @@ managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(fo
   return { options, lines, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test('a port in use is an error of the API, and the sync works', async () => {
+test('if the port is in use the API reports an error, and the sync works', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server that listens has one

@@ -71,7 +71,7 @@ const leftOut = { ...NOT_AS_THEY_ARE, ...IN_WORDS };
 const notOfKeys = { ...leftOut, ...ON_ANOTHER_KIND, ...TESTED_APART };
 const running = MANAGEMENT_CASES.filter(({ id }) => !Object.hasOwn(notOfKeys, id));
 
-test('every case is run, has a test of its own, or is left out with a reason', () => {
+test('every case is run, has a separate test, or is excluded with a reason', () => {
   const known = new Set(MANAGEMENT_CASES.map(({ id }) => id));
   expect(Object.keys(notOfKeys).filter((id) => !known.has(id))).toEqual([]);
   expect(running.length + Object.keys(notOfKeys).length).toBe(known.size);
@@ -88,7 +88,7 @@ test('core v1 is served for kubectl, and has no resources', async () => {
   expect(await send('/api/v1/pods')).toMatchObject({ code: 404 });
 });
 
-test('a scope with names lets its key list and watch what it names, as kubectl get NAME --watch does', async () => {
+test('a scope with resourceNames allows list and watch of these names, as kubectl get NAME --watch requests them', async () => {
   await using api = await startComposed({ dataDir });
   const keys = { group: 'management.platform.sh', resources: ['ownedaccesskeys'], resourceNames: ['k1'] };
   const { client } = await api.key('k1', { scope: { rules: [{ resources: [keys] }] } });
@@ -120,7 +120,7 @@ test('public documents are also served below the prefix of the platform', async 
   expect((await anonymous.send(elsewhere)).status).toBe(401);
 });
 
-describe('cases as they are', () => {
+describe('cases that are run as written', () => {
   let api: Composed;
   beforeAll(async () => {
     api = await startComposed({ dataDir });
@@ -189,14 +189,14 @@ async function expectAfter(api: Composed, name: string, status: number): Promise
     .toBe(status);
 }
 
-describe('cases that are described in words', () => {
+describe('cases that are described as text', () => {
   test.each(Object.entries(TESTED_APART))('%s', async (id, runCase) => {
     expect.hasAssertions();
     await runCase(caseCalled(id), dataDir);
   });
 });
 
-describe('where this API differs on purpose', () => {
+describe('intentional differences of this API', () => {
   const path = '/apis/management.platform.sh/v1/ownedaccesskeys';
   const required = ['spec.displayName', 'spec.ttl', 'spec.type', 'spec.user'];
 

@@ -155,7 +155,7 @@ describe('lists', () => {
     expect(differences(golden('list.PartialObjectMetadataList'), own)).toEqual(SAME);
   });
 
-  test('as a Table: its own columns, which are described', async () => {
+  test('as a Table: with columns of this API, which have descriptions', async () => {
     const own = await ours(KEYS_PATH, 'application/json;as=Table;g=meta.k8s.io;v=v1');
     const { missing, more } = differences(golden('list.Table'), own);
     expect(missing).toEqual([]);

@@ -70,7 +70,7 @@ test('a key that one replica created is valid at the other immediately, and reje
     .toBe(401);
 });
 
-test('a secret that is replaced at one works at the other until its overlap ends', async () => {
+test('a secret that is rotated at one replica works at the other until its overlap ends', async () => {
   const one = await start('one');
   const two = await start('two', 'one');
   const { text } = await one.key('rotated');

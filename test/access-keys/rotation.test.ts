@@ -71,7 +71,7 @@ async function status(secret: string): Promise<number | string> {
 const ROTATED = '401 platform access key was rotated. Use its new secret';
 
 describe('the response', () => {
-  test('is the key with its new secret; no other view of the key ever holds it', async () => {
+  test('contains the new secret, which no other representation of the key contains', async () => {
     const before = await administrator.send({ method: 'GET', path: `${KEYS_PATH}/${name}` });
     const { json } = await rotate(administrator, { overlapSeconds: 60 });
     const secret = keyOf(json ?? {});
@@ -87,7 +87,7 @@ describe('the response', () => {
     expect(now).not.toBe(old);
   });
 
-  test('of a dry run holds none, and nothing changes', async () => {
+  test('of a dry run contains no secret, and nothing changes', async () => {
     const { json, status: code } = await rotate(administrator, {}, '?dryRun=All');
     expect([code, keyOf(json ?? {}), await status(key.text)]).toEqual([201, '', 200]);
   });
@@ -107,7 +107,7 @@ describe('the response', () => {
     expect([answer.status, answer.text.includes(text)]).toEqual([code, true]);
   });
 
-  test('warns of a field that is not known', async () => {
+  test('warns about an unknown field', async () => {
     const answer = await rotate(administrator, { overlap: 60 }, '?fieldValidation=Warn');
     expect(answer.headers.get('warning')).toContain(String.raw`unknown field \"overlap\"`);
   });
@@ -122,7 +122,7 @@ describe('the response', () => {
 });
 
 describe('the old secret', () => {
-  test('ends immediately without an overlap, with the tokens issued so far', async () => {
+  test('expires immediately without an overlap, together with the tokens issued so far', async () => {
     const token = await post(key.client, TOKENS_PATH);
     const secret = await rotated();
     expect([await status(key.text), await status(secret)]).toEqual([ROTATED, 200]);
@@ -137,7 +137,7 @@ describe('the old secret', () => {
     expect([await status(key.text), await status(secret)]).toEqual([ROTATED, 200]);
   });
 
-  test('issues tokens until then, which stay valid like those of the new one', async () => {
+  test('issues tokens until then, which remain valid like those of the new one', async () => {
     const before = await post(key.client, TOKENS_PATH);
     const secret = await rotated({ overlapSeconds: 3600 });
     const created = [before, await post(key.client, TOKENS_PATH), await post(api.as(secret), TOKENS_PATH)];
@@ -147,7 +147,7 @@ describe('the old secret', () => {
     expect((await post(key.client, TOKENS_PATH)).status).toBe(401);
   });
 
-  test('ends no later because of another rotation, and earlier if that has a shorter overlap', async () => {
+  test('is not extended by another rotation, and expires earlier if that has a shorter overlap', async () => {
     const second = await rotated({ overlapSeconds: 100 });
     const third = await rotated({ overlapSeconds: 200 });
     clock.advance(100_000);
@@ -163,7 +163,7 @@ describe('the old secret', () => {
     expect([await status(fourth), await status(fifth)]).toEqual([ROTATED, 200]);
   });
 
-  test('cannot rotate its key, which the new secret can', async () => {
+  test('cannot rotate its key; the new secret can', async () => {
     const secret = await rotated({ overlapSeconds: 60 });
     for (const body of [{ overlapSeconds: 60 }, {}]) {
       const answer = await rotate(key.client, body);
@@ -177,12 +177,12 @@ describe('the old secret', () => {
     expect([again.status, await status(keyOf(again.json ?? {}))]).toEqual([201, 200]);
   });
 
-  test('of two rotations at the same time with one secret, one succeeds', async () => {
+  test('of concurrent rotations with one secret, one succeeds', async () => {
     const answers = await Promise.all([1, 2, 3].map(() => rotate(key.client, { overlapSeconds: 60 })));
     expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([201, 403, 403]);
   });
 
-  test('is one of eight at most', async () => {
+  test('at most eight old secrets are valid', async () => {
     for (let round = 0; round < REPLACED_SECRETS_MAX; round++) await rotated({ overlapSeconds: 60 });
     const answer = await rotate(administrator, { overlapSeconds: 60 });
     expect([answer.status, answer.text]).toEqual([
@@ -213,7 +213,7 @@ describe('the old secret', () => {
     expect([await status(key.text), await status(secret)]).toEqual([200, 200]);
   });
 
-  test('the watch that it opened ends with it', async () => {
+  test('ends the watches that were opened with it when it expires', async () => {
     await using before = await key.client.watch(`${KEYS_PATH}?watch=1`);
     const secret = await rotated({ overlapSeconds: 60 });
     await using old = await key.client.watch(`${KEYS_PATH}?watch=1`);
@@ -300,7 +300,7 @@ async function eventsOf(object: string): Promise<AuditEvent[]> {
   return read();
 }
 
-test('after a restart over the same store the old secret works until its end', async () => {
+test('after a restart with the same store the old secret works until its expiry', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'endpoint-syncer-rotation-'));
   const clock = new FakeClock(Date.now());
   try {
@@ -321,7 +321,7 @@ test('after a restart over the same store the old secret works until its end', a
   }
 });
 
-test('discovery and OpenAPI list it', async () => {
+test('discovery and OpenAPI contain the subresource', async () => {
   const get = async (path: string): Promise<string> =>
     (await administrator.send({ method: 'GET', path })).text;
   const list = JSON.parse(await get('/apis/management.platform.sh/v1')) as { resources: JsonObject[] };
@@ -345,7 +345,7 @@ test('discovery and OpenAPI list it', async () => {
   });
 });
 
-test('a delegator of cluster reviews sees the id of the secret as well', async () => {
+test('a TokenReview by a delegator contains the id of the secret', async () => {
   const delegator = await newKey(`${name}-delegator`, { subject: 'cluster-a', groups: [AUTH_DELEGATORS] });
   const secret = await rotated({ overlapSeconds: 60 });
   const { json } = await post(delegator.client, '/apis/authentication.k8s.io/v1/tokenreviews', {

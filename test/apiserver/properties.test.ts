@@ -67,7 +67,7 @@ function outcome(run: () => unknown): string {
 }
 
 describe('field sets', () => {
-  test('survive the trip through managedFields', () => {
+  test('survive a round trip through managedFields', () => {
     fc.assert(
       fc.property(fieldSet, (set) => {
         expect(fromFieldsV1(toFieldsV1(set))?.equals(set)).toBe(true);
@@ -102,7 +102,7 @@ describe('typed fields', () => {
     );
   });
 
-  test('that are applied are there, and applying again changes nothing', () => {
+  test('that are applied exist, and applying again changes nothing', () => {
     fc.assert(
       fc.property(service, service, (live, config) => {
         const merged = mergeApplied(SERVICE, live, config);
@@ -130,7 +130,7 @@ describe('typed fields', () => {
 });
 
 describe('patches', () => {
-  test('strategic merge of what has no rule of its own is a merge patch', () => {
+  test('strategic merge of fields without a merge strategy is a merge patch', () => {
     fc.assert(
       fc.property(labels, fc.dictionary(label, fc.option(fc.constantFrom('1', '2'))), (before, change) => {
         const target = { metadata: { labels: before } };
@@ -192,7 +192,7 @@ describe('decoding', () => {
     );
   });
 
-  test('finds what is named twice, and only that', () => {
+  test('reports exactly the duplicate keys', () => {
     fc.assert(fc.property(fc.json({ maxDepth: 4 }), (text) => duplicateFields(text).length === 0));
     expect(duplicateFields('{"a":1, "b":{"c":[{"d":1,"d":2}]}, "a":{}}')).toEqual(['b.c[0].d', 'a']);
     expect(duplicateFields('{"a\\"b":1,"a\\"b":2,"\\u0061":1,"a":2}')).toEqual(['a"b', 'a']);
@@ -239,7 +239,7 @@ describe('queries', () => {
     expect(parseLabelSelector(selector)({ a: '1', n: '10' })).toBe(isMatching);
   });
 
-  test('continue tokens survive the trip', () => {
+  test('continue tokens survive a round trip', () => {
     fc.assert(
       fc.property(fc.nat(), fc.string(), (revision, after) => {
         expect(decodeContinue(encodeContinue({ revision, after }))).toEqual({ revision, after });

@@ -58,7 +58,7 @@ test(`${ROUNDS * PER_ROUND} expressions, FUZZ_SEED=${seed}`, { timeout: 120_000 
   expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
 });
 
-test('no expression has changed this process', () => {
+test('the expressions did not change this process', () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });
 

@@ -62,18 +62,18 @@ describe('the realm', () => {
     found = outcome.value as string[];
   });
 
-  test('nothing that can be reached can be changed', () => {
+  test('no reachable object can be changed', () => {
     // Objects that the walk itself created do not count.
     const own =
       /^not frozen: (\w+\.(prototype|raw|groups|indices|\d|stack)|(generator|asyncGenerator)\.\[prototype\]$)/;
     expect(found.filter((line) => line.startsWith('not frozen') && !own.test(line))).toEqual([]);
   });
 
-  test('nothing that can be reached compiles text', () => {
+  test('no reachable function compiles text', () => {
     expect(found.filter((line) => line.startsWith('compiles'))).toEqual([]);
   });
 
-  test('the globals and their members are exactly the allow list', () => {
+  test('the globals and their members are equal to the allow list', () => {
     const left = found.flatMap(
       (line) => /^has: global\.(\w+)((?:\.prototype)?)\.([^.[]+)$/.exec(line)?.slice(1) ?? [],
     );
@@ -162,7 +162,7 @@ describe('the realm', () => {
     );
   });
 
-  test('the hidden objects of the list exist, so that no name is misspelt', async () => {
+  test('the objects of the allow list that are not globals exist', async () => {
     expect(Object.keys(ALLOWED_HIDDEN).length).toBeGreaterThan(10);
     const left = found.filter((line) => /^has: (generator|array|helper)\.\[prototype\]/.test(line));
     expect(left).toContain('has: array.[prototype].next');
@@ -170,7 +170,7 @@ describe('the realm', () => {
   });
 });
 
-describe('no state passes from one expression to the next', () => {
+describe('no state is shared between expressions', () => {
   test.each([
     ['a symbol registry', 'Symbol.for("a") && 1', 'Symbol.keyFor(Symbol.for("a"))'],
     ['a property of a function', '(Object.keys.a = 1)', 'typeof Object.keys.a'],
@@ -192,7 +192,7 @@ describe('no state passes from one expression to the next', () => {
   });
 });
 
-describe('only the host sees the stack of an error', () => {
+describe('stacks of errors are visible only to the host', () => {
   test.each([
     'new Error("boom").stack',
     '(() => { try { null.x; } catch (e) { return e.stack; } })()',

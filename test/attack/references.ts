@@ -81,7 +81,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
       expect(note).toContain('keys of a control plane');
     });
 
-    test('the administrator of a control plane, as kubeadm calls its kubeconfig', async () => {
+    test("the administrator's kubeconfig of a control plane, under the key that kubeadm uses", async () => {
       const note = await attack('admin', (world) =>
         secret(`${world.hostNamespace}/admin`, { data: { 'super-admin.conf': 'YQ==' } }),
       );
@@ -257,7 +257,7 @@ export function referenceAttacks(newWorld: NewWorld): void {
     });
   });
 
-  describe('attack: make the host do something', () => {
+  describe('attack: cause side effects on the host', () => {
     const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
 
     test('a virtual service-account token is not copied, or the host would fill it with one of its own', async () => {

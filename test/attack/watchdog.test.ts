@@ -28,7 +28,7 @@ const STOPPED = expect.stringMatching(/^(timeout|killed)$/) as string;
 const STOPPED_MS_MAX = 15_000;
 
 describe.each(WEDGES)('one object runs into %s', (wedge) => {
-  test('it fails soon, and a thousand others succeed', async () => {
+  test('fails within the limits, and a thousand others succeed', async () => {
     const isLoop = wedge.includes('while');
     const sandbox = await open({
       limits: { expressionTimeoutMs: 100, batchTimeoutMs: 1000, memoryBytes: 128 * MIB, memoBytes: 0 },
@@ -81,7 +81,7 @@ test('two objects that time out in one batch fail, and no other object does', as
   ]);
 });
 
-test('an object that had to be stopped is retried later, others run immediately', async () => {
+test('an object that exceeded a limit is retried later, others run immediately', async () => {
   // The quarantine does not end before the second request, however slow the machine is.
   const sandbox = await open({ clock: { ...WITHOUT_WATCHDOG.clock, now: () => Date.UTC(2026, 0, 1) } });
   const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
@@ -97,7 +97,7 @@ test('an object that had to be stopped is retried later, others run immediately'
   expect(outcomeOf(other, 0)).toEqual({ value: 'good' });
 });
 
-test('objects that an expression stops on do not keep it from running on others', async () => {
+test('an expression that exceeds a limit on some objects still runs on others', async () => {
   const sandbox = await open();
   const program = sandbox.define('value.endsWith("?") ? (() => { for (;;) {} })() : value');
   for (const value of ['a?', 'b?', 'c?', 'd?']) {
@@ -111,7 +111,7 @@ test('objects that an expression stops on do not keep it from running on others'
   expect(sandbox.log.filter(({ level }) => level === 'warn')).toHaveLength(4);
 });
 
-test('memory beyond the limit fails the expression that takes it, not the next one', async () => {
+test('memory above the limit fails the expression that allocates it, not the next one', async () => {
   const sandbox = await open();
   const greedy = sandbox.define('value.repeat(2 ** 27).split("").length');
   const modest = sandbox.define('value + "!"');
@@ -120,7 +120,7 @@ test('memory beyond the limit fails the expression that takes it, not the next o
   expect(fine?.values).toEqual(['v!']);
 });
 
-test('of many objects in one batch, memory fails only those that take it', async () => {
+test('of many objects in one batch, only those that allocate too much memory fail', async () => {
   const sandbox = await open();
   const program = sandbox.define('value.repeat(value === "greedy" ? 2 ** 24 : 2 ** 17).split("").length > 0');
   const values = Array.from({ length: 60 }, (_, i) => (i % 20 === 19 ? 'greedy' : 'modest'));
@@ -129,7 +129,7 @@ test('of many objects in one batch, memory fails only those that take it', async
   expect(failed).toEqual(values.map((value) => value === 'greedy'));
 });
 
-test('a child that dies is replaced, and its work is done by the next', async () => {
+test('a child that exits is replaced, and its requests are repeated', async () => {
   const sandbox = await open();
   const program = sandbox.define('value + "!"');
   await sandbox.ask(program, ['warm']);
@@ -141,7 +141,7 @@ test('a child that dies is replaced, and its work is done by the next', async ()
   expect(sandbox.pids).not.toContain(pid);
 });
 
-test('an expression that gets too little of the processor gets more time and does not time out', async () => {
+test('an expression that gets little processor time has an extended timeout', async () => {
   const sandbox = await open({ limits: { ...LIMITS, expressionTimeoutMs: 120 } });
   const busy = sandbox.define(
     '(() => { let n = value; for (let i = 0; i < 6e6; i++) n = (n + i) % 7; return n; })()',
@@ -160,7 +160,7 @@ test('an expression that gets too little of the processor gets more time and doe
   expect(outcomeOf(answer, 0)).toEqual({ value: 1 });
 });
 
-test('the share of time of suspect objects is processor time, not time that passes on a busy machine', async () => {
+test('the time limit of quarantined objects is measured in processor time, not in elapsed time on a busy machine', async () => {
   const sandbox = await open({ limits: { ...LIMITS, expressionTimeoutMs: 200 } });
   const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
   const ask = (name: string) => sandbox.ask(program, [name], { object: { namespace: 'hostile', name } });
@@ -178,7 +178,7 @@ test('the share of time of suspect objects is processor time, not time that pass
   expect(performance.now() - startedMs).toBeLessThan(8000);
 });
 
-test('all matches of one object together have a second, not each', async () => {
+test('the limit of one second applies to all matches of an object together', async () => {
   const limits = { expressionTimeoutMs: 60, batchTimeoutMs: 150, memoryBytes: 128 * MIB, memoBytes: 0 };
   const sandbox = await open({ limits });
   // A few milliseconds each: fine alone, too much together.
@@ -220,7 +220,7 @@ describe('the process', () => {
     expect(allowed).toMatch(/^--allow-addons --allow-fs-read=[^ ]*isolated-vm[^ ]*\.node$/);
   });
 
-  test('ends when the sandbox is closed, also while it is wedged', async () => {
+  test('exits when the sandbox is closed, also while it hangs', async () => {
     const sandbox = await open();
     const program = sandbox.define('[].indexOf.call({ length: 2 ** 53 - 1 }, value)');
     await sandbox.run('value', 1);

@@ -66,7 +66,7 @@ test.each([
   expect(compileExpression(expression, 0)).toMatchObject({ ok: false });
 });
 
-describe('no state is kept and no object of the host is reached through', () => {
+describe('no state persists in, and no host object is reachable through', () => {
   test.each([
     ['a static field', '(class { static x = 1; }).x', 1],
     [

@@ -119,7 +119,7 @@ describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
   });
 });
 
-test('no attack has changed this process', () => {
+test('the attacks did not change this process', () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
   expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
 });

@@ -1,3 +1,5 @@
+/** Timers of the system clock: long delays and cancellation. */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 
@@ -7,7 +9,7 @@ describe('the system clock', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('waits longer than a timer of Node can', () => {
+  test('waits longer than the maximum of a Node.js timer', () => {
     const callback = vi.fn<() => void>();
     systemClock.schedule(60 * DAY_MS, callback);
     vi.advanceTimersByTime(60 * DAY_MS - 1);

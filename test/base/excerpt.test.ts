@@ -1,12 +1,14 @@
+/** Source excerpts with a caret below the error position. */
+
 import { describe, expect, test } from 'vitest';
 import { caretLine, excerptOf, oneLine, placeOf, plainText } from '../../src/base/excerpt.ts';
 
 describe('caret lines', () => {
-  test('a tab before the place stays a tab', () => {
+  test('a tab before the position is kept', () => {
     expect(caretLine('\ta: b', 4)).toBe('\ta: b\n\t   ^');
   });
 
-  test('a long line is cut around the place', () => {
+  test('a long line is truncated around the position', () => {
     const [line = '', caret = ''] = caretLine(`${'x'.repeat(500)}!${'y'.repeat(500)}`, 500).split('\n');
     expect(line.length).toBeLessThan(125);
     expect(line[caret.length - 1]).toBe('!');
@@ -18,7 +20,7 @@ describe('caret lines', () => {
   });
 });
 
-test('a place is found by offset, and an excerpt by line and column', () => {
+test('a position is determined from an offset, and an excerpt from line and column', () => {
   expect(placeOf('a\r\nbc', 4)).toEqual({ line: 2, column: 2, excerpt: 'bc\n ^' });
   expect([excerptOf('a\nbc', 2, 2), excerptOf('a', 2), excerptOf('a', undefined)]).toEqual([
     'bc\n ^',
@@ -27,7 +29,7 @@ test('a place is found by offset, and an excerpt by line and column', () => {
   ]);
 });
 
-test('unprintable characters are escaped, and text is cut to one line', () => {
+test('unprintable characters are escaped, and text is truncated to one line', () => {
   expect(plainText('\u001b[31mred\u202e\u2028')).toBe('\\u001b[31mred\\u202e\\u2028');
   expect(oneLine('a\nb', 10)).toBe('a\\u000ab');
   expect(oneLine('x'.repeat(20), 5)).toBe('xxxx…');

@@ -61,13 +61,13 @@ describe('the health server', () => {
     });
   });
 
-  test('survives metrics that fail', async () => {
+  test('keeps running when metrics fail', async () => {
     await using server = await start({}, { ...METRICS, text: () => Promise.reject(new Error('no')) });
     expect((await get(`${server.url}/metrics`)).status).toBe(500);
     expect((await get(`${server.url}/healthz`)).status).toBe(200);
   });
 
-  test('knows nothing else', async () => {
+  test('returns 404 for other paths', async () => {
     await using server = await start();
     expect((await get(`${server.url}/`)).status).toBe(404);
     expect((await get(`${server.url}/healthz`, { method: 'POST' })).status).toBe(405);

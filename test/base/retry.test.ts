@@ -1,3 +1,5 @@
+/** Retry delays with jitter and Retry-After, and when retrying ends. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundedRetryAfterMs, retry, RETRY_AFTER_MAX_MS, RetryDelay } from '../../src/base/retry.ts';
@@ -8,7 +10,7 @@ const anyDelay = fc.oneof(fc.double({ min: 0, noNaN: true }), fc.constantFrom(0,
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('delays', () => {
-  test('grow to the limit with full jitter, and start over after a reset', () => {
+  test('grow to the limit with full jitter, and restart after a reset', () => {
     const delay = new RetryDelay(() => 0.5, LIMITS);
     const next = (): number => delay.next();
     expect([next(), next(), next(), next(), next(), next()]).toEqual([50, 100, 200, 400, 500, 500]);
@@ -63,7 +65,7 @@ describe('retry', () => {
     return () => (left.length === 0 ? Promise.resolve('done') : Promise.reject(left.shift()));
   }
 
-  test('repeats until the attempt resolves, and reports each delay', async () => {
+  test('retries until the attempt resolves, and reports each delay', async () => {
     const delays: number[] = [];
     const onRetry = (_: unknown, delayMs: number): void => void delays.push(delayMs);
     const result = retry(failing(new Error('a'), new Error('b')), options({ onRetry }));
@@ -84,7 +86,7 @@ describe('retry', () => {
     expect(result).toEqual({ status: 'rejected', reason: new Error('2') });
   });
 
-  test('ends with the signal, during a wait and before the first attempt', async () => {
+  test('ends with the signal, during a delay and before the first attempt', async () => {
     const stop = new AbortController();
     const result = retry(failing(new Error('1')), options({ signal: stop.signal }));
     await Promise.resolve();

@@ -28,7 +28,7 @@ test('never gives more than the burst and the rate times the elapsed time', () =
   );
 });
 
-test('buckets of many keys need bounded memory', () => {
+test('the memory for the buckets of many keys is limited', () => {
   const buckets = new TokenBuckets({ burst: 1, perSecond: 1 }, new FakeClock());
   for (let key = 0; key < 50_000; key++) buckets.take(String(key));
   expect(buckets.size).toBe(10_000);

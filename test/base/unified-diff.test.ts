@@ -34,11 +34,11 @@ function applied(before: string, hunks: string): string {
 }
 
 describe('unified diff', () => {
-  test('equal texts have none', () => {
+  test('of equal texts is empty', () => {
     expect(unifiedHunks('a\n', 'a\n')).toBe('');
   });
 
-  test('changes far apart are hunks of their own, with three lines of context', () => {
+  test('distant changes are separate hunks with three lines of context', () => {
     const numbered = Array.from({ length: 20 }, (_, i) => `${i}\n`);
     const changed = numbered.with(2, 'x\n').with(17, 'y\n').join('');
     expect(unifiedHunks(numbered.join(''), changed)).toBe(
@@ -51,7 +51,7 @@ describe('unified diff', () => {
     expect(unifiedHunks('a\n', '')).toBe('@@ -1 +0,0 @@\n-a\n');
   });
 
-  test('applied to the first text, it gives the second', () => {
+  test('applied to the first text, it results in the second', () => {
     fc.assert(
       fc.property(lines, lines, (a, b) => {
         expect(applied(a, unifiedHunks(a, b))).toBe(b);
@@ -60,7 +60,7 @@ describe('unified diff', () => {
     );
   });
 
-  test('thousands of changed lines are shown as replaced, and soon', () => {
+  test('thousands of changed lines are shown as replaced, without a quadratic comparison', () => {
     const numbered = (from: number): string =>
       Array.from({ length: 6000 }, (_, i) => `${from + i}\n`).join('');
     const before = performance.now();

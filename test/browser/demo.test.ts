@@ -40,7 +40,7 @@ test('objects that belong together are linked, and the log shows latencies', asy
   await expect.poll(() => page.locator('#host-objects li:not(.created, .updated)').count(), LIVE).toBe(0);
 });
 
-test('an edit of the virtual object is seen on the host', async () => {
+test('an edit of the virtual object is synced to the host', async () => {
   await page.getByRole('button', { name: MAINFRAME }).click();
   const editor = page.getByRole('textbox', { name: 'Object', exact: true });
   const text = (await page.locator('#edit .cm-line').allInnerTexts()).join('\n');
@@ -58,7 +58,7 @@ test('an edit of the virtual object is seen on the host', async () => {
   await expect.poll(openedCopy, LIVE).toContain('ip: 192.0.2.99');
 });
 
-test('an edit that the API server rejects says why', async () => {
+test('the error of a rejected edit is shown', async () => {
   await page.getByRole('button', { name: MAINFRAME }).click();
   const text = (await page.locator('#edit .cm-line').allInnerTexts()).join('\n');
   await page.getByRole('textbox', { name: 'Object', exact: true }).click();

@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 describe('patches', () => {
-  test('a patch that is typed changes the host object, and the trace shows before and after', async () => {
+  test('an edit of a patch changes the host object, and the trace shows the values before and after', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value.toUpperCase()\n`);
     await expect.poll(() => resultText(page), RESULT).toContain('example.com/owner: CHECKOUT');
     const trace = await page.locator('#trace').innerText();
@@ -68,7 +68,7 @@ describe('patches', () => {
       .toContain('the nearest path that exists is subsets.0');
   });
 
-  test('an expression that never ends fails, and the page still works', async () => {
+  test('an infinite loop fails, and the page still works', async () => {
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: (() => { while (true) {} })()\n`);
     await expect.poll(() => page.locator('#trace .failed').innerText(), RESULT).toContain('timeout');
     await typeInto(page, 'Patches', `- path: ${OWNER}\n  expression: value + "!"\n`);
@@ -146,7 +146,7 @@ describe('sharing', () => {
     await other.close();
   });
 
-  test('the configuration is copied as it stands in a file', async () => {
+  test('the configuration is copied in the format of the file', async () => {
     await page.getByRole('button', { name: 'Copy as configuration' }).click();
     await expect.poll(() => page.locator('#copied').innerText(), RESULT).toBe('Copied.');
     expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(
@@ -192,7 +192,7 @@ describe('other sites', () => {
     expect(await attempt(headers)).toBe(403);
   });
 
-  test('a request of the page itself is answered', async () => {
+  test('a request of the page itself is served', async () => {
     expect(await attempt({ origin: playground.url.replace(/\/$/u, '') })).toBe(200);
   });
 });

@@ -27,7 +27,7 @@ describe('an invalid command line: the error and where to find help, exit 2', ()
   });
 });
 
-describe('two spellings of one request print the same', () => {
+describe('equivalent command lines print the same output', () => {
   test.each([
     [['--version'], ['version']],
     [

@@ -1,3 +1,5 @@
+/** Which configuration changes a reload applies, and which need a restart. */
+
 import { describe, expect, test } from 'vitest';
 import { diffConfig, withLiveChanges } from '../../src/config/diff.ts';
 import { validConfig } from './setup.ts';

@@ -1,3 +1,5 @@
+/** Selection and reading of the configuration file. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +30,7 @@ async function problemsOf(promise: Promise<unknown>): Promise<string[]> {
   return error.problems.map((problem) => `${problem.file}:${problem.line} ${problem.message}`);
 }
 
-describe('which file', () => {
+describe('selection of the file', () => {
   test('--config before the environment', async () => {
     const [a, b] = [file('a.yaml', 'endpointSyncer: {name: a}'), file('b.yaml', 'endpointSyncer: {name: b}')];
     const loaded = await load({ file: a, env: { ENDPOINT_SYNCER_CONFIG: b } });
@@ -78,7 +80,7 @@ describe('files that cannot be read', () => {
   });
 });
 
-test('all problems are in the error, with their excerpts', async () => {
+test('the error contains all problems with their excerpts', async () => {
   const path = file('bad.yaml', 'endpointSyncer:\n  wrokers: 1\n  name: A\n');
   const error: unknown = await load({ file: path }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ConfigError);

@@ -1,3 +1,5 @@
+/** Parsing and validation of a configuration, with defaults, flags and environment. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -6,7 +8,7 @@ import { FLAGS } from '../../src/config/layers/flags.ts';
 import { parseText, problemsIn, validConfig, withSyncer } from './setup.ts';
 
 describe('defaults', () => {
-  test('a file with the name alone', () => {
+  test('a file with only the name', () => {
     const {
       vclusterConfig,
       sync,
@@ -128,7 +130,7 @@ managementApi:
     expect(parseText(text).config).toBeUndefined();
   });
 
-  test('the excerpt shows the line and the place', () => {
+  test('the excerpt shows the line with a caret', () => {
     const [problem] = parseText('endpointSyncer:\n\tname: x').problems;
     expect(problem).toMatchObject({ file: 'f.yaml', line: 2, column: 1, excerpt: '\tname: x\n^' });
   });
@@ -247,7 +249,7 @@ describe('single fields', () => {
   });
 });
 
-describe('features that are switched on', () => {
+describe('enabled features', () => {
   test('Services are accepted', () => {
     expect(problemsIn(withSyncer('services: sync'))).toEqual([]);
   });
@@ -258,7 +260,7 @@ describe('features that are switched on', () => {
     );
   });
 
-  test('switched off they are checked in full', () => {
+  test('disabled features are validated completely', () => {
     expect(
       problemsIn(
         `${withSyncer('leaderElection: {enabled: false, leaseDuration: 20s}')}managementApi: {enabled: false}\n`,
@@ -296,7 +298,7 @@ describe('namespaces', () => {
     });
   });
 
-  test('the old multi-namespace mode', () => {
+  test('the legacy multi-namespace mode', () => {
     expect(
       validConfig('endpointSyncer: {name: vc}\nexperimental: {multiNamespaceMode: {enabled: true}}').sync
         .namespaces,
@@ -348,7 +350,7 @@ describe('flags, environment, file, defaults', () => {
     ]);
   });
 
-  test('typed text', () => {
+  test('values of flags and variables are converted to the type of the field', () => {
     const flags = { workers: '7', requireService: 'true', 'sandbox.memory': '64Mi', 'log.level': 'debug' };
     expect(validConfig(text, { flags })).toMatchObject({
       workers: 7,

@@ -63,12 +63,12 @@ describe('the JSON Schema', () => {
     );
   });
 
-  test('no two flags, and no two fields, are the same', () => {
+  test('flags and fields are unique', () => {
     expect(new Set(FLAGS.map(({ flag }) => flag)).size).toBe(FLAGS.length);
     expect(new Set(FLAGS.map(({ field }) => field)).size).toBe(FLAGS.length);
   });
 
-  test('flags and schema agree on types and words', () => {
+  test('flags and schema agree on types and enum values', () => {
     for (const { section, field, type, words } of FLAGS) {
       const node = at(schema, [section, ...field.split('.')]);
       expect([field, node?.enum]).toEqual([field, words]);

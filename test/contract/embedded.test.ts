@@ -19,10 +19,10 @@ beforeAll(async () => {
 
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-describe('the embedded server responds as a kube-apiserver did', () => {
+describe('the embedded server responds like a kube-apiserver', () => {
   const recorded = golden();
 
-  test('and every recorded response belongs to a step', () => {
+  test('every recorded response belongs to a step', () => {
     expect(Object.keys(recorded).toSorted()).toEqual(STEPS.map(({ id }) => id).toSorted());
   });
 

@@ -1,4 +1,4 @@
-/** What a watch must be like, on any API server. */
+/** Conformance tests of watches, for any API server. */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,24 +13,24 @@ const TABLE = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 /** Registers the tests; `connect` is called once, before the first of them. */
 export function watchContract(name: string, connect: () => Promise<ServerAddress>): void {
   describe(`watches of ${name}`, () => {
-    let ground: Ground;
+    let namespace: TestNamespace;
 
     beforeAll(async () => {
-      ground = new Ground(new RawClient(await connect()));
-      await ground.open();
+      namespace = new TestNamespace(new RawClient(await connect()));
+      await namespace.open();
     });
 
-    afterAll(() => ground.close());
+    afterAll(() => namespace.close());
 
     test('begin after the resourceVersion of a list and send all events in order', async () => {
-      const { version, path } = await ground.list();
-      await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
+      const { version, path } = await namespace.list();
+      await using watch = await namespace.client.watch(`${path}?watch=1&resourceVersion=${version}`);
       expect(watch.status).toBe(200);
       expect(watch.headers.get('content-type')).toBe('application/json');
-      await ground.create('w1', { finalizers: ['a.b/c'] });
-      await ground.patch('w1', { labels: { a: 'b' } });
-      await ground.remove('w1');
-      await ground.patch('w1', { finalizers: null });
+      await namespace.create('w1', { finalizers: ['a.b/c'] });
+      await namespace.patch('w1', { labels: { a: 'b' } });
+      await namespace.remove('w1');
+      await namespace.patch('w1', { finalizers: null });
       const events = [await watch.next(), await watch.next(), await watch.next(), await watch.next()];
       expect(events.map((event) => event?.type)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED', 'DELETED']);
       const versions = events.map((event) => Number(metadata(event?.object)['resourceVersion']));
@@ -40,57 +40,59 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(metadata(events[2]?.object)).toHaveProperty('deletionTimestamp');
     });
 
-    test('without a resourceVersion begin with what is there', async () => {
-      await ground.create('there');
-      const { path } = await ground.list();
-      await using watch = await ground.client.watch(`${path}?watch=true&fieldSelector=metadata.name%3Dthere`);
+    test('without a resourceVersion begin with the current objects', async () => {
+      await namespace.create('there');
+      const { path } = await namespace.list();
+      await using watch = await namespace.client.watch(
+        `${path}?watch=true&fieldSelector=metadata.name%3Dthere`,
+      );
       expect(await watch.summary(1)).toEqual(['ADDED there']);
-      await ground.patch('there', { labels: { x: 'y' } });
+      await namespace.patch('there', { labels: { x: 'y' } });
       expect(await watch.summary(1)).toEqual(['MODIFIED there']);
     });
 
-    test('with a selector show objects that begin to match and hide those that cease to', async () => {
-      await ground.create('sel', { labels: { team: 'a' } });
-      const { version, path } = await ground.list();
+    test('with a selector send ADDED for objects that begin to match and DELETED for those that no longer match', async () => {
+      await namespace.create('sel', { labels: { team: 'a' } });
+      const { version, path } = await namespace.list();
       const query = `watch=1&resourceVersion=${version}&labelSelector=team%3Da`;
-      await using watch = await ground.client.watch(`${path}?${query}`);
-      const left = await ground.patch('sel', { labels: { team: 'b' } });
+      await using watch = await namespace.client.watch(`${path}?${query}`);
+      const left = await namespace.patch('sel', { labels: { team: 'b' } });
       const gone = await watch.next();
       expect(gone?.type).toBe('DELETED');
       expect(metadata(gone?.object)['labels']).toEqual({ team: 'a' });
       expect(metadata(gone?.object)['resourceVersion']).toBe(metadata(left.json)['resourceVersion']);
-      await ground.patch('sel', { labels: { team: 'a' } });
+      await namespace.patch('sel', { labels: { team: 'a' } });
       expect(await watch.summary(1)).toEqual(['ADDED sel']);
-      await ground.remove('sel');
+      await namespace.remove('sel');
       expect(await watch.summary(1)).toEqual(['DELETED sel']);
     });
 
     test('end after timeoutSeconds, with a bookmark before when bookmarks are allowed', async () => {
-      const { version, path } = await ground.list();
+      const { version, path } = await namespace.list();
       const query = `watch=1&resourceVersion=${version}&timeoutSeconds=1`;
-      await using plain = await ground.client.watch(`${path}?${query}`);
+      await using plain = await namespace.client.watch(`${path}?${query}`);
       expect(await plain.next()).toBeUndefined();
     });
 
     test('can send the current objects first, with a bookmark at their end', async () => {
-      await ground.create('initial');
-      const { path } = await ground.list();
+      await namespace.create('initial');
+      const { path } = await namespace.list();
       const query =
         'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dinitial';
-      await using watch = await ground.client.watch(`${path}?${query}`);
+      await using watch = await namespace.client.watch(`${path}?${query}`);
       expect(await watch.summary(1)).toEqual(['ADDED initial']);
       const bookmark = await watch.next();
       expect(bookmark?.type).toBe('BOOKMARK');
       expect(metadata(bookmark?.object)['annotations']).toEqual({ 'k8s.io/initial-events-end': 'true' });
       expect(Number(metadata(bookmark?.object)['resourceVersion'])).toBeGreaterThan(0);
-      await ground.patch('initial', { labels: { x: 'y' } });
+      await namespace.patch('initial', { labels: { x: 'y' } });
       expect(await watch.summary(1)).toEqual(['MODIFIED initial']);
     });
 
     test('as Tables name their columns once', async () => {
-      await ground.create('table');
-      const { path } = await ground.list();
-      await using watch = await ground.client.watch(
+      await namespace.create('table');
+      const { path } = await namespace.list();
+      await using watch = await namespace.client.watch(
         `${path}?watch=1&fieldSelector=metadata.name%3Dtable`,
         TABLE,
       );
@@ -98,14 +100,14 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       expect(first?.object).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
       expect(first?.object['columnDefinitions']).toHaveLength(3);
       expect(first?.object['rows']).toHaveLength(1);
-      await ground.patch('table', { labels: { x: 'y' } });
+      await namespace.patch('table', { labels: { x: 'y' } });
       expect((await watch.next())?.object['columnDefinitions']).toBeNull();
     });
 
     test('as Tables include the requested part of the objects', async () => {
-      await ground.create('bare');
-      const { path } = await ground.list();
-      await using watch = await ground.client.watch(
+      await namespace.create('bare');
+      const { path } = await namespace.list();
+      await using watch = await namespace.client.watch(
         `${path}?watch=1&includeObject=None&fieldSelector=metadata.name%3Dbare`,
         TABLE,
       );
@@ -115,9 +117,9 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
     });
 
     test('of metadata only have bookmarks of that kind', async () => {
-      await ground.create('partial');
-      const { path } = await ground.list();
-      await using watch = await ground.client.watch(
+      await namespace.create('partial');
+      const { path } = await namespace.list();
+      await using watch = await namespace.client.watch(
         `${path}?watch=1&${INITIAL_EVENTS}&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dpartial`,
         PARTIAL,
       );
@@ -128,28 +130,28 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
     });
 
     test('have no bookmark where none is allowed, not even after the initial events', async () => {
-      await ground.create('unmarked');
-      const { path } = await ground.list();
+      await namespace.create('unmarked');
+      const { path } = await namespace.list();
       const query = `watch=1&${INITIAL_EVENTS}&timeoutSeconds=1&fieldSelector=metadata.name%3Dunmarked`;
-      await using watch = await ground.client.watch(`${path}?${query}`);
+      await using watch = await namespace.client.watch(`${path}?${query}`);
       expect(await watch.summary(2)).toEqual(['ADDED unmarked']);
     });
 
-    test('can leave the present out', async () => {
-      await ground.create('old');
-      const { path } = await ground.list();
+    test('can omit the current objects', async () => {
+      await namespace.create('old');
+      const { path } = await namespace.list();
       const query = 'watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
-      await using watch = await ground.client.watch(`${path}?${query}`);
-      await ground.create('new');
+      await using watch = await namespace.client.watch(`${path}?${query}`);
+      await namespace.create('new');
       expect(await watch.summary(1)).toEqual(['ADDED new']);
     });
 
     test('with timeoutSeconds=0 do not end', async () => {
-      const { version, path } = await ground.list();
-      await using watch = await ground.client.watch(
+      const { version, path } = await namespace.list();
+      await using watch = await namespace.client.watch(
         `${path}?watch=1&resourceVersion=${version}&timeoutSeconds=0`,
       );
-      await ground.create('late');
+      await namespace.create('late');
       expect(await watch.summary(1)).toEqual(['ADDED late']);
     });
 
@@ -160,43 +162,46 @@ export function watchContract(name: string, connect: () => Promise<ServerAddress
       'sendInitialEvents=true&resourceVersionMatch=Exact',
       'continue=abc',
     ])('with %s are refused', async (options) => {
-      const { path } = await ground.list();
-      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1&${options}` });
+      const { path } = await namespace.list();
+      const answer = await namespace.client.send({ method: 'GET', path: `${path}?watch=1&${options}` });
       expect(answer.status).toBe(422);
       expect(answer.json).toMatchObject({ reason: 'Invalid', details: { kind: 'ListOptions' } });
     });
 
-    test('are not to be had in YAML', async () => {
-      const { path } = await ground.list();
+    test('are not available in YAML', async () => {
+      const { path } = await namespace.list();
       const headers = { accept: 'application/yaml' };
-      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1`, headers });
+      const answer = await namespace.client.send({ method: 'GET', path: `${path}?watch=1`, headers });
       expect(answer.status).toBe(406);
     });
 
     test('with a resourceVersion that is not a number are rejected', async () => {
-      const { path } = await ground.list();
-      const answer = await ground.client.send({ method: 'GET', path: `${path}?watch=1&resourceVersion=x` });
+      const { path } = await namespace.list();
+      const answer = await namespace.client.send({
+        method: 'GET',
+        path: `${path}?watch=1&resourceVersion=x`,
+      });
       expect(answer.status).toBeGreaterThanOrEqual(400);
       expect(answer.json?.['kind']).toBe('Status');
     });
 
     test('of one namespace do not include other namespaces', async () => {
-      const { version, path } = await ground.list();
-      await using watch = await ground.client.watch(`${path}?watch=1&resourceVersion=${version}`);
-      await using everywhere = await ground.client.watch(
+      const { version, path } = await namespace.list();
+      await using watch = await namespace.client.watch(`${path}?watch=1&resourceVersion=${version}`);
+      await using everywhere = await namespace.client.watch(
         `/api/v1/endpoints?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dhere`,
       );
-      await ground.create('elsewhere', {}, 'default');
-      await ground.remove('elsewhere', 'default');
-      await ground.create('here');
+      await namespace.create('elsewhere', {}, 'default');
+      await namespace.remove('elsewhere', 'default');
+      await namespace.create('here');
       expect(await watch.summary(1)).toEqual(['ADDED here']);
       expect(await everywhere.summary(1)).toEqual(['ADDED here']);
     });
   });
 }
 
-/** A namespace of its own. */
-class Ground {
+/** Endpoints in a namespace that exists for one test file. */
+class TestNamespace {
   readonly client: RawClient;
   readonly #namespace = `watch-${randomBytes(4).toString('hex')}`;
 

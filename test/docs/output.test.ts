@@ -1,3 +1,5 @@
+/** The comparison of command output with console blocks of the documentation. */
+
 import { describe, expect, test } from 'vitest';
 import { isAsDocumented } from './output.ts';
 import { commandsIn } from './page.ts';
@@ -21,7 +23,7 @@ describe('output is as documented', () => {
   });
 });
 
-test('commands continue over backslashes and here-documents; ^C and & say how they end', () => {
+test('commands continue after backslashes and in here-documents; ^C and & set how they end', () => {
   const session = '$ a \\\n  b\nout\n$ cat <<EOF\nx\nEOF\n$ run\nready\n^C\n$ api &\nserver\n';
   expect(commandsIn(session)).toEqual([
     { command: 'a \\\n  b', output: 'out\n', kind: 'foreground' },

@@ -46,7 +46,7 @@ describe('the packed install', { timeout: 120_000 }, () => {
     expect((await command('eval', 'value.map((n) => n + 1)', '--value', '[1,2]')).stdout).toBe('[2,3]\n');
   });
 
-  test('knows the default values of vCluster and its own schema', async () => {
+  test('contains the default values of vCluster and the schema', async () => {
     const expression = 'String(context.vcluster.config.sync.toHost.pods.enabled)';
     const config = JSON.stringify({
       sync: { toHost: { endpoints: { patches: [{ path: 'metadata.labels.pods', expression }] } } },
@@ -133,7 +133,7 @@ spec: {displayName: a, type: User, user: ann, ttl: 0}
     }
   });
 
-  test('names the Node.js that it needs where an older one runs it', async () => {
+  test('prints the required version on an older Node.js', async () => {
     const program = join(await packedInstall(), 'bin', 'endpoint-syncer');
     const older = `Object.defineProperty(process, 'versions', {value: {node: '22.9.0'}});
 Object.defineProperty(process, 'version', {value: 'v22.9.0'}); import(${JSON.stringify(program)})`;

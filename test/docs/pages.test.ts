@@ -6,7 +6,7 @@ import { packedEnvironment } from './packed-install.ts';
 import { pagesThatNeed, pagesWithCommands, PLAYED_PAGES } from './pages.ts';
 import { playPage } from './session.ts';
 
-test('every page with commands is played', () => {
+test('every page with commands is tested', () => {
   expect(pagesWithCommands().toSorted()).toEqual(Object.keys(PLAYED_PAGES).toSorted());
 });
 

@@ -31,6 +31,6 @@ test.each(COMMANDS)('$page: $command', ({ command }) => {
   expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-test('there are such commands', () => {
+test('the pages have shell blocks', () => {
   expect(COMMANDS.length).toBeGreaterThan(10);
 });

@@ -1,3 +1,5 @@
+/** The contract of the client against a real kube-apiserver. */
+
 import { inject } from 'vitest';
 import { loadClusterAccess } from '../../src/kube/credentials/kubeconfig.ts';
 import { systemClock } from '../../src/base/clock.ts';

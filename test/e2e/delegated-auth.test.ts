@@ -112,7 +112,7 @@ test('a right for one name does not apply to other names', async () => {
   expect(await status(KEYS_PATH)).toBe(403);
 });
 
-test('a user without rights on the host has none here, and an unknown token is not authenticated', async () => {
+test('a user without rights on the host has none in this API, and an unknown token is not authenticated', async () => {
   const unprivileged = await serviceAccount('nobody', []);
   expect((await unprivileged.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
   expect((await unprivileged.send({ method: 'GET', path: '/apis' })).status).toBe(200);

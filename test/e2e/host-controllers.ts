@@ -18,7 +18,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       config: { sync: { toHost: { endpointSlices: { enabled: true } } } },
     }));
 
-    test('a custom and a mirrored slice of one Service: exactly these, and no controller changes them', async () => {
+    test('a custom and a mirrored slice of one Service are the only slices, and no controller changes them', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/svc`;
@@ -58,7 +58,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   });
 
   describe('EndpointSlices alone beside the host’s controllers', () => {
-    test('a mirrored slice is synced under our name, and the mirroring controller leaves it', async () => {
+    test('a mirrored slice is synced with managed-by endpoint-syncer, and the mirroring controller does not change it', async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon({
         config: { sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: true } } } },
@@ -128,7 +128,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   describe('the host’s controllers', () => {
     const shared = sharedWorld(newWorld);
 
-    test('mirror a copy into an EndpointSlice with its labels, and no writer overwrites another', async () => {
+    test('mirror a copy into an EndpointSlice with its labels, without conflicting writes', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/svc`;
       const log = await world.log('host');
@@ -165,7 +165,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('build the Endpoints themselves once the Service has a selector, and leave ours once it has none', async () => {
+    test('create the Endpoints if the Service has a selector, and do not change the copy if it has none', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/turns`;
       await world.virtual.create('Service', service(key));
@@ -210,8 +210,8 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
     );
   });
 
-  describe('the host’s controllers, started again', () => {
-    test('delete every copy without a Service: all come back and stay', { timeout: 90_000 }, async () => {
+  describe('the host’s controllers after a restart', () => {
+    test('delete every copy without a Service: all are recreated and kept', { timeout: 90_000 }, async () => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       const keys = Array.from({ length: 30 }, (_, i) => `default/restarted-${i}`);
@@ -259,7 +259,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
   });
 
   describe('a real API server', () => {
-    test('fills in what a patch leaves out, and that is not drift', async () => {
+    test('sets defaults for fields that a patch omits, which are not drift', async () => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const start = {
@@ -294,7 +294,7 @@ export function hostControllerScenarios(newWorld: NewWorld): void {
       expect(host.writes()).toEqual([]);
     });
 
-    test('shows the other writer and ourselves in managedFields', async () => {
+    test('shows the other client and this program in managedFields', async () => {
       await using world = await newWorld();
       await world.startDaemon();
       await world.virtual.create('Endpoints', endpoints('default/managed'));

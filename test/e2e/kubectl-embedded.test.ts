@@ -118,7 +118,7 @@ describe('kubectl reads', () => {
 });
 
 describe('kubectl writes', () => {
-  test('apply creates, changes, leaves alone, and refuses unknown fields', async () => {
+  test('apply creates, changes, keeps unchanged objects, and refuses unknown fields', async () => {
     const input = manifest('applied');
     expect(await kubectl('apply -f -', { input })).toBe('endpoints/applied created\n');
     expect(await kubectl('apply -f -', { input })).toBe('endpoints/applied unchanged\n');
@@ -137,7 +137,7 @@ describe('kubectl writes', () => {
     expect((await run('get ep dry')).code).toBe(1);
   });
 
-  test('apply --server-side owns, conflicts, and can force', async () => {
+  test('apply --server-side: ownership, conflict, force', async () => {
     const apply = (manager: string, ip: string, more = ''): Promise<Output> =>
       run(`apply --server-side --field-manager ${manager} ${more} -f -`, { input: manifest('ssa', ip) });
     expect((await apply('a', '10.0.0.1')).out).toBe('endpoints/ssa serverside-applied\n');
@@ -206,7 +206,7 @@ describe('kubectl writes', () => {
   });
 });
 
-describe('kubectl follows', () => {
+describe('kubectl watches', () => {
   test('get -w', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
     const env = { ...process.env, KUBECONFIG: join(directory, 'kubeconfig') };

@@ -124,7 +124,7 @@ describe('create', () => {
     expect(await refusal('get oak dry')).toContain('"dry" not found');
   });
 
-  test('wrong input names every field', async () => {
+  test('the error for invalid input names every field', async () => {
     const input =
       'apiVersion: management.platform.sh/v1\nkind: OwnedAccessKey\nmetadata: {name: w}\nspec: {ttl: -1}\n';
     const err = await refusal('create -f -', { input });
@@ -219,7 +219,7 @@ describe('read', () => {
 });
 
 describe('write', () => {
-  test('apply creates, changes, leaves alone; the key survives', async () => {
+  test('apply creates, changes, and keeps unchanged objects; the key is kept', async () => {
     const input = manifest('applied');
     expect(await kubectl('apply -f -', { input })).toBe(
       'ownedaccesskey.management.platform.sh/applied created\n',
@@ -238,7 +238,7 @@ describe('write', () => {
     );
   });
 
-  test('apply --server-side: owned, contested, forced, given up', async () => {
+  test('apply --server-side: ownership, conflict, force, and removal of fields', async () => {
     const apply = (manager: string, ttl: number, more = ''): Promise<Output> =>
       run(`kubectl apply --server-side --field-manager ${manager} ${more} -f -`, {
         input: manifest('ssa', { ttl }),
@@ -270,7 +270,7 @@ describe('write', () => {
     expect((await run('kubectl edit oak edited', { editor: 'true' })).err).toContain('Edit cancelled');
   });
 
-  test('patch --type=json and merge; strategic is not for this kind', async () => {
+  test('patch --type=json and merge; strategic is not supported for this kind', async () => {
     await kubectl('create -f -', { input: manifest('patched') });
     const add = '[{"op":"add","path":"/metadata/annotations/example.com~1x","value":"y"}]';
     await kubectl(`patch oak patched --type=json -p '${add}'`);
@@ -296,7 +296,7 @@ describe('write', () => {
     );
   });
 
-  test('annotate, label, replace, set back', async () => {
+  test('annotate, label, replace, restore', async () => {
     await kubectl('create -f -', { input: manifest('marked') });
     await kubectl('annotate oak marked note=one');
     await kubectl('annotate oak marked note=two --overwrite');
@@ -324,7 +324,7 @@ describe('write', () => {
   });
 });
 
-describe('follow', () => {
+describe('watch', () => {
   test('get -w shows every change', async () => {
     await kubectl('create -f -', { input: manifest('watched') });
     const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') };
@@ -377,7 +377,7 @@ describe('several keys in one file', () => {
   const item = (name: string, spec = {}): unknown => parse(manifest(name, spec));
   const list = (...items: unknown[]): string => stringify({ apiVersion: 'v1', kind: 'List', items });
 
-  test('a List, as get -o yaml writes it, goes back as it came', async () => {
+  test('a List from get -o yaml can be applied unchanged', async () => {
     const input = list(item('list-a'), item('list-b'));
     expect(await kubectl('create -f - -o name', { input })).toMatch(/list-a\n.*list-b\n$/u);
     expect(await kubectl('apply -f - --server-side', { input })).toContain('list-b serverside-applied');
@@ -387,7 +387,7 @@ describe('several keys in one file', () => {
     expect(await kubectl('create -f - -o name', { input: saved })).toMatch(/list-a\n.*list-b\n$/u);
   });
 
-  test('each key is validated as strictly as a single one', async () => {
+  test('each key is validated like a single one', async () => {
     const error = await refusal('create -f -', { input: list(item('list-c', { tll: 5 })) });
     expect(error).toContain('unknown field "spec.tll"');
     const input = stringify({ ...parse(manifest('list-d')), apiVersion: 'management.platform.sh/v1beta1' });

@@ -108,7 +108,7 @@ describe('three replicas in one namespace', () => {
     );
   });
 
-  test('counting together: no increment is lost', async () => {
+  test('increment a counter concurrently: no increment is lost', async () => {
     await using stack = new AsyncDisposableStack();
     const replicas = await threeReplicas(stack);
     const key = keyNamed('counter');
@@ -143,7 +143,7 @@ describe('three replicas in one namespace', () => {
     }
   });
 
-  test('a crash of the API server in the middle loses nothing', async () => {
+  test('a crash of the API server loses no acknowledged write', async () => {
     await using stack = new AsyncDisposableStack();
     const replicas = await threeReplicas(stack);
     const clusters = realClusters();
@@ -190,7 +190,7 @@ describe('the rights of the store', () => {
     }
   }
 
-  test('of the documented Role are enough', async () => {
+  test('of the documented Role are sufficient', async () => {
     await expect(openAs(verbs)).resolves.toBeUndefined();
   });
 
@@ -211,7 +211,7 @@ describe('the Secrets of the store', () => {
     await expect(tooLarge).rejects.toMatchObject({ code: 413 });
   });
 
-  test('are backed up and put back with kubectl, as docs/management-store.md has it', async () => {
+  test('are backed up and restored with kubectl, as in docs/management-store.md', async () => {
     const { kubectl, host } = inject('clusters');
     await using replica = await openReplica(hostAccess(), { namespace, name: 'backup' });
     const { store } = replica;

@@ -72,7 +72,7 @@ describe('signed tokens', () => {
     key = await platform.key('ci.yaml', 'signed');
   });
 
-  test('the commands of the page print what the page says', async () => {
+  test('the commands of the page print the documented output', async () => {
     const { printed, documented } = await a().commands(platform, 'commands');
     expect(printed).toBe(documented);
   });
@@ -94,7 +94,7 @@ describe('signed tokens', () => {
     });
   });
 
-  test('a token without a scope works, and says so', async () => {
+  test('a token without a scope works, and has no scope in its extras', async () => {
     const token = await platform.token(await platform.key('ci.yaml', 'signed-free', { scope: null }));
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
     const { extra } = await whoami(a(), token);
@@ -121,13 +121,13 @@ describe('signed tokens', () => {
     expect(await a().kubectl(key, 'get pods')).toSatisfy(isUnauthorized);
   });
 
-  test('it is rejected after its expiry', async () => {
+  test('a token is rejected after its expiry', async () => {
     const token = await platform.token(key, SHORT);
     expect(await a().kubectl(token, 'get pods')).toEqual(works);
     await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
   });
 
-  test('it works while the API is down', async () => {
+  test('a token works while the API is down', async () => {
     const token = await platform.token(key);
     await platform.end();
     try {
@@ -209,7 +209,7 @@ describe.each<[string, Trust]>([
     expect(denied.err).toContain('scope');
   });
 
-  test('with the key of the page that has only rules, an empty kubectl cache is enough for what they allow', async () => {
+  test('with the documented key that has only rules, kubectl with an empty cache can make the allowed requests', async () => {
     const token = await platform.token(await platform.key('rules-only.yaml', name('rules-only')));
     expect(await a().kubectlWithoutCache(token, 'get pods')).toEqual(works);
     const nodes = await a().kubectlWithoutCache(token, 'get nodes');
@@ -238,7 +238,7 @@ describe.each<[string, Trust]>([
     await eventually(() => a().kubectl(token, 'get pods'), isUnauthorized, FORGOTTEN);
   });
 
-  test('while the API is down', async () => {
+  test('are rejected or kept while the API is down', async () => {
     const token = await platform.token(await platform.key('ci.yaml', name('away')));
     await platform.end();
     try {

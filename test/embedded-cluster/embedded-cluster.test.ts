@@ -16,17 +16,17 @@ import type { UserInfo } from '../../src/apiserver/request/user.ts';
 const EP = '/api/v1/namespaces/default/endpoints';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
-class Ground implements AsyncDisposable {
-  readonly cluster: EmbeddedCluster;
+class TestCluster implements AsyncDisposable {
+  readonly embedded: EmbeddedCluster;
   readonly client: RawClient;
 
-  constructor(cluster: EmbeddedCluster, token?: string) {
-    this.cluster = cluster;
-    this.client = new RawClient({ url: cluster.url, ...(token === undefined ? {} : { token }) });
+  constructor(embedded: EmbeddedCluster, token?: string) {
+    this.embedded = embedded;
+    this.client = new RawClient({ url: embedded.url, ...(token === undefined ? {} : { token }) });
   }
 
-  static async open(options: Partial<EmbeddedClusterOptions> = {}, token?: string): Promise<Ground> {
-    return new Ground(await startEmbeddedCluster({ name: 'test', ...options }), token);
+  static async open(options: Partial<EmbeddedClusterOptions> = {}, token?: string): Promise<TestCluster> {
+    return new TestCluster(await startEmbeddedCluster({ name: 'test', ...options }), token);
   }
 
   send(method: string, path: string, body?: JsonValue, headers = {}): Promise<RawAnswer> {
@@ -35,14 +35,14 @@ class Ground implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.client[Symbol.asyncDispose]();
-    await this.cluster[Symbol.asyncDispose]();
+    await this.embedded[Symbol.asyncDispose]();
   }
 }
 
 /** Resolves when the path returns 404. */
-async function gone(ground: Ground, path: string): Promise<void> {
+async function gone(cluster: TestCluster, path: string): Promise<void> {
   await eventually(
-    () => ground.send('GET', path),
+    () => cluster.send('GET', path),
     ({ status }) => status === 404,
     { timeoutMs: 2000, what: `${path} is gone` },
   );
@@ -50,18 +50,18 @@ async function gone(ground: Ground, path: string): Promise<void> {
 
 describe('a new cluster', () => {
   test('has a kubeconfig', async () => {
-    await using ground = await Ground.open({ name: 'a "name"' });
-    expect(parse(ground.cluster.kubeconfig)).toMatchObject({
+    await using cluster = await TestCluster.open({ name: 'a "name"' });
+    expect(parse(cluster.embedded.kubeconfig)).toMatchObject({
       kind: 'Config',
       'current-context': 'a "name"',
-      clusters: [{ name: 'a "name"', cluster: { server: ground.cluster.url } }],
+      clusters: [{ name: 'a "name"', cluster: { server: cluster.embedded.url } }],
     });
-    expect(ground.cluster.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(cluster.embedded.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   });
 
   test('has the namespaces and the Service that every cluster has', async () => {
-    await using ground = await Ground.open();
-    const { items } = (await ground.send('GET', '/api/v1/namespaces')).json as unknown as {
+    await using cluster = await TestCluster.open();
+    const { items } = (await cluster.send('GET', '/api/v1/namespaces')).json as unknown as {
       items: JsonObject[];
     }; // a list
     expect(items.map((item) => (item['metadata'] as JsonObject)['name'])).toEqual([
@@ -70,24 +70,24 @@ describe('a new cluster', () => {
       'kube-public',
       'kube-system',
     ]);
-    expect((await ground.send('GET', '/api/v1/namespaces/default/services/kubernetes')).status).toBe(200);
+    expect((await cluster.send('GET', '/api/v1/namespaces/default/services/kubernetes')).status).toBe(200);
   });
 
   test.each(['/healthz', '/livez', '/readyz', '/readyz?verbose'])('%s responds with ok', async (path) => {
-    await using ground = await Ground.open();
-    expect(await ground.send('GET', path)).toMatchObject({ status: 200, text: 'ok' });
+    await using cluster = await TestCluster.open();
+    expect(await cluster.send('GET', path)).toMatchObject({ status: 200, text: 'ok' });
   });
 
   test('reports its version', async () => {
-    await using ground = await Ground.open();
-    expect((await ground.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '36' });
+    await using cluster = await TestCluster.open();
+    expect((await cluster.send('GET', '/version')).json).toMatchObject({ major: '1', minor: '36' });
   });
 
   test.each(['/nope', '/apis/x.y/v1', '/apis/nope', '/api/v2', '/openapi/v3/nope', '/api/v1/%zz', '//'])(
     '%s is a Status with 404',
     async (path) => {
-      await using ground = await Ground.open();
-      expect((await ground.send('GET', path)).json).toMatchObject({
+      await using cluster = await TestCluster.open();
+      expect((await cluster.send('GET', path)).json).toMatchObject({
         kind: 'Status',
         code: 404,
         reason: 'NotFound',
@@ -100,21 +100,21 @@ describe('impersonation', () => {
   test.each(['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes'])(
     '%s is rejected, not ignored: the response would exceed the rights of the impersonated user',
     async (header) => {
-      await using ground = await Ground.open();
-      const answer = await ground.send('GET', EP, undefined, { [header]: 'alice' });
+      await using cluster = await TestCluster.open();
+      const answer = await cluster.send('GET', EP, undefined, { [header]: 'alice' });
       expect(answer.json).toMatchObject({ kind: 'Status', code: 403, reason: 'Forbidden' });
       expect(answer.text).toContain('impersonation is not supported');
-      expect((await ground.send('GET', '/apis', undefined, { [header]: 'alice' })).status).toBe(200);
+      expect((await cluster.send('GET', '/apis', undefined, { [header]: 'alice' })).status).toBe(200);
     },
   );
 });
 
 describe('discovery', () => {
-  test('is the same in both forms', async () => {
-    await using ground = await Ground.open();
+  test('is equal in both forms', async () => {
+    await using cluster = await TestCluster.open();
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
     for (const root of ['/api', '/apis']) {
-      const answer = await ground.send('GET', root, undefined, { accept });
+      const answer = await cluster.send('GET', root, undefined, { accept });
       expect(answer.headers.get('content-type')).toContain('as=APIGroupDiscoveryList');
       const { items } = answer.json as unknown as {
         items: {
@@ -125,7 +125,7 @@ describe('discovery', () => {
       for (const { metadata, versions } of items) {
         for (const { version, resources } of versions) {
           const path = metadata.name === undefined ? `/api/${version}` : `/apis/${metadata.name}/${version}`;
-          const plain = (await ground.send('GET', path)).json as unknown as {
+          const plain = (await cluster.send('GET', path)).json as unknown as {
             resources: { name: string; verbs: string[] }[];
           }; // a list
           const whole = plain.resources.filter(({ name }) => !name.includes('/'));
@@ -138,16 +138,16 @@ describe('discovery', () => {
   });
 
   test('OpenAPI documents are named by a hash and not sent twice', async () => {
-    await using ground = await Ground.open();
-    const index = (await ground.send('GET', '/openapi/v3')).json as unknown as {
+    await using cluster = await TestCluster.open();
+    const index = (await cluster.send('GET', '/openapi/v3')).json as unknown as {
       paths: Record<string, { serverRelativeURL: string }>;
     }; // the index
     expect(Object.keys(index.paths)).toContain('api/v1');
     const url = index.paths['api/v1']?.serverRelativeURL ?? '';
-    const document = await ground.send('GET', url);
+    const document = await cluster.send('GET', url);
     const etag = document.headers.get('etag') ?? '';
     expect(url).toContain(etag.replaceAll('"', ''));
-    expect((await ground.send('GET', url, undefined, { 'if-none-match': etag })).status).toBe(304);
+    expect((await cluster.send('GET', url, undefined, { 'if-none-match': etag })).status).toBe(304);
     const { paths, components } = document.json as unknown as {
       paths: Record<string, JsonObject>;
       components: { schemas: Record<string, JsonObject> };
@@ -163,59 +163,59 @@ describe('discovery', () => {
 
 describe('namespaces', () => {
   test('delete their content, and wait for objects with finalizers', async () => {
-    await using ground = await Ground.open();
-    await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
-    await ground.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'free' } });
-    await ground.send('POST', '/api/v1/namespaces/n/secrets', {
+    await using cluster = await TestCluster.open();
+    await cluster.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
+    await cluster.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'free' } });
+    await cluster.send('POST', '/api/v1/namespaces/n/secrets', {
       metadata: { name: 'held', finalizers: ['a.b/c'] },
     });
-    await using watch = await ground.client.watch(
+    await using watch = await cluster.client.watch(
       '/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dn',
     );
-    await using content = await ground.client.watch('/api/v1/namespaces/n/endpoints?watch=1');
+    await using content = await cluster.client.watch('/api/v1/namespaces/n/endpoints?watch=1');
     expect(await watch.summary(1)).toEqual(['ADDED n']);
-    expect((await ground.send('DELETE', '/api/v1/namespaces/n')).json).toMatchObject({
+    expect((await cluster.send('DELETE', '/api/v1/namespaces/n')).json).toMatchObject({
       status: { phase: 'Terminating' },
     });
     expect(await watch.summary(1)).toEqual(['MODIFIED n']);
     expect(await content.summary(2)).toEqual(['ADDED free', 'DELETED free']);
     expect(
-      (await ground.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'x' } })).status,
+      (await cluster.send('POST', '/api/v1/namespaces/n/endpoints', { metadata: { name: 'x' } })).status,
     ).toBe(403);
-    await ground.send(
+    await cluster.send(
       'PATCH',
       '/api/v1/namespaces/n/secrets/held',
       { metadata: { finalizers: null } },
       MERGE,
     );
     expect(await watch.summary(1)).toEqual(['DELETED n']);
-    expect((await ground.send('GET', '/api/v1/namespaces/n')).status).toBe(404);
+    expect((await cluster.send('GET', '/api/v1/namespaces/n')).status).toBe(404);
   });
 });
 
 describe('deletions with finalizers of the garbage collector', () => {
   test.for(['Orphan', 'Foreground'])('%s: end by themselves, for there is none', async (policy) => {
-    await using ground = await Ground.open();
-    await ground.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
+    await using cluster = await TestCluster.open();
+    await cluster.send('POST', '/api/v1/namespaces', { metadata: { name: 'n' } });
     for (const [name, finalizers] of [
       ['free', []],
       ['held', ['example.com/hold']],
     ] as const) {
-      await ground.send('POST', '/api/v1/namespaces/n/endpoints', {
+      await cluster.send('POST', '/api/v1/namespaces/n/endpoints', {
         metadata: { name, finalizers: [...finalizers] },
       });
     }
     const path = (name: string): string => `/api/v1/namespaces/n/endpoints/${name}`;
     for (const name of ['free', 'held']) {
-      const answer = await ground.send('DELETE', path(name), { propagationPolicy: policy });
+      const answer = await cluster.send('DELETE', path(name), { propagationPolicy: policy });
       expect(answer.json).toMatchObject({ metadata: { deletionTimestamp: expect.any(String) as string } });
     }
-    await gone(ground, path('free'));
-    const held = (await ground.send('GET', path('held'))).json;
+    await gone(cluster, path('free'));
+    const held = (await cluster.send('GET', path('held'))).json;
     expect(held).toMatchObject({ metadata: { finalizers: ['example.com/hold'] } });
-    await ground.send('DELETE', '/api/v1/namespaces/n', { propagationPolicy: policy });
-    await ground.send('PATCH', path('held'), { metadata: { finalizers: null } }, MERGE);
-    await gone(ground, '/api/v1/namespaces/n');
+    await cluster.send('DELETE', '/api/v1/namespaces/n', { propagationPolicy: policy });
+    await cluster.send('PATCH', path('held'), { metadata: { finalizers: null } }, MERGE);
+    await gone(cluster, '/api/v1/namespaces/n');
   });
 });
 
@@ -231,8 +231,8 @@ describe('protobuf bodies', () => {
     Buffer.from('demo'),
   ]);
 
-  async function post(ground: Ground, bytes: Buffer): Promise<Response> {
-    return fetch(`${ground.cluster.url}/api/v1/namespaces`, {
+  async function post(cluster: TestCluster, bytes: Buffer): Promise<Response> {
+    return fetch(`${cluster.embedded.url}/api/v1/namespaces`, {
       method: 'POST',
       headers: {
         'content-type': 'application/vnd.kubernetes.protobuf',
@@ -243,16 +243,16 @@ describe('protobuf bodies', () => {
   }
 
   test('are decoded, with responses in JSON', async () => {
-    await using ground = await Ground.open();
-    const answer = await post(ground, namespace);
+    await using cluster = await TestCluster.open();
+    const answer = await post(cluster, namespace);
     expect(answer.status).toBe(201);
     expect(await answer.json()).toMatchObject({ kind: 'Namespace', metadata: { name: 'demo' } });
   });
 
   test('that are truncated or invalid are rejected', async () => {
-    await using ground = await Ground.open();
+    await using cluster = await TestCluster.open();
     for (let length = 0; length < namespace.length; length++) {
-      const answer = await post(ground, namespace.subarray(0, length));
+      const answer = await post(cluster, namespace.subarray(0, length));
       expect(answer.status).toBeGreaterThanOrEqual(400);
       expect(answer.status).toBeLessThan(500);
     }
@@ -267,10 +267,10 @@ describe('rights', () => {
         reason: '',
       }),
     };
-    await using ground = await Ground.open({ authorizer });
-    expect((await ground.send('DELETE', `${EP}/x`)).json).toMatchObject({ code: 403, reason: 'Forbidden' });
+    await using cluster = await TestCluster.open({ authorizer });
+    expect((await cluster.send('DELETE', `${EP}/x`)).json).toMatchObject({ code: 403, reason: 'Forbidden' });
     const review = (verb: string): Promise<RawAnswer> =>
-      ground.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+      cluster.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
         spec: { resourceAttributes: { verb, resource: 'endpoints', namespace: 'default' } },
       });
     expect((await review('delete')).json).toMatchObject({ status: { allowed: false } });
@@ -278,67 +278,67 @@ describe('rights', () => {
   });
 
   test('require the token if there is one', async () => {
-    await using ground = await Ground.open({ token: 'right' }, 'wrong');
-    expect((await ground.send('GET', '/api/v1/namespaces')).json).toMatchObject({
+    await using cluster = await TestCluster.open({ token: 'right' }, 'wrong');
+    expect((await cluster.send('GET', '/api/v1/namespaces')).json).toMatchObject({
       code: 401,
       reason: 'Unauthorized',
     });
-    await using client = new RawClient({ url: ground.cluster.url, token: 'right' });
+    await using client = new RawClient({ url: cluster.embedded.url, token: 'right' });
     expect((await client.send({ method: 'GET', path: '/api/v1/namespaces' })).status).toBe(200);
   });
 });
 
 describe('faults', () => {
-  test('respond instead of the server, which does nothing', async () => {
-    await using ground = await Ground.open();
-    ground.cluster.intercept(({ verb }) =>
+  test('respond instead of the server, which does not process the request', async () => {
+    await using cluster = await TestCluster.open();
+    cluster.embedded.intercept(({ verb }) =>
       verb === 'create' ? { status: 429, retryAfterSeconds: 2 } : undefined,
     );
-    const answer = await ground.send('POST', EP, { metadata: { name: 'x' } });
+    const answer = await cluster.send('POST', EP, { metadata: { name: 'x' } });
     expect(answer.status).toBe(429);
     expect(answer.headers.get('retry-after')).toBe('2');
-    expect((await ground.send('GET', `${EP}/x`)).status).toBe(404);
+    expect((await cluster.send('GET', `${EP}/x`)).status).toBe(404);
   });
 
   test('drop a request before it is served, or its response afterwards', async () => {
-    await using ground = await Ground.open();
-    ground.cluster.intercept(({ name, body }) =>
+    await using cluster = await TestCluster.open();
+    cluster.embedded.intercept(({ name, body }) =>
       body.includes('dropped') || name === 'dropped'
         ? 'drop'
         : body.includes('lost')
           ? 'reset-after-commit'
           : undefined,
     );
-    await expect(ground.send('POST', EP, { metadata: { name: 'dropped' } })).rejects.toThrow('fetch failed');
-    await expect(ground.send('POST', EP, { metadata: { name: 'lost' } })).rejects.toThrow('fetch failed');
-    ground.cluster.intercept(undefined);
-    expect((await ground.send('GET', `${EP}/dropped`)).status).toBe(404);
-    expect((await ground.send('GET', `${EP}/lost`)).status).toBe(200);
+    await expect(cluster.send('POST', EP, { metadata: { name: 'dropped' } })).rejects.toThrow('fetch failed');
+    await expect(cluster.send('POST', EP, { metadata: { name: 'lost' } })).rejects.toThrow('fetch failed');
+    cluster.embedded.intercept(undefined);
+    expect((await cluster.send('GET', `${EP}/dropped`)).status).toBe(404);
+    expect((await cluster.send('GET', `${EP}/lost`)).status).toBe(200);
   });
 
   test('close watches while the server keeps running', async () => {
-    await using ground = await Ground.open();
-    await using watch = await ground.client.watch(`${EP}?watch=1`);
-    ground.cluster.disconnect();
+    await using cluster = await TestCluster.open();
+    await using watch = await cluster.client.watch(`${EP}?watch=1`);
+    cluster.embedded.disconnect();
     await expect(watch.next()).rejects.toThrow('terminated');
-    expect((await ground.send('GET', EP)).status).toBe(200);
+    expect((await cluster.send('GET', EP)).status).toBe(200);
   });
 
-  test('expire the history', async () => {
-    await using ground = await Ground.open();
-    const list = await ground.send('GET', EP);
+  test('compact the history', async () => {
+    await using cluster = await TestCluster.open();
+    const list = await cluster.send('GET', EP);
     const { resourceVersion } = (list.json ?? {})['metadata'] as { resourceVersion: string }; // a list
-    await ground.send('POST', EP, { metadata: { name: 'x' } });
-    await ground.cluster.expireHistory();
-    await using watch = await ground.client.watch(`${EP}?watch=1&resourceVersion=${resourceVersion}`);
+    await cluster.send('POST', EP, { metadata: { name: 'x' } });
+    await cluster.embedded.expireHistory();
+    await using watch = await cluster.client.watch(`${EP}?watch=1&resourceVersion=${resourceVersion}`);
     expect(await watch.next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
   });
 });
 
 describe('hostile requests', () => {
   test('with a body above 3 MiB are rejected', async () => {
-    await using ground = await Ground.open();
-    const answer = await ground.send('POST', EP, {
+    await using cluster = await TestCluster.open();
+    const answer = await cluster.send('POST', EP, {
       metadata: { name: 'x', annotations: { a: 'x'.repeat(3 * 1024 * 1024) } },
     });
     expect(answer.json).toMatchObject({
@@ -355,8 +355,8 @@ describe('hostile requests', () => {
     ['with null bytes', '{"metadata":{"name":"a\\u0000b"}}'],
     ['with a huge number', '{"metadata":{"name":"x"},"subsets":[{"ports":[{"port":1e400}]}]}'],
   ])('%s are an error of the client', async (_what, body) => {
-    await using ground = await Ground.open();
-    const answer = await ground.send('POST', EP, body);
+    await using cluster = await TestCluster.open();
+    const answer = await cluster.send('POST', EP, body);
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.status).toBeLessThan(500);
     expect(answer.json?.['kind']).toBe('Status');
@@ -365,18 +365,18 @@ describe('hostile requests', () => {
   });
 
   test('with a YAML bomb are an error of the client', async () => {
-    await using ground = await Ground.open();
+    await using cluster = await TestCluster.open();
     const lines = ['a: &a [x,x,x,x,x,x,x,x,x,x]'];
     for (const [name, of] of ['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg'].map((pair) => pair.split(''))) {
       lines.push(`${name}: &${name} [${Array(10).fill(`*${of}`).join(',')}]`);
     }
-    const answer = await ground.send('POST', EP, lines.join('\n'), { 'content-type': 'application/yaml' });
+    const answer = await cluster.send('POST', EP, lines.join('\n'), { 'content-type': 'application/yaml' });
     expect(answer.json).toMatchObject({ kind: 'Status', code: 400 });
   });
 
   test('that are not HTTP do not disturb other connections', async () => {
-    await using ground = await Ground.open();
-    const { port } = new URL(ground.cluster.url);
+    await using cluster = await TestCluster.open();
+    const { port } = new URL(cluster.embedded.url);
     const closed = new Promise((resolve) => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.write('\0\0\0nonsense\r\n\r\n'));
       socket
@@ -385,12 +385,12 @@ describe('hostile requests', () => {
         .resume();
     });
     await closed;
-    expect((await ground.send('GET', '/healthz')).status).toBe(200);
+    expect((await cluster.send('GET', '/healthz')).status).toBe(200);
   });
 
   test('with headers above the limit are rejected', async () => {
-    await using ground = await Ground.open();
-    const answer = await ground.send('GET', '/healthz', undefined, { 'x-big': 'x'.repeat(40_000) });
+    await using cluster = await TestCluster.open();
+    const answer = await cluster.send('GET', '/healthz', undefined, { 'x-big': 'x'.repeat(40_000) });
     expect(answer.status).toBe(431);
   });
 });

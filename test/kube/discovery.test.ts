@@ -33,7 +33,7 @@ function cluster(): { client: Pick<ClusterClient, 'cluster' | 'request'>; asked:
 }
 
 describe('discovery', () => {
-  test('finds the resource of a kind and remembers it', async () => {
+  test('finds the resource of a kind and caches it', async () => {
     const { client, asked } = cluster();
     const discovery = createDiscovery(client);
     const secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', isNamespaced: true };
@@ -71,7 +71,7 @@ describe('discovery', () => {
     await expect(createDiscovery(cluster().client).resolve(apiVersion, kind)).rejects.toThrow(message);
   });
 
-  test('a cluster-scoped kind is an error where a namespaced kind is needed', async () => {
+  test('a cluster-scoped kind is an error if a namespaced kind is required', async () => {
     await expect(createDiscovery(cluster().client).resolveNamespaced('v1', 'Node')).rejects.toThrow(
       'Node of v1 is cluster-scoped in the virtual cluster; only namespaced kinds can be used here',
     );

@@ -218,7 +218,7 @@ describe('a lease', () => {
     expect(holders()).toEqual([server.holder]);
   });
 
-  test('never has two holders, whatever process is paused or killed', async () => {
+  test('never has two holders, while processes are paused and killed', async () => {
     const step = fc.record({
       what: fc.constantFrom('pause', 'resume', 'away', 'back', 'stop', 'wait'),
       who: fc.nat({ max: 2 }),

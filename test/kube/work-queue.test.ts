@@ -1,3 +1,5 @@
+/** The work queue: deduplication, delays, back-off and priorities; and the semaphore. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { backoffDelayMs } from '../../src/base/backoff.ts';
@@ -42,7 +44,7 @@ describe('work queue', () => {
     expect(second).toBe('a');
   });
 
-  test('the shortest of several delays counts', async () => {
+  test('the shortest of several delays applies', async () => {
     const { queue, clock } = setUp();
     queue.addAfter('a', 100);
     queue.addAfter('a', 50);
@@ -57,7 +59,7 @@ describe('work queue', () => {
     expect(queue.size).toBe(0);
   });
 
-  test('backs off 5 ms × 2ⁿ, and from the beginning after forget', () => {
+  test('backs off by 5 ms × 2ⁿ, and starts again after forget', () => {
     const { queue, clock } = setUp();
     const delays: (number | undefined)[] = [];
     for (let i = 0; i < 4; i++) {
@@ -73,7 +75,7 @@ describe('work queue', () => {
     expect(delays).toEqual([5, 10, 20, 40, 5]);
   });
 
-  test('hands out what is queued after shutdown, then ends every taker', async () => {
+  test('returns queued keys after shutdown, then ends all waiting takers', async () => {
     const { queue } = setUp();
     queue.add('a');
     queue.addAfter('b', 10);
@@ -83,7 +85,7 @@ describe('work queue', () => {
     expect(await queue.take()).toBeUndefined();
   });
 
-  test('property: no key is lost and none is handled twice at a time', async () => {
+  test('property: no key is lost, and none is processed twice at the same time', async () => {
     const step = fc.oneof(
       fc.record({ op: fc.constant('add' as const), key: fc.integer({ min: 0, max: 4 }) }),
       fc.record({ op: fc.constant('take' as const), key: fc.constant(0) }),
@@ -134,7 +136,7 @@ describe('back-off', () => {
 });
 
 describe('semaphore', () => {
-  test('runs all tasks, no more than its limit at a time', async () => {
+  test('runs all tasks, at most as many as its limit at a time', async () => {
     const semaphore = createSemaphore(3);
     let running = 0;
     let most = 0;
@@ -187,14 +189,14 @@ describe('keys of the first list', () => {
     expect(await take(queue, 5)).toEqual(['x', 'c', 'd', 'a', 'b']);
   });
 
-  test('are reached while changes never end', async () => {
+  test('are processed during continuous changes', async () => {
     const { queue } = setUp();
     queue.add('first', 'initial');
     for (let i = 0; i < 100; i++) queue.add(`change-${i}`);
     expect((await take(queue, 20)).indexOf('first')).toBe(16);
   });
 
-  test('are dropped with the rest', () => {
+  test('are dropped with all other keys', () => {
     const { queue } = setUp();
     queue.add('a', 'initial');
     queue.add('b');

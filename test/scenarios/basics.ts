@@ -8,7 +8,7 @@ import { pair } from './world.ts';
 
 export function basicScenarios(shared: SharedWorld): void {
   describe('an Endpoints object', () => {
-    test('is copied to the host, updated with its source and deleted with it', async () => {
+    test('is copied to the host, and updated and deleted together with its source', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/web`;
       await world.virtual.create(
@@ -34,7 +34,7 @@ export function basicScenarios(shared: SharedWorld): void {
       expect(await world.findCopy(key)).toBeUndefined();
     });
 
-    test('names the real Pods and keeps everything else of an address', async () => {
+    test('references the host Pods and keeps all other fields of an address', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/refs`;
@@ -102,7 +102,7 @@ export function basicScenarios(shared: SharedWorld): void {
       });
     });
 
-    test('of 1000 addresses passes with its truncation annotation', async () => {
+    test('of 1000 addresses is synced with its truncation annotation', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/large`;
@@ -125,7 +125,7 @@ export function basicScenarios(shared: SharedWorld): void {
       );
     });
 
-    test('without subsets is copied as it is', async () => {
+    test('without subsets is copied unchanged', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Endpoints', endpoints(`${ns}/null`, { subsets: null }));
@@ -138,7 +138,7 @@ export function basicScenarios(shared: SharedWorld): void {
       await world.whenCopy(`${ns}/null`, (copy) => ipsOf(copy).length === 0);
     });
 
-    test('whose host name would be too long, or that has dots, has a host name all the same', async () => {
+    test('with a name that is too long for the host, or has dots, gets a valid host name', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const long = `${ns}/a-name-that-is-quite-long-already-before-anything-is-added-to-it`;
@@ -180,7 +180,7 @@ export function basicScenarios(shared: SharedWorld): void {
       expect(await world.findCopy('default/kubernetes')).toBeUndefined();
     });
 
-    test('costs one write when it is created, one when it changes and none in between', async () => {
+    test('causes one write when it is created, one when it changes and none in between', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/counted`;
       const [host, virtual] = [await world.log('host'), await world.log('virtual')];

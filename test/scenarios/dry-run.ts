@@ -49,7 +49,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy('default/deleted')).toBeDefined();
     });
 
-    test('says what a missing namespace keeps from being synced, once, and nothing as synced', async ({
+    test('reports objects that a missing namespace blocks once, and no object as synced', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -69,7 +69,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.eventsOn('default/nowhere', 'NamespaceNotFound')).toEqual([]);
     });
 
-    test('covers what references import, without the data of Secrets', async ({ expect }) => {
+    test('covers imports, without the data of Secrets', async ({ expect }) => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', { data: { k: 'c2VjcmV0' } }));
       await world.virtual.create('Endpoints', named('default/web', { secret: 'tls' }));
@@ -88,7 +88,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
   });
 
   describe('a dry run with --once', () => {
-    test('ends with 0 where there is nothing to do', async ({ expect }) => {
+    test('exits with 0 if there is nothing to do', async ({ expect }) => {
       await using world = await newWorld();
       const config = referencePatches();
       const before = await world.startSync({ config });
@@ -101,7 +101,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(daemon.stdout).toBe('');
     });
 
-    test('ends with 1 and a table of changes and failures', async ({ expect }) => {
+    test('exits with 1 and prints a table of changes and failures', async ({ expect }) => {
       await using world = await newWorld();
       await preparePairs(world);
       const foreign = endpoints(`${world.hostNamespace}/${world.hostName('default/taken')}`);
@@ -123,7 +123,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy('default/new')).toBeUndefined();
     });
 
-    test('covers every kind, with what has to be deleted and created again', async ({ expect }) => {
+    test('covers every kind, including recreations', async ({ expect }) => {
       await using world = await newWorld();
       const config = {
         sync: { toHost: { endpointSlices: { enabled: true } } },
@@ -163,7 +163,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('without --dry-run is wrong usage', async ({ expect }) => {
+    test('without --dry-run is a usage error', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.spawnDaemon({ args: ['--once'] });
       expect(await daemon.exited).toEqual({ code: 2, signal: null });

@@ -41,7 +41,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
 
-    test('follow their Service to its host name, with Pod references, labels and annotations', async () => {
+    test('have the name of the host Service, and translated Pod references, labels and annotations', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const targetRef = { kind: 'Pod', name: 'db-0', namespace: ns, uid: 'u', resourceVersion: '1' };
@@ -96,7 +96,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       });
     });
 
-    test('have the host Service’s name in their label when that is cut to 63 bytes', async () => {
+    test('have the name of the host Service in their label if it is truncated to 63 bytes', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const name = `long-${'x'.repeat(55)}`;
@@ -106,7 +106,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(copy.metadata.name).toHaveLength(63);
     });
 
-    test('that controllers of the virtual cluster created are left to the controllers of the host', async () => {
+    test('that controllers of the virtual cluster created are not synced', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       for (const manager of ['endpointslice-controller.k8s.io', MIRRORING])
@@ -121,7 +121,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(await sliceNames(world, ns)).toEqual([]);
     });
 
-    test('are deleted when their Service gets a selector, or they lose their Service', async () => {
+    test('are deleted when their Service gets a selector, or when they lose their label', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const [gated, freed] = [`${ns}/gated`, `${ns}/freed`];
@@ -140,7 +140,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('are deleted and created when their address type changes', async () => {
+    test('are recreated when their address type changes', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/typed`;
       await world.virtual.create('EndpointSlice', slice(key, 'svc'));
@@ -154,7 +154,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(after.metadata.uid).not.toBe(before.metadata.uid);
     });
 
-    test('of 1000 endpoints, and of both address families, cross whole', async () => {
+    test('of 1000 endpoints, and of both address families, are synced completely', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const many = Array.from({ length: 1000 }, (_, i) => ({ addresses: [`10.${i >> 8}.${i & 255}.1`] }));
@@ -166,7 +166,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect((await whenSlice(world, `${ns}/six`, () => true))['addressType']).toBe('IPv6');
     });
 
-    test('drift on the host is corrected, a deleted copy comes back, and a foreign one is never touched', async () => {
+    test('drift on the host is corrected, a deleted copy is recreated, and a foreign slice is never changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [drift, blocked] = [`${ns}/drift`, `${ns}/blocked`];
@@ -189,7 +189,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
       expect(await whenSlice(world, blocked, () => true)).toEqual(foreign);
     });
 
-    test('with an address that the Endpoints of their Service have too are reported', async () => {
+    test('with an address of the Endpoints of the same Service are reported', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Endpoints', endpoints(`${ns}/svc`, { subsets: [subset('10.1.0.1')] }));
@@ -203,7 +203,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices with patches', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: PATCHED }));
 
-    test('are patched both ways, and what they reference is imported', async () => {
+    test('are patched in both directions, and the objects that they reference are imported', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/patched`;
@@ -241,7 +241,7 @@ export function endpointSliceScenarios(newWorld: NewWorld): void {
   });
 
   describe('EndpointSlices without Endpoints', () => {
-    test('mirrored ones are synced under our own name, and one that goes while the daemon is down goes too', async ({
+    test('mirrored slices are synced with managed-by endpoint-syncer, and deleted if they were deleted while the daemon was down', async ({
       expect,
     }) => {
       await using world = await newWorld();

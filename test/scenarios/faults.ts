@@ -36,7 +36,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('a write whose answer is lost is not done twice, and not lost', async ({ expect }) => {
+    test('a write whose response is lost happens exactly once', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
@@ -55,7 +55,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       expect(log.of(world.hostName('default/lost'))).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
     });
 
-    test('a write that only seems to have been done is done', async ({ expect }) => {
+    test('a write that failed in spite of a success response is repeated', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       const daemon = await world.startDaemon({ kubeconfigs: { host: host.path } });
@@ -117,7 +117,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('an expired resourceVersion is answered by a new list, deletions in between are not lost', async ({
+    test('after an expired resourceVersion the objects are listed again, and deletions in between are not lost', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -135,7 +135,7 @@ export function faultScenarios(newWorld: NewWorld): void {
       expect(await world.copies()).toHaveLength(1);
     });
 
-    test('of all kinds, at random, both sides being changed meanwhile', { timeout: 120_000 }, async () => {
+    test('of all kinds, at random, during changes on both sides', { timeout: 120_000 }, async () => {
       const seed = Number(process.env['SCENARIO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
       try {
         await randomRun(newWorld, seed);

@@ -10,7 +10,7 @@ const KEY = 'default/web';
 
 export function handOverScenarios(newWorld: NewWorld): void {
   describe('copies of vCluster', () => {
-    test('are taken over in place, and written no more than once', async ({ expect }) => {
+    test('are taken over in place with at most one write', async ({ expect }) => {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
       const log = await world.log('host');
@@ -21,7 +21,9 @@ export function handOverScenarios(newWorld: NewWorld): void {
       expect(world.writesIn(log)).toEqual([`MODIFIED ${world.hostName(KEY)}`]);
     });
 
-    test('go back to vCluster and return, with what changed in between', async ({ expect }) => {
+    test('are handed back to vCluster and taken over again with the changes in between', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const uid = await startWithCopyOfVcluster(world);
       const first = await world.startSync();

@@ -8,7 +8,7 @@ import { pair } from './world.ts';
 
 export function hostileScenarios(shared: SharedWorld): void {
   describe('a hostile object', () => {
-    test('with keys that mean something to JavaScript is data like any other', async () => {
+    test('with keys that are special in JavaScript is plain data', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/keys`;
       const strange = JSON.parse(
@@ -48,7 +48,7 @@ export function hostileScenarios(shared: SharedWorld): void {
       expect((await daemon.get('/healthz')).status).toBe(200);
     });
 
-    test('with as many annotations as fit is copied; where the copy would not fit an Event says so', async () => {
+    test('with annotations up to the size limit is copied; an Event reports a copy above the limit', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const limit = 256 * 1024;
@@ -66,7 +66,7 @@ export function hostileScenarios(shared: SharedWorld): void {
       await world.settle(daemon);
     });
 
-    test('with a thousand annotations and labels is copied, and once', async () => {
+    test('with a thousand annotations and labels is copied with one write', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/many`;
       const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`key-${i}`, `value-${i}`]));
@@ -81,7 +81,7 @@ export function hostileScenarios(shared: SharedWorld): void {
       await world.whenVirtual(key, ({ metadata }) => metadata.annotations?.['key-500'] === undefined);
     });
 
-    test('with a Pod reference that names nothing is copied', async () => {
+    test('with an empty Pod reference is copied', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/odd-refs`;
       await world.virtual.create(
@@ -101,7 +101,7 @@ export function hostileScenarios(shared: SharedWorld): void {
       expect(ipsOf(await world.whenCopy(key, () => true))).toEqual(['10.1.0.1', '10.1.0.2', '10.1.0.3']);
     });
 
-    test('that claims bookkeeping of its own does not choose its copy', async () => {
+    test('with forged bookkeeping does not change the name of its copy', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const victim = `${ns}/victim`;

@@ -127,7 +127,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       expect(names.out.trim().split(' ')).toEqual(['db', 'pods']);
     });
 
-    test('explain answers for each kind, given either name', async () => {
+    test('explain covers each kind, by virtual name and by host name', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await createDatabase(world, ns);
@@ -155,7 +155,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
   });
 
   describe('cleanup with every kind', () => {
-    test('names the kinds that it may not list, unless they are synced: then it ends', async () => {
+    test('warns about kinds that it has no right to list, and fails if such a kind is synced', async () => {
       await using world = await newWorld();
       const rule = { apiGroups: [''], verbs: ['get', 'list'], namespace: world.hostNamespace };
       const kubeconfig = await world.clusters.userKubeconfig('host', [
@@ -172,7 +172,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       expect(await run(world, ['cleanup', '--dry-run'], config)).toMatchObject({ code: 1, out: '' });
     });
 
-    test('deletes the copies of each kind, whatever is still synced, and nothing else', async () => {
+    test('deletes exactly the copies of all kinds, including kinds that are no longer synced', async () => {
       await using world = await newWorld();
       await createDatabase(world, 'default');
       const daemon = await world.startSync({ config: CONFIG });

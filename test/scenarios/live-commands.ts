@@ -82,7 +82,7 @@ async function hostState(world: World): Promise<Record<string, unknown>> {
 
 export function liveCommandScenarios(newWorld: NewWorld): void {
   describe('diff', () => {
-    test('shows what the daemon then does, and nothing after it', async () => {
+    test('shows the changes that the daemon makes, and none afterwards', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'hidden'));
       await world.virtual.create(
@@ -239,7 +239,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
   });
 
   describe('explain', () => {
-    test('answers with one sentence, then the stages', async () => {
+    test('prints the reason in one sentence, then the stages', async () => {
       await using world = await newWorld();
       await world.virtual.create('Secret', secret('default/tls', 'a'));
       await world.virtual.create(

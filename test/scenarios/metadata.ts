@@ -22,7 +22,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
     const touchVirtual = (key: string, metadata: Both): Promise<KubeObject> =>
       shared().world.virtual.merge('Endpoints', pair(key), { metadata });
 
-    test('added on the host go to the virtual object, which keeps its own', async () => {
+    test('added on the host are synced to the virtual object, which keeps its own', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { own: 'l' }, annotations: { own: 'a' } });
       await touchHost(key, { labels: { 'host-label': '1' }, annotations: { 'host-annotation': '1' } });
@@ -66,7 +66,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect([labelOf(copy, 'gone'), annotationOf(copy, 'gone')]).toEqual([undefined, undefined]);
     });
 
-    test('that came from the host can be changed and removed by the virtual side', async () => {
+    test('that were synced from the host can be changed and removed on the virtual side', async () => {
       const { world } = shared();
       const key = await synced(shared(), {});
       await touchHost(key, { annotations: { 'from-host': '1', other: '1' } });
@@ -76,7 +76,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(annotationOf(copy, 'other')).toBe('2');
     });
 
-    test('changed on both sides concurrently: the virtual side wins, key by key', async () => {
+    test('changed on both sides concurrently: the virtual side takes precedence for each key', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { l: '1' }, annotations: { a: '1', b: '1', c: '1' } });
       daemon.signal('SIGSTOP');
@@ -93,7 +93,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(annotationOf(virtual, 'c')).toBe('virtual');
     });
 
-    test('that are bookkeeping are corrected on the host and never go back', async () => {
+    test('of bookkeeping are corrected on the host and never synced back', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { app: 'x' }, annotations: { note: 'x' } });
       await touchHost(key, {
@@ -112,7 +112,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(virtual.metadata.annotations).toEqual({ note: 'x' });
     });
 
-    test('that belong to one side only stay there: leader election', async () => {
+    test('that belong to one side are not synced: leader election', async () => {
       const { world, daemon } = shared();
       const leader = 'control-plane.alpha.kubernetes.io/leader';
       const key = await synced(shared(), { annotations: { [leader]: 'virtual' } });
@@ -126,7 +126,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(annotationOf(await world.getCopy(key), leader)).toBe('host');
     });
 
-    test('with a reserved key set raw on the host stay there and never go back', async () => {
+    test('with an untranslated reserved key on the host are kept and never synced back', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { release: 'virtual' } });
       await touchHost(key, { labels: { release: 'raw' } });
@@ -138,7 +138,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(labelOf(copy, 'release')).toBe('raw');
     });
 
-    test('without a readable record: the virtual side wins', async () => {
+    test('without a readable record: the virtual side takes precedence', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { labels: { l: '1' }, annotations: { a: '1', b: '1' } });
       daemon.signal('SIGSTOP');
@@ -158,7 +158,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       expect(annotationOf(await world.getCopy(key), LAST_SYNCED)).toBeDefined();
     });
 
-    test('of bookkeeping never cross, in either direction, and are corrected on the host', async () => {
+    test('of bookkeeping are not synced in either direction, and are corrected on the host', async () => {
       const { world, daemon } = shared();
       const imported = 'vcluster.loft.sh/object-imported';
       const key = await synced(shared(), { annotations: { a: '1' } });
@@ -176,7 +176,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       });
     });
 
-    test('settle after a change in at most two writes of ours, then none', async () => {
+    test('converge after a change with at most two writes of the daemon, then none', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), { annotations: { a: '1' } });
       const [host, virtual] = [await world.log('host'), await world.log('virtual')];
@@ -196,7 +196,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
       ).toBeLessThanOrEqual(2);
     });
 
-    test('changed fast on both sides converge, and then nothing is written', async () => {
+    test('changed rapidly on both sides converge, and then nothing is written', async () => {
       const { world, daemon } = shared();
       const key = await synced(shared(), {});
       for (let i = 0; i < 15; i++) {

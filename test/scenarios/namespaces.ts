@@ -25,7 +25,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       await prepare(world);
     });
 
-    test('a mapped namespace keeps its names, the most specific entry counts', async () => {
+    test('a mapped namespace keeps its names, and the most specific entry applies', async () => {
       const { world } = shared();
       for (const [key, target] of [
         ['team-a/web', 'a'],
@@ -57,7 +57,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       }
     });
 
-    test('updates, host metadata and deletion work as everywhere', async () => {
+    test('updates, host metadata and deletion work as in single-namespace mode', async () => {
       const { world } = shared();
       await world.virtual.create('Endpoints', endpoints('team-a/flow'));
       await there(world, 'a', 'flow');
@@ -80,13 +80,13 @@ export function namespaceScenarios(newWorld: NewWorld): void {
       expect(gone).toBeUndefined();
     });
 
-    test('an unmapped namespace goes to the host namespace that is used without mappings', async () => {
+    test('an unmapped namespace is synced to the default host namespace', async () => {
       const { world } = shared();
       await world.virtual.create('Endpoints', endpoints('plain/web'));
       expect(await world.whenCopied('plain/web')).toBeDefined();
     });
 
-    test('a host object of the same name that is not ours is never touched', async () => {
+    test('a foreign host object with the same name is never changed', async () => {
       const { world } = shared();
       const foreign = await world.host.create('Endpoints', endpoints(`${hostNs(world, 'a')}/taken`));
       await world.virtual.create('Endpoints', endpoints('team-a/taken', { subsets: [subset('10.1.0.9')] }));
@@ -98,7 +98,7 @@ export function namespaceScenarios(newWorld: NewWorld): void {
   describe('with mappingsOnly', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, (world) => ({ config: mappings(world, true) }));
 
-    test('an unmapped namespace is refused with an Event, the others go on', async () => {
+    test('an unmapped namespace is refused with an Event, and the others are synced', async () => {
       const { world } = shared();
       await prepare(world);
       await world.virtual.create('Endpoints', endpoints('plain/web'));

@@ -16,7 +16,7 @@ const LOWER = { path: 'metadata.annotations.note', expression: 'value.toLowerCas
 
 export function operationScenarios(newWorld: NewWorld): void {
   describe('the daemon', () => {
-    test('answers /healthz, /readyz and /metrics, and ends with 0 on SIGTERM', async ({ expect }) => {
+    test('serves /healthz, /readyz and /metrics, and exits with 0 on SIGTERM', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startDaemon();
       expect((await daemon.get('/healthz')).status).toBe(200);
@@ -37,7 +37,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('drains on SIGTERM: started writes are complete, and the next daemon does the rest', async ({
+    test('drains on SIGTERM: started writes are completed, and the next daemon continues', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -87,7 +87,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       ]);
     });
 
-    test('corrects an object that another writer keeps overwriting with growing pauses, and says so', async ({
+    test('corrects an object that another client keeps overwriting with increasing delays, and reports it', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -145,9 +145,7 @@ export function operationScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('twice at the same time, as two leaders for a moment: they agree and come to rest', async ({
-      expect,
-    }) => {
+    test('running twice, as with two leaders: both write the same and then nothing', async ({ expect }) => {
       await using world = await newWorld();
       const daemons = [await world.startSync(), await world.startSync()] as const;
       const keys = Array.from({ length: 20 }, (_, i) => `default/t-${i}`);
@@ -182,7 +180,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       sync: { toHost: { endpoints: { patches } } },
     });
 
-    test('is reloaded while the daemon runs; an invalid one keeps the old, other changes ask for a restart', async ({
+    test('is reloaded while the daemon runs; after an invalid change the old one remains active, other changes require a restart', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -285,7 +283,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect((await noteIs('mixed')).metadata.annotations).toMatchObject({ note: 'mixed' });
     });
 
-    test('a reload says nothing about imports that are intact', async ({ expect }) => {
+    test('a reload reports nothing about unchanged imports', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startSync({ config: referencePatches() });
       await world.virtual.create('ConfigMap', configMap('default/settings', { k: '1' }));
@@ -305,7 +303,7 @@ function reloadScenarios(newWorld: NewWorld): void {
       expect(await importedTo(world, 'ConfigMap', 'default/settings')).toEqual(copy);
     });
 
-    test('can switch syncing off and on, and move what is synced to other namespaces', async ({ expect }) => {
+    test('can disable and enable the sync, and move the copies to other namespaces', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.startSync();
       const key = 'team-a/moves';
@@ -348,8 +346,8 @@ async function rewrite(
 }
 
 function badStartScenarios(newWorld: NewWorld): void {
-  describe('a start that cannot work', () => {
-    test('because the file is invalid ends with 2 and shows where', async ({ expect }) => {
+  describe('a failing start', () => {
+    test('because of an invalid file exits with 2 and prints the position', async ({ expect }) => {
       await using world = await newWorld();
       const daemon = await world.spawnDaemon({
         config: {
@@ -365,7 +363,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).toContain('^');
     });
 
-    test('because a right is missing ends with 1 and names verb, resource, namespace and cluster', async ({
+    test('because of a missing right exits with 1 and names verb, resource, namespace and cluster', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -407,7 +405,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toMatch(/forbidden/i);
     });
 
-    test('because no server listens is retried and logged, and works once a server listens', async ({
+    test('because no server listens is retried and logged, and succeeds once a server listens', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -424,7 +422,7 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(await daemon.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('because the token is wrong ends with 1 and says which cluster refused it', async ({ expect }) => {
+    test('because of an invalid token exits with 1 and names the cluster', async ({ expect }) => {
       await using world = await newWorld();
       const good = parse(readFileSync(world.virtual.kubeconfigPath, 'utf8')) as JsonObject; // tests' kubeconfig
       const virtual = world.file(

@@ -18,8 +18,8 @@ const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controll
 const FREED_MAX_MS = 8000;
 
 export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
-  describe('a host object that is not ours', () => {
-    test('is never touched; when it is deleted, the copy is created', async () => {
+  describe('a foreign host object', () => {
+    test('is never changed; when it is deleted, the copy is created', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/blocked`;
       const foreign = await putOnHost(world, key, { labels: { owner: 'foreign' } });
@@ -35,7 +35,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(ipsOf(await world.whenCopied(key, { timeoutMs: FREED_MAX_MS }))).toEqual(['10.1.0.8']);
     });
 
-    test('stays when the virtual object that wanted its name goes', async () => {
+    test('is kept when the virtual object with the same host name is deleted', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/never-mine`;
       const foreign = await putOnHost(world, key, {});
@@ -46,7 +46,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.getCopy(key)).toEqual(foreign);
     });
 
-    test('is left alone where the virtual Service has a selector', async () => {
+    test('is not changed if the virtual Service has a selector', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/foreign`;
       const foreign = await putOnHost(world, key, {});
@@ -70,7 +70,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.getCopy(key)).toEqual(foreign);
     });
 
-    test('that was left by the controller of a selector-less Service is taken over in place', async () => {
+    test('that the endpoints controller created before the Service lost its selector is taken over in place', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/left`;
       const left = await putOnHost(world, key, {
@@ -89,7 +89,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.whenEvent(key, 'TakenOver')).toContain(world.hostName(key));
     });
 
-    test('is foreign without proof that the controller created it, and outlives the virtual object', async () => {
+    test('is foreign without proof that the controller created it, and is kept when the virtual object is deleted', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/unproven`;
       const foreign = await putOnHost(world, key, {});
@@ -130,7 +130,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.whenCopied(key, { timeoutMs: FREED_MAX_MS })).toBeDefined();
     });
 
-    test('that carries our bookkeeping under another name is no copy', async () => {
+    test('with the bookkeeping of a copy under another name is not a copy', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/real`;
       await world.virtual.create('Endpoints', endpoints(key));
@@ -170,7 +170,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
     });
   });
 
-  describe('a copy of ours', () => {
+  describe('an owned copy', () => {
     test('is corrected when another client changes its subsets', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/drift`;
@@ -210,7 +210,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect((await world.whenCopied(key)).metadata.uid).toBe(copy.metadata.uid);
     });
 
-    test('is created again when another client deletes it', async () => {
+    test('is recreated when another client deletes it', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/deleted`;
       await world.virtual.create('Endpoints', endpoints(key));
@@ -221,7 +221,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.getVirtual(key)).toBeDefined();
     });
 
-    test('is left as it is while the virtual object is controlled by another', async () => {
+    test('is not changed while the virtual object is controlled by another syncer', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [labelled, born, named] = [`${ns}/labelled`, `${ns}/born`, `${ns}/named`];
@@ -251,7 +251,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(ipsOf(await world.whenCopied(labelled))).toEqual(['10.1.0.44']);
     });
 
-    test('is left as it is while it is itself controlled by another, even when the virtual object goes', async () => {
+    test('is not changed while it is controlled by another syncer, even when the virtual object is deleted', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [resumes, outlives] = [`${ns}/resumes`, `${ns}/outlives`];
@@ -276,7 +276,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       await world.whenNoCopy(outlives);
     });
 
-    test('stays when the virtual object goes and asked for that', async () => {
+    test('is kept when a virtual object that requests this is deleted', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/skips`;
       const annotations = { 'vcluster.loft.sh/skip-backsync': 'true' };
@@ -287,7 +287,7 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.findCopy(key)).toBeDefined();
     });
 
-    test('of a virtual object that was deleted and created again is that of the new one', async () => {
+    test('of a recreated virtual object belongs to the new object', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/again`;
       await world.virtual.create(
@@ -315,7 +315,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
     }));
 
-    test('a deletion on the host deletes the virtual object, and a warning at start says so', async () => {
+    test('a deletion on the host deletes the virtual object, and the start logs a warning', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/follows`;
       await world.virtual.create('Endpoints', endpoints(key));

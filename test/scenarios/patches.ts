@@ -51,7 +51,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       config: { sync: { toHost: { endpoints: { enabled: true, patches: PATCHES } } } },
     }));
 
-    test('that read the host object are run again when it has appeared, and not endlessly', async () => {
+    test('that read the host object are run again after its creation, a limited number of times', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create(
@@ -67,7 +67,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(Number(note(await world.getCopy(`${ns}/counts`), 'endless'))).toBeLessThan(10);
     });
 
-    test('of all modes are applied on the way to the host, and the virtual object stays as it was', async () => {
+    test('of all modes are applied towards the host, and the virtual object is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/web`;
@@ -109,7 +109,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(subsetsOf(virtual)).toEqual([named('a', 80)]);
     });
 
-    test('with a reverse expression carry a host change back, without an echo', async () => {
+    test('with a reverse expression sync a host change back, without further writes', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
       await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ url: 'svc' }) }));
@@ -128,7 +128,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       await world.whenCopy(key, (copy) => note(copy, 'url') === `third.${world.vcluster}`);
     });
 
-    test('with an expression only never let the host’s value back: it is corrected', async () => {
+    test('with only an expression revert a change on the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/forward`;
       const annotations = notes({ upper: 'loud', removed: 'x' });
@@ -141,7 +141,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(note(await world.getCopy(key), 'removed')).toBeUndefined();
     });
 
-    test('with a reverse expression only leave the host its own value', async () => {
+    test('with only a reverse expression keep the value of the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/reverse`;
       await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ back: 'mine' }) }));
@@ -156,7 +156,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(note(await world.getCopy(key), 'back')).toBe('FROM-HOST');
     });
 
-    test('make a path below subsets two-way: values flow back, anything else is drift', async () => {
+    test('make a path below subsets two-way: values are synced back, any other change is drift', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/two-way`;
       await world.virtual.create('Endpoints', endpoints(key, { subsets: [named('a', 80)] }));
@@ -177,7 +177,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(hostnameOf(await world.getVirtual(key))).toBe('virtual');
     });
 
-    test('that make a text empty, which no API server stores, do not take it for a change of the host', async () => {
+    test('with an empty result, which API servers do not store, are not mistaken for a change on the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/emptied`;
       const of = (...names: string[]): JsonValue => [
@@ -203,7 +203,7 @@ export function patchScenarios(newWorld: NewWorld): void {
       expect(subsetsOf(await world.getVirtual(key))).toEqual(of('none', 'b'));
     });
 
-    test('leave alone what has no such path', async () => {
+    test('do not change objects without the path', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/plain`;
       await world.virtual.create(
@@ -237,7 +237,7 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
   });
 
   describe('patches, after a restart,', () => {
-    test('write nothing, and no patched value leaks back', async ({ expect }) => {
+    test('write nothing, and no patched value is synced back', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startSync(config(PATCHES));
       const key = 'default/quiet';
@@ -254,7 +254,7 @@ function restartedPatchScenarios(newWorld: NewWorld): void {
       expect(log.flatMap((one) => world.writesIn(one))).toEqual([]);
     });
 
-    test('follow what changed meanwhile: values on either side, and the patches themselves', async ({
+    test('apply changes made in the meantime: values on either side, and the patches themselves', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -310,7 +310,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       },
     }));
 
-    test('fails its object with an Event, the others go on; a repaired object is synced', async ({
+    test('is reported in an Event on its object, other objects are synced; a corrected object is synced', async ({
       expect,
     }) => {
       const { world, daemon, namespace } = shared();
@@ -334,7 +334,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       await world.whenCopied(bad);
     });
 
-    test('on an update leaves the copy as it was, nothing half-written', async ({ expect }) => {
+    test('on an update leaves the copy unchanged', async ({ expect }) => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/was-good`;
       await world.virtual.create('Endpoints', endpoints(key, { annotations: notes({ fails: 'fine' }) }));
@@ -348,7 +348,9 @@ function failingPatchScenarios(newWorld: NewWorld): void {
       expect(await world.getCopy(key)).toEqual(copy);
     });
 
-    test('by its result, which is no Endpoints object, is a failed patch', async ({ expect }) => {
+    test('because its result is not a valid Endpoints object is reported as a failed patch', async ({
+      expect,
+    }) => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/invalid`;
       await world.virtual.create(

@@ -34,7 +34,7 @@ interface Opened {
 
 function lookAndWriteRaces(open: Open): void {
   describe('between read and write', () => {
-    test('the virtual object changes while a host change is carried back: the virtual side wins', async () => {
+    test('the virtual object changes while a host change is synced back: the virtual side takes precedence', async () => {
       const { world, daemon, virtual, key } = await open();
       virtual.behaviour = beforeFirst(key, 'PATCH', () =>
         world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { a: 'user', c: 'user' } } }),
@@ -49,7 +49,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.annotations).toMatchObject(expected);
     });
 
-    test('the virtual side removes a value immediately after it came from the host: it is gone on both sides', async () => {
+    test('the virtual side removes a value immediately after it was synced back: it is removed on both sides', async () => {
       const { world, daemon, virtual, key } = await open();
       const isKnown = Promise.withResolvers<void>();
       let isRemoved = false;
@@ -81,7 +81,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.annotations?.['from-host']).toBeUndefined();
     });
 
-    test('another client labels the host copy while it is updated: the label stays and flows back', async () => {
+    test('another client labels the host copy while it is updated: the label is kept and synced back', async () => {
       const { world, daemon, host, key } = await open();
       host.behaviour = beforeFirst(key, 'PUT', () =>
         world.host.merge('Endpoints', world.hostKey(key), { metadata: { labels: { foreign: '1' } } }),
@@ -93,7 +93,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.labels).toMatchObject({ foreign: '1' });
     });
 
-    test('another client replaces the host copy by its own object while it is deleted: that object stays', async () => {
+    test('another client replaces the host copy with its own object while it is deleted: that object is not deleted', async () => {
       const { world, daemon, host, key } = await open();
       await keepControllersAway(world, key);
       let uid = '';
@@ -106,7 +106,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.uid).toBe(uid);
     });
 
-    test('another client replaces the host copy by its own object while it is updated: that object is not touched', async () => {
+    test('another client replaces the host copy with its own object while it is updated: that object is not changed', async () => {
       const { world, daemon, host, key } = await open();
       await keepControllersAway(world, key);
       let version = '';
@@ -120,7 +120,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
-    test('another client takes the name while the copy is created: its object is not touched', async () => {
+    test('another client creates an object with the same name while the copy is created: that object is not changed', async () => {
       const { world, daemon, host, key } = await open({ create: false });
       await keepControllersAway(world, key);
       let version = '';
@@ -133,7 +133,7 @@ function lookAndWriteRaces(open: Open): void {
       expect((await world.getCopy(key)).metadata.resourceVersion).toBe(version);
     });
 
-    test('the virtual object is deleted while its copy is created: no copy stays', async () => {
+    test('the virtual object is deleted while its copy is created: the copy is deleted', async () => {
       const { world, daemon, host, key } = await open({ create: false });
       host.behaviour = beforeFirst(key, 'POST', () => world.virtual.delete('Endpoints', ...pair(key)));
       await world.virtual.create('Endpoints', endpoints(key));
@@ -143,7 +143,7 @@ function lookAndWriteRaces(open: Open): void {
       expect(await copiesFrom(world, key)).toEqual([]);
     });
 
-    test('the watch event of a Service with a selector is late: no copy is created', async () => {
+    test('the watch event of a Service with a selector is delayed: no copy is created', async () => {
       const { world, daemon, virtual, host, key } = await open({ create: false });
       const gate = Promise.withResolvers<void>();
       virtual.behaviour = {
@@ -161,7 +161,7 @@ function lookAndWriteRaces(open: Open): void {
       expect(await world.findCopy(key)).toBeUndefined();
     });
 
-    test('the watch events of our own writes are late: nothing is written twice', async () => {
+    test('watch events of writes by the daemon are delayed: nothing is written twice', async () => {
       const { world, daemon, host, key } = await open();
       const log = await world.log('host');
       const gate = Promise.withResolvers<void>();
@@ -185,7 +185,7 @@ function lookAndWriteRaces(open: Open): void {
       ).toHaveLength(5);
     });
 
-    test('the host copy was deleted without an event: it is created again', async () => {
+    test('the host copy was deleted without a watch event: it is recreated', async () => {
       const { world, daemon, host, key } = await open();
       const gate = Promise.withResolvers<void>();
       host.behaviour = {
@@ -273,8 +273,8 @@ function startRaces(newWorld: NewWorld): void {
 }
 
 function storms(open: Open): void {
-  describe('a storm', () => {
-    test('of updates of one object ends in the last one, with no more writes than updates', async () => {
+  describe('a burst', () => {
+    test('of updates of one object results in the last state, with no more writes than updates', async () => {
       const { world, daemon, key } = await open();
       const log = await world.log('host');
       const count = 200;
@@ -287,7 +287,7 @@ function storms(open: Open): void {
       expect(new Set(log.of(world.hostName(key)))).toEqual(new Set(['MODIFIED']));
     });
 
-    test('of deletions and creations ends in the last state', async () => {
+    test('of deletions and creations results in the last state', async () => {
       const { world, daemon, key: first } = await open({ create: false });
       const [namespace] = pair(first);
       const keys = Array.from({ length: 10 }, (_, i) => `${namespace}/storm-${i}`);

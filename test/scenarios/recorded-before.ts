@@ -52,7 +52,7 @@ export function recordedBeforeScenarios(newWorld: NewWorld): void {
   });
 
   describe('a daemon that is killed', () => {
-    test('after it recorded a change of the host: the next one carries it over', async ({ expect }) => {
+    test('after it recorded a change of the host: the next one syncs it back', async ({ expect }) => {
       await using world = await newWorld();
       const { daemon, proxies } = await behindProxies(world);
       const killed = Promise.withResolvers<void>();
@@ -76,7 +76,7 @@ export function recordedBeforeScenarios(newWorld: NewWorld): void {
       await world.whenCopied(KEY);
     });
 
-    test('after it carried it over: a later removal on the virtual side is no news from the host', async ({
+    test('after it synced the change back: a later removal on the virtual side is not mistaken for a change on the host', async ({
       expect,
     }) => {
       await using world = await newWorld();

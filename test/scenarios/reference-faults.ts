@@ -47,7 +47,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('Endpoints that cannot be translated keep what their copy names', async ({ expect }) => {
+    test('Endpoints that cannot be translated keep the imports of their copy', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: PATCHES });
       await world.virtual.create('Secret', secret('default/s'));
@@ -71,7 +71,9 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       });
     });
 
-    test('a kind that only data lead to and that may not be watched holds nothing up', async ({ expect }) => {
+    test('a kind that only data names and that may not be watched does not block other objects', async ({
+      expect,
+    }) => {
       await using world = await newWorld();
       const least = leastRights(world);
       const secrets = { apiGroups: [''], resources: ['secrets'] };
@@ -98,7 +100,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'ReferenceNotFound')).toMatch(/configmaps|forbidden/);
     });
 
-    test('a copy that another writer keeps overwriting is left alone, and an Event reports it', async ({
+    test('a copy that another client keeps overwriting is no longer corrected, and an Event reports it', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -115,7 +117,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent('default/web', 'Contested')).toContain('default/s');
     });
 
-    test('a write whose answer is lost is not done twice, and not lost', async ({ expect }) => {
+    test('a write whose response is lost happens exactly once', async ({ expect }) => {
       await using world = await newWorld();
       const host = await world.proxy('host');
       await world.startDaemon({ config: PATCHES, kubeconfigs: { host: host.path } });
@@ -134,7 +136,7 @@ export function referenceFaultScenarios(newWorld: NewWorld): void {
       expect(log.of(short(world, 'default/s')[1])).toEqual(['ADDED', 'DELETED']);
     });
 
-    test('imports of a kind that only data lead to are found again after a crash', async ({ expect }) => {
+    test('imports of a kind that only data names are found after a crash', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startDaemon({ config: KINDS_BY_DATA });
       await world.virtual.create('ConfigMap', configMap('default/cfg', { k: '1' }));

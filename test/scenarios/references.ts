@@ -27,13 +27,13 @@ const BY_EVENT_MAX_MS = 4500;
 const IMPORTED = 'vcluster.loft.sh/object-imported';
 
 export function referenceScenarios(newWorld: NewWorld): void {
-  describe('an object of the virtual cluster that is named', { concurrent: false }, () => {
+  describe('a referenced object of the virtual cluster', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, async (world) => {
       await serveGadgets(world);
       return { config: referencePatches({}, true) };
     });
 
-    test('is on the host under exactly the name that the copy has for it, with its bookkeeping', async () => {
+    test('is imported into the host under the name in the copy, with bookkeeping', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const original = await world.virtual.create(
@@ -62,7 +62,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the host');
     });
 
-    test('is kept in step by events, and drift on the host is corrected', async () => {
+    test('is kept in sync by events, and drift on the host is corrected', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('ConfigMap', configMap(`${ns}/cfg`, { k: '1', gone: '1' }));
@@ -78,7 +78,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'ConfigMap', `${ns}/cfg`, (copy) => sameData(copy, { k: '2' }));
     });
 
-    test('exists as long as any object names it, and is deleted with the last one', async () => {
+    test('is kept while any object references it, and deleted with the last reference', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/shared`));
@@ -100,7 +100,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.find('Secret', ns, 'shared')).toBeDefined();
     });
 
-    test('is deleted and created again with the Endpoints', async () => {
+    test('is deleted and recreated together with the Endpoints', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/s`));
@@ -115,7 +115,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(after['data']).toEqual({ n: 'Mg==' });
     });
 
-    test('may be of any type, and immutable: a copy that cannot be changed is created again', async () => {
+    test('may be of any type, and immutable: an immutable copy is recreated', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const tls = { type: 'kubernetes.io/tls', data: { 'tls.crt': 'YQ==', 'tls.key': 'Yg==' } };
@@ -132,7 +132,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(next['immutable']).toBe(true);
     });
 
-    test('that is immutable and re-created while the daemon is down is re-created on the host', async ({
+    test('that is immutable and recreated while the daemon is down is recreated on the host', async ({
       expect,
     }) => {
       await using world = await newWorld();
@@ -164,7 +164,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(Object.keys(copy['data'] as object)).toEqual(['big', 'more']);
     });
 
-    test('may be a custom resource; status and finalizers do not cross', async () => {
+    test('may be a custom resource; status and finalizers are not synced', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const spec = { size: 3, parts: [{ name: 'a' }] };
@@ -206,7 +206,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.virtual.merge('Gadget', [ns, 'g'], { metadata: { finalizers: null } });
     });
 
-    test('of which another syncer keeps a copy is called what that copy is called, and not touched', async () => {
+    test('with a copy of another syncer is referenced by the name of that copy, which is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/shared`));
@@ -223,7 +223,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.whenCopy(`${ns}/web`, noteIs(short(world, `${ns}/shared`)[1]));
     });
 
-    test('is not imported where a foreign object has the name, and that object is not touched', async () => {
+    test('is not imported if a foreign object has the host name, and that object is not changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const place = short(world, `${ns}/taken`);
@@ -237,7 +237,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await importedTo(world, 'Secret', `${ns}/taken`);
     });
 
-    test('that opts out is left alone, and so is its copy', async () => {
+    test('that is opted out is not changed, and neither is its copy', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const label = { 'vcluster.loft.sh/controlled-by': 'other' };
@@ -251,10 +251,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('an object that only the host has', { concurrent: false }, () => {
+  describe('a referenced object that exists only on the host', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: referencePatches() }));
 
-    test("keeps its name and is in the virtual cluster, marked and without the host's own metadata", async () => {
+    test('is imported into the virtual cluster under its own name, with markers and without metadata of the host', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const name = `only-${ns}`;
@@ -271,7 +271,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.whenEvent(`${ns}/web`, 'ReferenceImported')).toContain('into the virtual cluster');
     });
 
-    test('is kept in step, edits are corrected, and it is never exported again', async () => {
+    test('is kept in sync, edits are reverted, and it is never exported again', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const name = `edit-${ns}`;
@@ -296,7 +296,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.host.find('ConfigMap', ...short(world, `${ns}/${name}`))).toBeUndefined();
     });
 
-    test('goes from the virtual cluster when nothing names it, or when it goes from the host', async () => {
+    test('is deleted in the virtual cluster with its last reference, or when it is deleted on the host', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       for (const name of [`a-${ns}`, `b-${ns}`]) {
@@ -313,7 +313,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await world.whenCopy(`${ns}/b-${ns}`, noteIs(short(world, `${ns}/b-${ns}`)[1]));
     });
 
-    test('gives way to an object of the virtual cluster that appears later, and an Event says so', async () => {
+    test('is replaced by an object that is later created in the virtual cluster, which an Event reports', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const name = `later-${ns}`;
@@ -333,7 +333,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('never replaces an object that the virtual cluster has', async () => {
+    test('never replaces an object of the virtual cluster', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const name = `both-${ns}`;
@@ -345,7 +345,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       expect(await world.virtual.get('Secret', ns, name)).toEqual(mine);
     });
 
-    test('is imported again as a whole when it is immutable and was re-created', async () => {
+    test('is imported again completely if it is immutable and was recreated', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const name = `fixed-${ns}`;
@@ -382,12 +382,12 @@ export function referenceScenarios(newWorld: NewWorld): void {
     );
   });
 
-  describe('with syncing of the kind switched off', { concurrent: false }, () => {
+  describe('with the sync of the kind disabled', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({
       config: referencePatches({ secrets: { enabled: false }, configMaps: { enabled: false } }),
     }));
 
-    test('the name is rewritten only; what only the host has still comes', async () => {
+    test('names are only rewritten; objects that exist only on the host are still imported', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const name = `off-${ns}`;
@@ -404,10 +404,10 @@ export function referenceScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('a path that leads to the kind', { concurrent: false }, () => {
+  describe('kindPath', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: KINDS_BY_DATA }));
 
-    test('may lead to any kind that the configuration names or enables, from match to match', async () => {
+    test('may contain any kind that the configuration names or enables, different for each match', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Secret', secret(`${ns}/one`));
@@ -429,7 +429,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await gone(world, 'ConfigMap', short(world, `${ns}/two`));
     });
 
-    test('to another kind leaves the value as it is, and an Event says so', async () => {
+    test('with another kind leaves the value unchanged, which an Event reports', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Endpoints', withTargets(`${ns}/web`, ['Role', 'admin']));
@@ -439,7 +439,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
   });
 
   describe('imports after a restart', () => {
-    test('that nothing names any more are gone, the others are as their originals', async ({ expect }) => {
+    test('without references are deleted, the others are equal to their originals', async ({ expect }) => {
       await using world = await newWorld();
       await using first = await world.startSync({ config: referencePatches() });
       for (const name of ['kept', 'dropped', 'deleted', 'changed']) {
@@ -523,7 +523,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       },
     );
 
-    test('watches no kind that no patch names', async ({ expect }) => {
+    test('watches only kinds that patches name', async ({ expect }) => {
       await using world = await newWorld();
       const [host, virtual] = [await world.proxy('host'), await world.proxy('virtual')];
       const kubeconfigs = { host: host.path, virtual: virtual.path };
@@ -552,7 +552,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       return { config: referencePatches({ namespaces }) };
     });
 
-    test('names stay, the copy goes to the mapped namespace', async () => {
+    test('names are kept, the copy is in the mapped namespace', async () => {
       const { world } = shared();
       const place: [string, string] = [`${world.hostNamespace}-a`, 'tls'];
       await world.virtual.create('Secret', secret('team-a/tls'));
@@ -572,7 +572,7 @@ export function referenceScenarios(newWorld: NewWorld): void {
       await gone(world, 'Secret', place);
     });
 
-    test('a foreign object in the mapped namespace is not touched and not read', async () => {
+    test('a foreign object in the mapped namespace is neither changed nor read', async () => {
       const { world, daemon } = shared();
       const place: [string, string] = [`${world.hostNamespace}-a`, 'shared'];
       const foreign = await world.host.create('Secret', secret(place.join('/')));

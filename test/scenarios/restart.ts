@@ -55,7 +55,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       await world.getCopy(keyOf(name)),
     ];
 
-    test('a key removed on the host is gone from the virtual object', async () => {
+    test('a key removed on the host is removed from the virtual object', async () => {
       const [virtual, copy] = await both('host-removed');
       expect(virtual.metadata).toMatchObject({ labels: { keep: '1' }, annotations: { keep: '1' } });
       expect(virtual.metadata.labels).not.toHaveProperty('gone');
@@ -63,20 +63,20 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(copy.metadata.annotations).not.toHaveProperty('gone');
     });
 
-    test('a key removed in the virtual cluster is gone from the host', async () => {
+    test('a key removed in the virtual cluster is removed on the host', async () => {
       const [virtual, copy] = await both('virtual-removed');
       expect(virtual.metadata.annotations).toEqual({ keep: '1' });
       expect(copy.metadata.annotations).not.toHaveProperty('gone');
       expect(copy.metadata.labels).not.toHaveProperty('gone');
     });
 
-    test('a key removed on both sides is gone', async () => {
+    test('a key removed on both sides is not restored', async () => {
       const [virtual, copy] = await both('both-removed');
       expect(virtual.metadata.annotations).toEqual({ keep: '1' });
       expect(copy.metadata.annotations).not.toHaveProperty('gone');
     });
 
-    test('of a key changed on both sides the virtual value is there', async () => {
+    test('a key changed on both sides has the virtual value', async () => {
       const [virtual, copy] = await both('both-changed');
       expect([virtual.metadata.annotations?.['gone'], copy.metadata.annotations?.['gone']]).toEqual([
         'virtual',
@@ -85,7 +85,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(virtual.metadata.labels).toMatchObject({ gone: 'host' });
     });
 
-    test('keys that were added or changed on the host are in the virtual cluster', async () => {
+    test('keys that were added or changed on the host are synced back', async () => {
       expect((await both('host-added'))[0].metadata).toMatchObject({
         labels: { added: '1' },
         annotations: { added: '1' },
@@ -100,7 +100,7 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy(keyOf('virtual-deleted'))).toBeUndefined();
     });
 
-    test('a re-created virtual object has its copy rewritten in place, nothing of the old one staying', async () => {
+    test('the copy of a recreated virtual object is updated in place and keeps nothing of the old object', async () => {
       const [virtual, copy] = await both('recreated');
       expect(copy.metadata.uid).toBe(uids.get('recreated'));
       await world.whenCopied(keyOf('recreated'));
@@ -110,12 +110,12 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(log.host.of(copy.metadata.name)).toEqual(['MODIFIED']);
     });
 
-    test('an untouched pair was not written', () => {
+    test('an unchanged pair was not written', () => {
       expect(log.host.of(world.hostName(keyOf('untouched')))).toEqual([]);
       expect(log.virtual.of('untouched')).toEqual([]);
     });
 
-    test('a copy that was deleted meanwhile is created again', async () => {
+    test('a copy that was deleted in the meantime is recreated', async () => {
       expect((await world.whenCopied(keyOf('host-deleted'))).metadata.uid).not.toBe(uids.get('host-deleted'));
     });
 
@@ -124,14 +124,14 @@ export function restartScenarios(newWorld: NewWorld): void {
       expect(ipsOf((await both('virtual-updated'))[1])).toEqual(['10.1.0.99']);
     });
 
-    test('without the record the virtual side wins', async () => {
+    test('without the record the virtual side takes precedence', async () => {
       const [virtual, copy] = await both('stripped');
       expect(virtual.metadata.annotations).toEqual({ keep: '1', gone: '1' });
       expect(copy.metadata.annotations).toMatchObject({ gone: '1', keep: '1' });
       expect(copy.metadata.annotations).toHaveProperty([LAST_SYNCED]);
     });
 
-    test('copies that opted out, and what is not ours, are still there', async () => {
+    test('copies that are opted out, and foreign objects, still exist', async () => {
       expect(await world.findCopy(keyOf('skips'))).toBeDefined();
       expect(await world.findCopy(keyOf('controlled'))).toBeDefined();
       expect(await world.host.find('Endpoints', world.hostNamespace, 'foreign')).toBeDefined();

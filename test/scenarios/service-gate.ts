@@ -8,7 +8,7 @@ import { pair, type NewWorld } from './world.ts';
 
 export function serviceGateScenarios(shared: SharedWorld): void {
   describe('the Service of the same name', () => {
-    test('without a selector lets the Endpoints through, created before or after', async () => {
+    test('without a selector allows the sync of the Endpoints, created before or after', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Service', service(`${ns}/before`));
@@ -21,7 +21,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       expect(await world.findCopy(`${ns}/after`)).toBeDefined();
     });
 
-    test('with a selector keeps them from the host', async () => {
+    test('with a selector prevents the sync', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/selected`;
       const log = await world.log('host');
@@ -31,7 +31,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       expect(log.of(world.hostName(key))).toEqual([]);
     });
 
-    test('with a selector is seen in time, however late its watch event is', async () => {
+    test('with a selector is detected even if its watch event is delayed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const log = await world.log('host');
@@ -44,7 +44,7 @@ export function serviceGateScenarios(shared: SharedWorld): void {
       expect(keys.flatMap((key) => log.of(world.hostName(key)))).toEqual([]);
     });
 
-    test('gets a selector: the copy goes; loses it: the copy comes back', async () => {
+    test('gets a selector: the copy is deleted; loses it: the copy is recreated', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/flips`;
       await world.virtual.create('Service', service(key));
@@ -89,7 +89,7 @@ export function requireServiceScenarios(newWorld: NewWorld): void {
   describe('with requireService', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: { endpointSyncer: { requireService: true } } }));
 
-    test('nothing happens before the Service is there, and the copy goes with it', async () => {
+    test('a copy is created with the Service and deleted with it', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/needs`;

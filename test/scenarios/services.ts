@@ -19,7 +19,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
   describe('Services', { concurrent: false }, () => {
     const shared = sharedWorld(newWorld, () => ({ config: SERVICES }));
 
-    test('with synced Endpoints or slices are copied: ports, affinity, policies, labels and annotations', async () => {
+    test('with synced Endpoints or slices are copied with ports, affinity, policies, labels and annotations', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const spec = {
@@ -50,7 +50,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(found.metadata.labels?.['kubernetes.io/service-name']).toBe(world.hostName(`${ns}/sliced`));
     });
 
-    test('whose watch event is late, because their Endpoints came first, are copied', async ({ expect }) => {
+    test('whose watch event arrives after that of their Endpoints are copied', async ({ expect }) => {
       await using world = await newWorld();
       const virtual = await world.proxy('virtual');
       const key = 'default/late';
@@ -74,7 +74,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect((await whenService(world, key)).metadata.name).toBe(world.hostName(key));
     });
 
-    test('of the other kinds stay where they are, those with a selector with an Event that says why', async () => {
+    test('of other types are not copied, those with a selector with an Event', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       await world.virtual.create('Service', plain(`${ns}/pods`, { spec: { selector: { app: 'x' } } }));
@@ -103,7 +103,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
     });
 
-    test('keep the type, and the host’s own cluster IP and node ports survive every update', async () => {
+    test('keep the type, and updates keep the cluster IP and node ports of the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/nodes`;
       const ports = [{ name: 'http', port: 80, targetPort: 8080, protocol: 'TCP' }];
@@ -138,7 +138,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('follow a change of type, and a headless Service is created again', async () => {
+    test('are updated after a change of type, and a headless Service is recreated', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/typed`;
       await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
@@ -155,7 +155,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.1']);
     });
 
-    test('get the load-balancer status of the host, and lose it with the copy', async () => {
+    test('get the load-balancer status of the host, which is cleared with the copy', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/balanced`;
       await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
@@ -179,7 +179,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenIngress(world, key, 0);
     });
 
-    test('have the status of the copy that is there: none after its re-creation, and the next one again', async () => {
+    test('have the status of the current copy: none after its recreation, then the new one', async () => {
       const { world, namespace } = shared();
       const key = `${await namespace()}/again`;
       const balance = () =>
@@ -196,7 +196,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect(ingressOf(await whenIngress(world, key, 1))[0]).toMatchObject(INGRESS[0] ?? {});
     });
 
-    test('labels and annotations flow both ways, drift of the spec is corrected', async () => {
+    test('labels and annotations are synced in both directions, drift of the spec is corrected', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/both`;
       await world.virtual.create('Service', plain(key, { annotations: { a: '1', b: '1' } }));
@@ -217,7 +217,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await world.settle(daemon);
     });
 
-    test('deleted on the host come back with their Endpoints; a foreign one is never touched', async () => {
+    test('deleted on the host are recreated with their Endpoints; a foreign one is never changed', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const [key, blocked] = [`${ns}/deleted`, `${ns}/blocked`];
@@ -239,7 +239,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
   });
 
   describe('Services while the daemon is down', () => {
-    test('go from the host when they are gone in the virtual cluster', async ({ expect }) => {
+    test('are deleted on the host if they were deleted in the virtual cluster', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startSync({ config: SERVICES });
       for (const key of ['default/kept', 'default/gone']) {
@@ -260,7 +260,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       );
     });
 
-    test('and created again, the new object gets the status of the copy', async ({ expect }) => {
+    test('recreated while the daemon is down get the status of the copy', async ({ expect }) => {
       await using world = await newWorld();
       const first = await world.startSync({ config: SERVICES });
       const key = 'default/renewed';
@@ -281,7 +281,7 @@ export function serviceScenarios(newWorld: NewWorld): void {
       expect((await whenService(world, key)).metadata.uid).toBe(before.metadata.uid);
     });
 
-    test('with onHostDelete: deleteVirtual a re-creation takes no Endpoints along', async ({ expect }) => {
+    test('with onHostDelete: deleteVirtual a recreation deletes no virtual Endpoints', async ({ expect }) => {
       await using world = await newWorld();
       const config = { ...SERVICES, endpointSyncer: { services: 'sync', onHostDelete: 'deleteVirtual' } };
       const daemon = await world.startSync({ config });

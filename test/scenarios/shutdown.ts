@@ -45,19 +45,19 @@ async function terminated(world: World, hung: Hung): Promise<{ ms: number; code:
 
 export function shutdownScenarios(newWorld: NewWorld): void {
   describe('SIGTERM while the API server of the host hangs', () => {
-    test('in writes: ends in time with 0, and counts what is left', async ({ expect }) => {
+    test('in writes: exits in time with 0, and counts the remaining objects', async ({ expect }) => {
       await using world = await newWorld();
       const { ms, code, left } = await terminated(world, ({ isWrite }) => isWrite);
       expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
     }, 60_000);
 
-    test('in everything: ends in time with 0', async ({ expect }) => {
+    test('in all requests: exits in time with 0', async ({ expect }) => {
       await using world = await newWorld();
       const { ms, code, left } = await terminated(world, () => true);
       expect({ code, isInTime: ms < END_MAX_MS, left }).toEqual({ code: 0, isInTime: true, left: 30 });
     }, 60_000);
 
-    test('while it starts: ends immediately with 0', async ({ expect }) => {
+    test('during the start: exits immediately with 0', async ({ expect }) => {
       await using world = await newWorld();
       const proxy = await world.proxy('host');
       proxy.behaviour = { decide: () => new Promise(() => undefined) };

@@ -44,7 +44,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices whose targetRef names an imported object', () => {
     const shared = sharedWorld(newWorld, () => ({ config: REFERENCES }));
 
-    test('name the copy on the host, follow a change, and take the import along when they go', async () => {
+    test('reference the copy on the host, also after a change, and the import is deleted with them', async () => {
       const { world, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/referring`;
@@ -69,7 +69,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
   describe('EndpointSlices of an operator', () => {
     const shared = sharedWorld(newWorld, () => ({ config: BOTH }));
 
-    test('keep the translated Service name through every update of either side', async () => {
+    test('keep the translated Service name after every update of either side', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/db-1`;
@@ -107,7 +107,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       config: { ...BOTH, endpointSyncer: { services: 'sync' } },
     }));
 
-    test('are copied immediately, and stay the same objects when the Service comes, which is then copied too', async () => {
+    test('are copied immediately and not recreated when the Service is created, which is then copied too', async () => {
       const { world, daemon, namespace } = shared();
       const ns = await namespace();
       const key = `${ns}/early`;
@@ -137,8 +137,8 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
     });
   });
 
-  describe('Mirrored and custom slices of one Service, with Endpoints sync switched on and off', () => {
-    test('the mirrored slice is synced exactly while Endpoints are not, the custom one always', async () => {
+  describe('mirrored and custom slices of one Service, with and without the sync of Endpoints', () => {
+    test('the mirrored slice is synced only if Endpoints are not synced, the custom one always', async () => {
       await using world = await newWorld();
       const daemon = await world.startSync({ config: BOTH });
       const [custom, mirrored] = ['default/db-custom', 'default/db-mirrored'];

@@ -40,7 +40,7 @@ function run(
   return runHistory({ ...parts, settings: { ...SETTINGS, ...settings }, operations });
 }
 
-test('a copy that another client applied again in the place of another copy is not touched', async () => {
+test('a copy that another client applied again under the name of another copy is not changed', async () => {
   const clone = await history([
     { kind: 'put', object: 0, ...ENDPOINTS },
     { kind: 'clone', plural: 'endpoints', object: 0, at: 1 },
@@ -49,7 +49,7 @@ test('a copy that another client applied again in the place of another copy is n
   expect(clone).toEqual([]);
 });
 
-test('a copy with a damaged name stays that of its own object, not of another one with the same host name', async () => {
+test('a copy with a damaged name remains the copy of its own object, not of another one with the same host name', async () => {
   const damaged = await history([
     { kind: 'put', object: 3, ...ENDPOINTS },
     { kind: 'put', object: 4, ...ENDPOINTS },
@@ -58,7 +58,7 @@ test('a copy with a damaged name stays that of its own object, not of another on
   expect(damaged).toEqual([]);
 });
 
-test('a value on its way to the virtual side does not arrive in its translated form when the patch is removed meanwhile', async () => {
+test('a value that is being synced back is not stored in translated form if the patch is removed in the meantime', async () => {
   const edit = {
     plural: 'endpoints',
     side: 'host',

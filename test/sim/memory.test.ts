@@ -63,7 +63,7 @@ function trackCollections(): Map<string, WeakRef<Collection>[]> {
   return tracked;
 }
 
-test('guards, pairs, references and queues forget objects that are gone', async () => {
+test('guards, pairs, references and queues release deleted objects', async () => {
   const clock = new SimClock();
   const clusters = { virtual: new SimCluster('virtual', clock), host: new SimCluster('host', clock) };
   const tracked = trackCollections();
@@ -94,7 +94,7 @@ test('guards, pairs, references and queues forget objects that are gone', async 
   expect(left).toEqual([]);
 });
 
-test('a history that has ended leaves nothing behind', async () => {
+test('a finished history leaves no objects in memory', async () => {
   const run = async (seed: number): Promise<WeakRef<object>> => {
     // Every part of a run holds the function that it traces with.
     const trace = (): void => undefined;

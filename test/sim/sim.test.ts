@@ -7,7 +7,7 @@ import { runHistory } from './sim-run.ts';
 const SEEDS = Array.from({ length: 100 }, (_, at) => at + 1);
 
 describe('simulated histories', () => {
-  test('no seed is violated', async () => {
+  test('no seed violates an invariant', async () => {
     const violated: Record<number, string[]> = {};
     for (const seed of SEEDS) {
       const violations = await runHistory(seededHistory(seed, 40));

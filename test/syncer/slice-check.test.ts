@@ -90,7 +90,7 @@ describe('slices of our copies', () => {
     expect((await reported([one], 11_000)).events).toEqual([]);
   });
 
-  test('are looked for after 10 s, 30 s and every 10 minutes, without the right to as well', async () => {
+  test('are searched after 10 s, 30 s and every 10 minutes, even if the right is missing', async () => {
     for (const [ms, lists] of [
       [9000, 0],
       [11_000, 1],

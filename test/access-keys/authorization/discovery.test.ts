@@ -26,7 +26,7 @@ const SCOPES: [string, Scope | undefined][] = [
   ['no entry', {}],
 ];
 
-describe('of this API', () => {
+describe('discovery of this API', () => {
   test.each(SCOPES)('with a scope of %s', async (name, scope) => {
     server.callers.set(name, caller('alice', [], scope));
     for (const path of PATHS) {
@@ -39,7 +39,7 @@ describe('of this API', () => {
   });
 });
 
-describe('of a cluster', () => {
+describe('discovery of a cluster', () => {
   const reviewed = async (scope: Scope | undefined, prefix: string, path: string): Promise<JsonObject> => {
     const extra: JsonObject = scope === undefined ? {} : { [EXTRA.scope]: [JSON.stringify(scope)] };
     const spec = { user: 'alice', extra, nonResourceAttributes: { verb: 'get', path } };
@@ -53,7 +53,7 @@ describe('of a cluster', () => {
     }
   });
 
-  test('other requests outside the rules stay denied', async () => {
+  test('other requests outside the rules are denied', async () => {
     const rules: Scope = { rules: [{ cluster: 'a', resources: [{ resources: ['pods'] }] }] };
     const denied = await reviewed(rules, '/kubernetes/cluster/a', '/metrics');
     expect(denied).toMatchObject({ denied: true, reason: 'access key scope does not allow this path' });

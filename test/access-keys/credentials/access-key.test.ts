@@ -1,3 +1,5 @@
+/** Generation, format and digests of access keys. */
+
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +45,7 @@ describe('generated keys', () => {
     expect(suppliedKeyProblem(key)).toBeUndefined();
   });
 
-  test('a changed, missing or added character is noticed without a look-up', () => {
+  test('a changed, missing or added character is detected without a lookup', () => {
     const key = generateAccessKey(randomBytes);
     fc.assert(
       fc.property(fc.nat(key.length - 1), fc.constantFrom(...Array.from(DIGITS)), (at, digit) => {
@@ -87,7 +89,7 @@ describe('keys that clients choose', () => {
 describe('digests', () => {
   const digests = new KeyDigests(Buffer.alloc(32, 1));
 
-  test('match their key and no other, whatever its form', () => {
+  test('match only their own key, for any kind of key', () => {
     const texts = [
       generateAccessKey(randomBytes),
       generateAccessKey(randomBytes),

@@ -1,3 +1,5 @@
+/** Encryption of stored secrets, and creation and validation of the master key file. */
+
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -108,7 +108,7 @@ describe('a line', () => {
     expect(auditEvent({ ...RECORD, path, writtenName: 'ci-x7k2b' }, 201, 0).objectRef?.name).toBe('ci-x7k2b');
   });
 
-  test('of a long user agent is cut', () => {
+  test('truncates a long user agent', () => {
     expect(auditEvent({ ...RECORD, userAgent: 'x'.repeat(9000) }, 200, 0).userAgent).toHaveLength(1024);
   });
 });
@@ -170,8 +170,8 @@ describe('files', () => {
   });
 });
 
-describe('a disk that rejects writes', () => {
-  test('does not stop requests: lines are dropped and counted, and the problem is logged once', async () => {
+describe('a disk on which writes fail', () => {
+  test('does not stop requests: lines are dropped and counted, and the error is logged once', async () => {
     const messages: string[] = [];
     const logger: Logger = {
       ...silentLogger,
@@ -188,7 +188,7 @@ describe('a disk that rejects writes', () => {
     expect(messages).toEqual(['cannot write the audit log; requests are served without it']);
   });
 
-  test('or is slow, buffers a bounded number of lines', () => {
+  test('or are slow: the number of buffered lines is limited', () => {
     const log = auditLog({ queueBytesMax: 10_000, path: join(folder, 'missing', 'audit.log') });
     recordMany(log, 1000);
     expect(log.dropped).toBeGreaterThan(800);

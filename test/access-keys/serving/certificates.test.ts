@@ -92,7 +92,7 @@ describe('self-signed', () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
   });
 
-  test('an existing certificate stays; other names, a near expiry and a lost file cause a new one of the same authority', async () => {
+  test('an existing certificate is kept; other names, an imminent expiry and a lost file cause a new one of the same authority', async () => {
     const dataDir = freshFolder();
     const first = await selfSigned(dataDir, ['localhost'], NOW_MS);
     const again = await selfSigned(dataDir, ['localhost'], NOW_MS + 300 * DAY_MS);

@@ -346,7 +346,7 @@ async function addInnerSecrets({ hunt, dataDir }: Witness): Promise<void> {
   }
 }
 
-test('no secret is in anything that the process wrote, logged or answered', { timeout: 60_000 }, async () => {
+test('no file, log line or response of the process contains a secret', { timeout: 60_000 }, async () => {
   const witness = new Witness();
   try {
     await witness.listening();

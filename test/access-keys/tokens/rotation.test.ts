@@ -61,7 +61,7 @@ describe('rotation', () => {
     expect(await kidOfToken(harness)).toBe(next);
   });
 
-  test('a longer maximum is known to the keys before a longer token is signed', async () => {
+  test('a longer maximum lifetime takes effect after the published keys cover it', async () => {
     const store = new MemoryStore();
     const clock = new FakeClock();
     const before = await startTokens({ store, clock, ttls: { default: 60, max: 3600 } });
@@ -87,7 +87,7 @@ describe('rotation', () => {
 });
 
 describe('in the store', () => {
-  test('private keys are sealed, public documents show none of them', async () => {
+  test('private keys are encrypted and in no public document', async () => {
     await using harness = await startTokens();
     const { entries } = await harness.store.list({ resource: SIGNING_KEYS });
     expect(JSON.stringify(entries)).not.toContain('"d"');
@@ -118,7 +118,7 @@ describe('in the store', () => {
 });
 
 describe('documents', () => {
-  test('discovery leads to the key set; both may be kept for an hour', async () => {
+  test('discovery names the key set; both may be cached for an hour', async () => {
     await using harness = await startTokens({
       issuer: 'https://platform.example.com/kubernetes/management/',
     });

@@ -54,7 +54,7 @@ function post(body: RawRequest['body'], query = '', headers = {}): Promise<RawAn
 }
 
 describe('create', () => {
-  test('of an empty spec, in JSON and in YAML: 201 that no cache keeps', async () => {
+  test('of an empty spec, in JSON and in YAML: 201 with Cache-Control: no-store', async () => {
     const yaml =
       'apiVersion: management.platform.sh/v1\nkind: DirectClusterEndpointToken\nmetadata: {}\nspec: {}\n';
     const answers = [
@@ -74,7 +74,7 @@ describe('create', () => {
     }
   });
 
-  test('status of the request is ignored, an unknown field is warned of', async () => {
+  test('ignores the status of the request, and warns about an unknown field', async () => {
     const { status, json, headers } = await post({
       metadata: {},
       spec: { ttl: 60, bogus: 1 },
@@ -92,7 +92,7 @@ describe('create', () => {
     expect((await post({ metadata: {}, spec: { ttl: -1 } }, '?dryRun=All')).status).toBe(422);
   });
 
-  test('warnings: a ttl that is cut, a deprecated field, a scope that allows nothing', async () => {
+  test('warnings: a reduced ttl, a deprecated field, a scope that allows nothing', async () => {
     const cut = await post({ metadata: {}, spec: { ttl: 7200 } });
     expect(cut.headers.get('warning')).toContain('spec.ttl: reduced from 7200 to 3600 seconds');
     const old = await post({ metadata: {}, spec: { scope: { allowPlatformCli: true } } });

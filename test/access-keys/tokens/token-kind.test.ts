@@ -85,7 +85,7 @@ describe('a token', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('is not in the answer to a dry run', async () => {
+  test('is not in the response to a dry run', async () => {
     const [harness, key] = await withKey();
     const object = await harness.create(key.user, { ttl: 60 }, { isDryRun: true });
     expect(object).toMatchObject({ spec: { ttl: 60 }, status: {} });
@@ -118,7 +118,7 @@ describe('spec.ttl', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('is cut to what is left of the key, with a warning if the request had a ttl', async () => {
+  test('is reduced to the remaining lifetime of the key, with a warning if the request had a ttl', async () => {
     const harness = await startTokens();
     const expiresAtMs = harness.clock.now() + 90_500;
     const key = harness.index.set(keyRecord({ expiresAtMs }));

@@ -98,7 +98,7 @@ describe('a token is invalid', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('with the other signature that verifies as well, or another spelling of it', async () => {
+  test('with the equivalent higher-s signature, or with another base64 form of its signature', async () => {
     const { harness, key } = await withToken();
     for (let round = 0; round < 20; round++) {
       const token = await harness.token(key.user);

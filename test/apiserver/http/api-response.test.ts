@@ -18,7 +18,7 @@ describe('a response in YAML', () => {
     ]);
   });
 
-  test('that is long is in flow style, which takes no time', async () => {
+  test('that is long is in flow style, which is fast to print', async () => {
     const items = Array.from({ length: 100_000 }, (_, index) => ({ name: `item-${index}`, value: '' }));
     const text = JSON.stringify({ items });
     expect(text.length).toBeGreaterThan(YAML_BLOCK_CHARACTERS_MAX);

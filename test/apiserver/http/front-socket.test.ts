@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { FrontSocket } from '../../../src/apiserver/http/front-socket.ts';
 
-test('the end of the client comes after unread bytes', async () => {
+test('the end of the stream follows the unread bytes', async () => {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // it listens on TCP

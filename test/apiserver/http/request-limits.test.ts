@@ -73,7 +73,7 @@ function statusOf(answer: string): JsonObject {
   return document;
 }
 
-describe('a head', () => {
+describe('a request head', () => {
   test.each([
     ['a URL that is too long', get(`/${'u'.repeat(9000)}`), 414],
     ['a URL that no buffer holds', get(`/${'u'.repeat(200_000)}`), 414],
@@ -101,18 +101,18 @@ describe('a head', () => {
     expect(statusOf(answer)).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code });
   });
 
-  test('that asks for another protocol gets a response, and closes the connection', async () => {
+  test('with an Upgrade header gets a response, and closes the connection', async () => {
     const answer = await new Wire(await start())
       .send(get('/version', 'connection: upgrade', 'upgrade: websocket'))
       .end();
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('of HTTP/1.0 needs no host', async () => {
+  test('of HTTP/1.0 needs no Host header', async () => {
     expect(await new Wire(await start()).send('GET /version HTTP/1.0\r\n\r\n').end()).toMatch(/ 200 /);
   });
 
-  test('that expects 100-continue gets it', async () => {
+  test('with Expect: 100-continue gets it', async () => {
     const wire = new Wire(await start());
     wire.send(
       `POST ${KEYS} HTTP/1.1`,
@@ -127,7 +127,7 @@ describe('a head', () => {
     expect(await wire.send('{}').end()).toMatch(/HTTP\/1.1 422 /);
   });
 
-  test('after a head: each gets its response, in order', async () => {
+  test('pipelined requests get their responses in order', async () => {
     const paths = ['/version', '/nowhere', '/api', '/healthz'];
     const wire = new Wire(await start());
     const answer = await wire
@@ -143,7 +143,7 @@ describe('a head', () => {
   });
 });
 
-describe('a client that ends its side', () => {
+describe('a client that half-closes its connection', () => {
   const create = `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: `;
 
   test('immediately gets the responses to all its requests', async () => {
@@ -194,7 +194,7 @@ describe('a slow client', () => {
     expect(statusOf(answer)).toMatchObject({ code: 408, reason: 'Timeout' });
   });
 
-  test('that sends a byte now and then is closed with 408', async () => {
+  test('that sends single bytes at intervals is closed with 408', async () => {
     const wire = new Wire(await start({ listen: { timeouts } }));
     wire.send('GET /version HTTP/1.1\r\nhost: x\r\nx-slow: ');
     const drip = setInterval(() => wire.socket.write('s'), 10);
@@ -259,7 +259,7 @@ describe('a body', () => {
     wire.socket.destroy();
   });
 
-  test('that was too large leaves the connection to the next request', async () => {
+  test('that was too large does not close the connection', async () => {
     const wire = new Wire(await start()).send(
       `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`,
     );
@@ -361,7 +361,7 @@ test('a selector has a bounded number of requirements', async () => {
 });
 
 describe('limits on the number of', () => {
-  test('connections: one more is closed unread', async () => {
+  test('connections: one above the limit is closed unread', async () => {
     const api = await start({ listen: { connectionsMax: 2 } });
     const wires = [new Wire(api), new Wire(api)];
     for (const wire of wires) await wire.send(get('/version')).received(/ 200 /);
@@ -406,7 +406,7 @@ describe('a throttle', () => {
   });
 });
 
-describe('the audit', () => {
+describe('the audit log', () => {
   test('gets every request once, a watch at its end, and every response has the id of its event', async () => {
     const events: AuditEvent[] = [];
     const api = await start({ audit: (event) => events.push(event) });

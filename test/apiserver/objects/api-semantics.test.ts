@@ -333,7 +333,7 @@ describe('graceful deletion', () => {
     expect((await keys.send('GET', '/g1')).status).toBe(404);
   });
 
-  test('ends neither before the deadline without finalizers, nor after it with a finalizer', async () => {
+  test('waits for the deadline without finalizers, and for finalizers after the deadline', async () => {
     const clock = new FakeClock();
     await using keys = await Keys.open({ clock });
     await keys.create('g1', { finalizers: ['a.b/c'] });
@@ -403,7 +403,7 @@ describe('watches', () => {
 describe('a kind that is only created', () => {
   const TOKENS = '/apis/management.platform.sh/v1/directclusterendpointtokens';
 
-  test('is answered and not stored, and supports no other verb', async () => {
+  test('is returned and not stored, and supports no other verb', async () => {
     await using keys = await Keys.open();
     const { client, store } = keys.api;
     const answer = await client.send({ method: 'POST', path: TOKENS, body: { spec: { ttl: 5 } } });
@@ -448,14 +448,14 @@ describe('permission', () => {
   });
 });
 
-describe('a store that cannot be used now', () => {
+describe('an unavailable store', () => {
   class AwayStore extends MemoryStore {
     override create(): Promise<never> {
       return Promise.reject(new StoreError('unavailable', 'the disk is full'));
     }
   }
 
-  test('is 503: nothing was done, and a retry may succeed', async () => {
+  test('is 503: the request had no effect and may be retried', async () => {
     await using keys = await Keys.open({ store: new AwayStore() });
     const answer = await keys.create('k1');
     expect(answer.json).toMatchObject({
@@ -469,7 +469,7 @@ describe('a store that cannot be used now', () => {
 });
 
 describe('an apply that changes nothing', () => {
-  test('writes nothing, however late', async () => {
+  test('writes nothing, at any later time', async () => {
     const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'));
     await using cluster = await startEmbeddedCluster({ name: 'later', clock });
     await using client = new RawClient({ url: cluster.url });

@@ -1,3 +1,5 @@
+/** Content negotiation of the OpenAPI v2 document. */
+
 import { describe, expect, test } from 'vitest';
 import { openApiV2 } from '../../../src/apiserver/openapi/openapi-v2.ts';
 
@@ -30,7 +32,7 @@ describe('the OpenAPI v2 document', () => {
     });
   });
 
-  test('has no other media type', () => {
+  test('is not available in other media types', () => {
     expect(() => openApiV2(VERSION, 'text/html')).toThrow(/only the following media types are accepted/u);
   });
 });

@@ -1,3 +1,5 @@
+/** The descriptions of review kinds for kubectl explain. */
+
 import { expect, test } from 'vitest';
 import { META_TYPES } from '../../../src/apiserver/schema/meta-types.ts';
 import { REVIEW_DESCRIPTIONS, REVIEW_TYPES } from '../../../src/apiserver/reviews/review-types.ts';
@@ -5,7 +7,7 @@ import { TypeTable } from '../../../src/apiserver/schema/notation.ts';
 
 const FILTERS = /^authorization\.(Field|Label)SelectorAttributes/u;
 
-test('kubectl explain has a text for every kind and every field of a review, and for nothing else', () => {
+test('there are descriptions for exactly the kinds and fields of reviews', () => {
   const types = new TypeTable([META_TYPES, REVIEW_TYPES], REVIEW_DESCRIPTIONS);
   const names = REVIEW_TYPES.trim()
     .split('\n')

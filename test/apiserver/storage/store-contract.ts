@@ -108,7 +108,7 @@ function writes(driver: string, open: NewStore, counter: Counter): void {
       expect((await store.get(key('a')))?.value).toEqual({ x: 1 });
     });
 
-    test('names that mean something to JavaScript are names', async () => {
+    test('names that are special in JavaScript are ordinary names', async () => {
       await using store = await open();
       for (const name of ['__proto__', 'constructor', 'toString']) await store.create(key(name), { name });
       expect((await store.get(key('__proto__')))?.value).toEqual({ name: '__proto__' });
@@ -287,7 +287,7 @@ function watches(driver: string, open: NewStore, counter: Counter): void {
 
 function notes(driver: string, open: NewStore, counter: Counter): void {
   describe(`${driver}: notes`, () => {
-    test('are what was last written, table by table, and raise no revision', async () => {
+    test('have the last written values per table, and do not increase the revision', async () => {
       await using store = await open();
       const before = await store.revision();
       const seen = store.notes('seen');

@@ -1,3 +1,5 @@
+/** Encoding of watch events as HTTP chunks, shared by all watchers. */
+
 import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -45,8 +47,8 @@ describe('frames', () => {
   });
 });
 
-describe('on the wire', () => {
-  test('a client of HTTP/1.0 gets bare lines', async () => {
+describe('on a connection', () => {
+  test('an HTTP/1.0 client gets lines without chunk sizes', async () => {
     await using cluster = await startEmbeddedCluster({ name: 'wire' });
     using client = new RawClient(cluster);
     client.send(`GET ${COLLECTION}?watch=true HTTP/1.0\r\nhost: x\r\n\r\n`);

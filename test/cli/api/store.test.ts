@@ -70,7 +70,7 @@ test('each problem is a line on standard output, exit 1', async () => {
   ]);
 });
 
-test('verifies the Secrets of the kubernetes driver, whatever was done to them', async () => {
+test('verifies the Secrets of the kubernetes driver, damaged ones included', async () => {
   await using host = await startEmbeddedCluster({ name: 'host' });
   const kubeconfig = join(folder, 'host.kubeconfig');
   writeFileSync(kubeconfig, host.kubeconfig);
@@ -125,7 +125,7 @@ test('without a database every action is exit 1, and creates nothing', async () 
   expect(existsSync(join(folder, 'data'))).toBe(false);
 });
 
-test('wrong usage is exit 2, with the right usage', async () => {
+test('a usage error is exit 2 with the correct usage', async () => {
   const errorOf = async (...args: string[]): Promise<[number, string]> => {
     const { code, err } = await run(...args, '--config', config);
     return [code, err];

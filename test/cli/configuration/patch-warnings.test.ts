@@ -129,7 +129,7 @@ test.each([
   expect(await validate(config, '--strict')).toEqual({ code: 2, out: out.replace('warning: ', '') });
 });
 
-test('the values of the test cases beside the configuration are tried, too', async () => {
+test('the values of the test cases beside the configuration are evaluated too', async () => {
   writeFileSync(
     join(folder, 'endpoint-syncer-test.yaml'),
     `config: config.yaml

@@ -77,7 +77,7 @@ describe('lines', () => {
       .map((line) => JSON.parse(line) as unknown);
   };
 
-  test('are answered in order, hostile ones too', async () => {
+  test('return their results in order, hostile ones included', async () => {
     const context = { vcluster: { name: 'a' }, virtualObject: { x: 1 } };
     const answers = await ask(
       { id: 1, expression: 'value + 1', value: 1 },
@@ -105,7 +105,7 @@ describe('lines', () => {
     ]);
   });
 
-  test('that cannot be understood are answered as syntax errors', async () => {
+  test('that cannot be parsed return syntax errors', async () => {
     const answers = await ask(
       'garbage',
       '[1]',

@@ -47,7 +47,7 @@ describe('get and list', () => {
     return found;
   };
 
-  test('get shows one key, by the connection of a kubeconfig', async () => {
+  test('get prints one key, with the connection of a kubeconfig', async () => {
     const shown = await run('get', 'soon', ...kubeconfig);
     expect(shown.out).toMatch(/^NAME .*\nsoon +soon +user\/ann /u);
     expect((await run('get', 'soon', ...kubeconfig, '-o', 'wide')).out).toContain('LAST ACTIVITY');
@@ -101,7 +101,7 @@ describe('get and list', () => {
     expect((await run('list', ...kubeconfig, '-o', 'xml')).code).toBe(2);
   });
 
-  test('a field that cannot be selected by is named', async () => {
+  test('the error names an unsupported field', async () => {
     const { code, err } = await run('list', ...kubeconfig, '--field-selector', 'spec.ttl=1');
     expect([code, err]).toEqual([1, expect.stringContaining('spec.ttl')]);
   });

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { newKeyText } from '../../../src/cli/keys/keys-output.ts';
 import { startComposed } from '../../access-keys/composed-api.ts';
 
-test('a kubeconfig asks for a name that the given certificate has', async () => {
+test('a kubeconfig sets a tls-server-name that the certificate contains', async () => {
   await using api = await startComposed();
   const certificate = readFileSync(join(api.dataDir, 'tls.crt'), 'utf8'); // of localhost and this machine
   const nameFor = (server: string): unknown => {

@@ -62,7 +62,7 @@ async function credential(...args: string[]): Promise<Credential> {
   return JSON.parse(out) as Credential;
 }
 
-test('prints a token of the key, with the lifetime and the scope that were asked for', async () => {
+test('prints a token of the key with the requested lifetime and scope', async () => {
   const { code, out, err } = await token('--ttl', '10m', '--scope-cluster', 'a', '--scope-space', 'p/s');
   expect([code, err]).toEqual([0, '']);
   const { exp, iat, sub, 'platform.sh': platform } = claimsOf(out.trim());
@@ -75,7 +75,7 @@ test('prints a token of the key, with the lifetime and the scope that were asked
 });
 
 describe('exec-credential', () => {
-  test('is what client-go reads, and ends shortly before the token', async () => {
+  test('has the format of client-go, and expires shortly before the token', async () => {
     const { status, ...rest } = await credential('--ttl', '10m');
     expect(rest).toEqual({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential' });
     const leftMs = claimsOf(status.token).exp * 1000 - Date.parse(status.expirationTimestamp);
@@ -83,7 +83,7 @@ describe('exec-credential', () => {
     expect(leftMs).toBeLessThanOrEqual(62_000);
   });
 
-  test('is kept with mode 0600 until then', async () => {
+  test('is cached with mode 0600 until then', async () => {
     const first = await credential('--ttl', '10m');
     const tokens = join(cache, 'endpoint-syncer', 'tokens');
     const [file = '', ...more] = readdirSync(tokens);
@@ -101,7 +101,7 @@ describe('exec-credential', () => {
     }
   });
 
-  test('of another request, another key or with --no-cache is another', async () => {
+  test('is not reused for another request, another key or with --no-cache', async () => {
     const first = await credential('--ttl', '10m');
     expect(await credential('--ttl', '11m')).not.toEqual(first);
     expect(await credential('--ttl', '10m', '--scope-cluster', 'a')).not.toEqual(first);
@@ -110,7 +110,7 @@ describe('exec-credential', () => {
     expect(await credential('--ttl', '10m')).toEqual(fresh);
   });
 
-  test('is not read from a file that others could have written or read, nor from one that is damaged', async () => {
+  test('is not read from a file that other users can write or read, nor from a damaged one', async () => {
     const first = await credential('--ttl', '10m');
     const tokens = join(cache, 'endpoint-syncer', 'tokens');
     const file = join(tokens, readdirSync(tokens)[0] ?? '');
@@ -122,7 +122,7 @@ describe('exec-credential', () => {
     expect((await credential('--ttl', '10m')).status.token).not.toBe(second.status.token);
   });
 
-  test('works where nothing can be kept', async () => {
+  test('works without a writable cache folder', async () => {
     vi.stubEnv('XDG_CACHE_HOME', join(api.dataDir, 'ca.crt'));
     expect((await credential()).status.token).not.toBe('');
     vi.stubEnv('XDG_CACHE_HOME', '');
@@ -216,7 +216,7 @@ describe('kubeconfig', () => {
     });
   });
 
-  test('names files instead of the key where it was given by one', async () => {
+  test('contains the file name instead of the key if the key was read from a file', async () => {
     const [keyFile, own] = [join(folder, 'ci.key'), join(folder, 'platform.kubeconfig')];
     writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
     const byFile = await capturedRun([
@@ -259,7 +259,7 @@ describe('kubeconfig', () => {
     expect(users[0]?.user.exec.args.slice(-2)).toEqual(['--context', 'named']);
   });
 
-  test('is refused where the key is, and not written', async () => {
+  test('is not written if the API rejects the key', async () => {
     const refused = await token('-o', 'kubeconfig', ...cluster, '--token', 'pak_wrong');
     expect([refused.code, refused.out]).toEqual([1, '']);
     expect((await token('-o', 'kubeconfig', '--cluster-server', 'http://a')).code).toBe(2);

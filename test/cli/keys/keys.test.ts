@@ -73,14 +73,14 @@ describe('keys bootstrap', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('start it first')]);
   });
 
-  test('the lifetime of the key is the longest that is allowed', async () => {
+  test('the key has the maximum lifetime', async () => {
     const { file } = configFile('max', 'sqlite', '  maxTtl: 1h');
     const { code, out } = await keys('bootstrap', '--config', file, '-o', 'json');
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ spec: { ttl: 3600, groups: ['platform:admins'] } });
   });
 
-  test('a configuration that is wrong is exit code 2', async () => {
+  test('an invalid configuration is exit code 2', async () => {
     const file = join(folder, 'wrong.yaml');
     writeFileSync(file, 'managementApi: {store: {driver: etcd}}\n');
     const { code, err } = await keys('bootstrap', '--config', file);
@@ -114,7 +114,7 @@ describe('keys create, list and revoke', () => {
     expect([again.code, again.err]).toEqual([1, expect.stringContaining('"ci" already exists')]);
   });
 
-  test('create: every flag finds its field', async () => {
+  test('create: every flag sets its field', async () => {
     const flags =
       '--team ops --display-name D --description E --group a --group b --ttl 1h30m --ttl-after-last-activity ' +
       '--scope-project p --scope-project q --scope-space p/s --scope-virtual-cluster p/v --scope-cluster * ' +
@@ -176,7 +176,7 @@ describe('keys create, list and revoke', () => {
     expect((await keys('ls', ...here(), '-o', 'wide')).out).toContain('LAST ACTIVITY');
   });
 
-  test('rotate: the new secret on standard output, until when the old one works on standard error', async () => {
+  test('rotate: the new secret on standard output, the expiry of the old one on standard error', async () => {
     const { text } = await api.key('turning');
     const now = await keys('rotate', 'turning', ...here(), '--overlap', '1h');
     expect([now.code, now.out, now.err]).toEqual([
@@ -218,7 +218,7 @@ describe('keys create, list and revoke', () => {
     expect((await keys('revoke', '--enable', '--disable', 'switched', ...here())).code).toBe(2);
   });
 
-  test('the credential is a key of a flag or the environment, else that of the local administrator', async () => {
+  test('the credential is the key of a flag or of the environment, else that of the local administrator', async () => {
     expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
       /^error: Unauthorized: .* --config names the dataDir of another API\n$/u,
     );

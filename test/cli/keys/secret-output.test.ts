@@ -33,7 +33,7 @@ test.each([
   expect([modes, readFileSync(file, 'utf8')]).toEqual([[expected], 'the secret']);
 });
 
-test('a device gets the secret, and its mode stays', () => {
+test('the mode of a device is not changed', () => {
   const fd = openSync('/dev/null', 'w');
   const before = statSync('/dev/null').mode;
   const written: string[] = [];

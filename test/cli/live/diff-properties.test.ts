@@ -216,7 +216,7 @@ async function shown(clusters: MemoryClusters): Promise<string[]> {
 }
 
 describe('diff', () => {
-  test('after applying what it shows, it shows nothing', async () => {
+  test('is empty after its changes were applied', async () => {
     await fc.assert(
       fc.asyncProperty(virtual, others, fc.array(edit, { maxLength: 6 }), async (objects, host, edits) => {
         const before = await settled({ virtual: objects, host });

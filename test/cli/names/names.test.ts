@@ -138,7 +138,7 @@ describe('names', () => {
     expect(err).toContain('namespaces are hashed in this mode');
   });
 
-  test('flags win over the file', async () => {
+  test('flags take precedence over the file', async () => {
     const config = ['--config', join(folder, 'legacy.yaml'), '--name', 'other'];
     expect(JSON.stringify(await json('test/web', ...config))).not.toContain('ef5e1ae6');
   });

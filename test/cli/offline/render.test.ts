@@ -65,7 +65,7 @@ function documents(): unknown[] {
 }
 
 describe('render', () => {
-  test('prints the host objects, and why others are skipped', async () => {
+  test('prints the host objects, and the reasons for skipped ones', async () => {
     expect(await runProgram(['render', '--config', config, '-f', web])).toBe(0);
     expect(documents()).toMatchObject([
       {
@@ -101,7 +101,7 @@ describe('render', () => {
     expect(err).toContain('skipped Endpoints shop/web: NotManaged');
   });
 
-  test('a change on the host flows back through the reverse patches', async () => {
+  test('a change on the host is synced back through the reverse patches', async () => {
     await runProgram(['render', '--config', config, '-f', web]);
     const changed = file('changed.yaml', out.replace('team-payments', 'team-billing'));
     [out, err] = ['', ''];
@@ -143,7 +143,7 @@ endpoints: [{addresses: [10.0.0.1]}]
     expect(documents()).toMatchObject([{ kind: 'Endpoints' }, { kind: 'Secret' }, { kind: 'EndpointSlice' }]);
   });
 
-  test('a reference names the copy that the host has already', async () => {
+  test('a reference names the existing copy on the host', async () => {
     const referring = file(
       'referring.yaml',
       'apiVersion: v1\nkind: Endpoints\nmetadata: {name: a, namespace: shop, annotations: {"example.com/secret": tls}}\n',

@@ -96,7 +96,7 @@ describe('a run', () => {
     },
   );
 
-  test('an error is shown in its editor, and nothing is run', async () => {
+  test('an error is shown in its editor, and the run is skipped', async () => {
     const result = await run({
       patches: '- path: a\n  expression: value +\n',
       virtual: 'kind: [',

@@ -288,7 +288,7 @@ cases:
     });
   });
 
-  test('--update corrects what is wrong in place, and keeps comments and what was not mentioned', async () => {
+  test('--update replaces wrong expectations in place, and keeps comments and fields that were not compared', async () => {
     const files = oneCase(`${VIRTUAL_WEB} # one object
 expect:
   host:
@@ -359,7 +359,7 @@ expect:
     expect(err).toMatch(message);
   });
 
-  test('the examples hold, and their cases exercise every entry and branch', async () => {
+  test('the examples pass, and their cases cover every entry and branch', async () => {
     const examples = join(import.meta.dirname, '..', '..', '..', 'config');
     const copy = mkdtempSync(join(folder, 'examples-'));
     cpSync(examples, copy, { recursive: true });

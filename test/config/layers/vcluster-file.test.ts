@@ -47,7 +47,7 @@ describe('inheritance from vCluster’s file', () => {
     expect(vclusterConfig).toMatchObject({ sync: { toHost: { [kind]: { enabled: ours } } } });
   });
 
-  test('endpoints can be switched off in the configuration file', () => {
+  test('endpoints can be disabled in the configuration file', () => {
     const own = 'sync: {toHost: {endpoints: {enabled: false}}}';
     expect(merged('sync: {toHost: {endpoints: {enabled: true}}}', own).sync.endpoints.enabled).toBe(false);
   });
@@ -79,12 +79,12 @@ describe('inheritance from vCluster’s file', () => {
   });
 });
 
-describe('findings name the right file', () => {
+describe('errors and warnings name the file', () => {
   /** `file:line:column path message` */
   const found = (vcluster: string, own: string): string[] =>
     parse(vcluster, own).problems.map((problem) => `${problem.file}:${brief(problem)}`);
 
-  test('each its own', () => {
+  test('of each finding', () => {
     const vcluster = `sync:
   toHost:
     endpoints: {enabled: false}
@@ -122,7 +122,7 @@ describe('findings name the right file', () => {
     ]);
   });
 
-  test('a file that does not exist is a finding at its field', async () => {
+  test('a missing file is reported at its field', async () => {
     const { problems } = await at('missing.yaml', 'endpointSyncer: {name: vc, vclusterConfig: nowhere.yaml}');
     expect(problems.map(brief)).toEqual([
       `1:44 endpointSyncer.vclusterConfig ${join(folder, 'nowhere.yaml')} cannot be read: there is no such file`,

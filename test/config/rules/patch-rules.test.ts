@@ -1,3 +1,5 @@
+/** Validation of the patches in a configuration. */
+
 import { describe, expect, test } from 'vitest';
 import { parseText, problemsIn, validConfig, withPatches } from '../setup.ts';
 import { loadCases } from '../../cases.ts';
@@ -7,10 +9,10 @@ import { checkPatches } from '../../../src/config/rules/patch-rules.ts';
 
 const BASE = 'sync.toHost.endpoints.patches';
 
-describe('worked cases', () => {
+describe('cases of test/cases', () => {
   const valid = loadCases('patches').filter(({ id }) => id.startsWith('valid-'));
 
-  test('all of them are here', () => {
+  test('all cases are run', () => {
     expect(valid.map(({ id }) => id)).toEqual(['valid-01', 'valid-02', 'valid-04', 'valid-05', 'valid-06']);
   });
 
@@ -40,7 +42,7 @@ describe('worked cases', () => {
     expect(error === null || problem.includes(prefix.slice('config.'.length, -2))).toBe(true);
   });
 
-  test('every mapping case is here', () => {
+  test('all mapping cases are run', () => {
     expect(mappings).toHaveLength(9);
   });
 });
@@ -163,7 +165,7 @@ describe('two entries with one path', () => {
     ]);
   });
 
-  test('three entries: each is reported with the one before', () => {
+  test('three entries: each is reported with the previous one', () => {
     const entries = Array.from({ length: 3 }, () => JSON.stringify({ path: 'a', labels: {} }));
     expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([
       `6:13 ${BASE}[1].path ${BASE}[0] and ${BASE}[1] have the same path "a"`,
@@ -171,7 +173,7 @@ describe('two entries with one path', () => {
     ]);
   });
 
-  test('paths that only overlap are fine', () => {
+  test('overlapping paths are valid', () => {
     const entries = ['a', 'a.b', 'a[*]'].map((path) => JSON.stringify({ path, labels: {} }));
     expect(problemsIn(withPatches(entries.join(',\n')))).toEqual([]);
   });

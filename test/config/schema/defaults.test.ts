@@ -1,3 +1,5 @@
+/** Default values and their merge with a configuration. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeConfig, vclusterDefaults, withoutEmptyKeys } from '../../../src/config/schema/defaults.ts';
@@ -18,7 +20,7 @@ describe('merging', () => {
     expect(mergeConfig(base, over)).toEqual(merged);
   });
 
-  test('with itself or nothing changes nothing, and inputs stay as they were', () => {
+  test('a merge with itself or with nothing is the identity, and does not change its inputs', () => {
     fc.assert(
       fc.property(jsonObject, jsonObject, (a, b) => {
         const before = JSON.stringify([a, b]);
@@ -40,7 +42,7 @@ describe("vCluster's defaults", () => {
     expect(vclusterDefaults()).toEqual(copy);
   });
 
-  test('only EndpointSlices differ from the defaults of vCluster: they are off', () => {
+  test('differ from those of vCluster only in that EndpointSlices are disabled', () => {
     expect(vclusterDefaults()).toMatchObject({
       sync: {
         toHost: {
@@ -58,7 +60,7 @@ describe("vCluster's defaults", () => {
   });
 });
 
-test('empty keys are removed at every depth, list entries stay', () => {
+test('empty keys are removed at every depth, list entries are kept', () => {
   const value = { a: null, b: { c: null, d: [null, { e: null, f: 0 }] }, g: '' };
   expect(withoutEmptyKeys(value)).toEqual({ b: { d: [null, { f: 0 }] }, g: '' });
 });

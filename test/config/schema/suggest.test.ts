@@ -1,10 +1,12 @@
+/** Suggestions for misspelt keys. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { didYouMean, editDistance, nearestWord } from '../../../src/config/schema/suggest.ts';
 
 const WORDS = ['enabled', 'patches', 'workers', 'onHostDelete', 'name', 'debug', 'info'];
 
-describe('nearest word', () => {
+describe('suggestions', () => {
   test.each([
     ['patchs', 'patches'],
     ['patch', 'patches'],
@@ -21,7 +23,7 @@ describe('nearest word', () => {
     expect(nearestWord(word, WORDS)).toBe(nearest);
   });
 
-  test('suggests nothing when no word is near', () => {
+  test('an unrelated word has no suggestion', () => {
     expect(didYouMean('zzz', WORDS)).toBe('');
     expect(didYouMean('enbaled', WORDS)).toBe(', did you mean "enabled"?');
   });
@@ -30,7 +32,7 @@ describe('nearest word', () => {
 describe('edit distance', () => {
   const word = fc.string({ maxLength: 12 });
 
-  test('is zero exactly for the same word, and the same both ways', () => {
+  test('is symmetric, and zero only for equal words', () => {
     fc.assert(
       fc.property(word, word, (a, b) => {
         expect(editDistance(a, b) === 0).toBe(a === b);
@@ -40,7 +42,7 @@ describe('edit distance', () => {
     );
   });
 
-  test('counts a swap of neighbours once', () => {
+  test('counts a transposition of adjacent characters once', () => {
     expect(editDistance('ab', 'ba')).toBe(1);
     expect(editDistance('wrokers', 'workers')).toBe(1);
   });

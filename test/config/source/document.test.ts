@@ -1,3 +1,5 @@
+/** Reading YAML and JSON with positions, duplicate keys and hostile input. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -134,7 +136,7 @@ describe('invalid files', () => {
     ]);
   });
 
-  test('an alias that contains itself', () => {
+  test('a recursive alias is an error', () => {
     expect(read('a: &x [*x]').problems).toEqual([
       '1:7 more than 100 levels of nesting, or an alias that contains itself',
     ]);

@@ -1,3 +1,5 @@
+/** Mapping of characters of a YAML scalar to positions in the file. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Document, isMap, isScalar, parseDocument, Scalar, stringify } from 'yaml';

@@ -1,3 +1,5 @@
+/** Parsing and formatting of durations, sizes and bind addresses. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseBindAddress } from '../../../src/base/bind-address.ts';
@@ -49,7 +51,7 @@ describe('durations', () => {
     expect(parseDuration(text)).toBeUndefined();
   });
 
-  test('a formatted duration reads back as itself', () => {
+  test('a formatted duration parses to the same duration', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10 ** 11 }), (durationMs) => {
         expect(parseDuration(formatDuration(durationMs))).toBe(durationMs);
@@ -99,7 +101,7 @@ describe('sizes', () => {
     expect(parseBytes(text)).toBeUndefined();
   });
 
-  test('a formatted size reads back as itself', () => {
+  test('a formatted size parses to the same size', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), (bytes) => {
         expect(parseBytes(formatBytes(bytes))).toBe(bytes);
@@ -107,7 +109,7 @@ describe('sizes', () => {
     );
   });
 
-  test('any text is a whole number of bytes or undefined', () => {
+  test('any text parses to a whole number of bytes or undefined', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const bytes = parseBytes(text);

@@ -252,40 +252,44 @@ describe('on a real kube-apiserver', () => {
     },
   );
 
-  test('without any one rule, the start fails and names it', { timeout: 240_000 }, async () => {
-    const [port] = await freePorts(1);
-    const managementApi = {
-      enabled: true,
-      bindAddress: `127.0.0.1:${port}`,
-      dataDir: join(harness.folder, 'data'),
-      store: { driver: 'kubernetes', namespace: 'keys' },
-      delegatedAuth: true,
-    };
-    const kinds = ['config.sync.toHost.endpointSlices.enabled=true', 'config.endpointSyncer.services=sync'];
-    const api = `--set-json=config.managementApi=${JSON.stringify(managementApi)}`;
-    await helm(home, 'install', ...release, `--set=${kinds.join(',')}`, api);
-    expect(await start()).toMatchObject({ exitCode: 'ready' });
+  test(
+    'without one of the rules, the start fails and names the missing right',
+    { timeout: 240_000 },
+    async () => {
+      const [port] = await freePorts(1);
+      const managementApi = {
+        enabled: true,
+        bindAddress: `127.0.0.1:${port}`,
+        dataDir: join(harness.folder, 'data'),
+        store: { driver: 'kubernetes', namespace: 'keys' },
+        delegatedAuth: true,
+      };
+      const kinds = ['config.sync.toHost.endpointSlices.enabled=true', 'config.endpointSyncer.services=sync'];
+      const api = `--set-json=config.managementApi=${JSON.stringify(managementApi)}`;
+      await helm(home, 'install', ...release, `--set=${kinds.join(',')}`, api);
+      expect(await start()).toMatchObject({ exitCode: 'ready' });
 
-    const outcomes: Outcome[] = [];
-    for (const [kind, name, namespace] of [
-      ['role', 'syncer-endpoint-syncer', 'team-a'],
-      ['role', 'syncer-endpoint-syncer:team-a', 'keys'],
-      ['clusterrole', 'syncer-endpoint-syncer:team-a', ''],
-    ] as const) {
-      outcomes.push(...(await startsWithoutEachRule(kind, name, namespace)));
-    }
-    expect(outcomes.map(({ resource }) => resource)).toEqual([
-      'endpoints',
-      'endpointslices',
-      'services',
-      'secrets',
-      'leases',
-      'secrets',
-      'tokenreviews',
-      'subjectaccessreviews',
-    ]);
-    expect(outcomes).toEqual(outcomes.map(({ resource }) => ({ resource, exitCode: 1, isNamed: true })));
-  });
+      const outcomes: Outcome[] = [];
+      for (const [kind, name, namespace] of [
+        ['role', 'syncer-endpoint-syncer', 'team-a'],
+        ['role', 'syncer-endpoint-syncer:team-a', 'keys'],
+        ['clusterrole', 'syncer-endpoint-syncer:team-a', ''],
+      ] as const) {
+        outcomes.push(...(await startsWithoutEachRule(kind, name, namespace)));
+      }
+      expect(outcomes.map(({ resource }) => resource)).toEqual([
+        'endpoints',
+        'endpointslices',
+        'services',
+        'secrets',
+        'leases',
+        'secrets',
+        'tokenreviews',
+        'subjectaccessreviews',
+      ]);
+      expect(outcomes).toEqual(outcomes.map(({ resource }) => ({ resource, exitCode: 1, isNamed: true })));
+    },
+  );
 
   /** Starts the daemon once without each rule of the role, which is complete again at the end. */
   async function startsWithoutEachRule(kind: string, name: string, namespace: string): Promise<Outcome[]> {

@@ -86,7 +86,7 @@ describe('a start', () => {
     expect((await daemon.get('/readyz')).status).toBe(200);
   });
 
-  test('with a Secret that names localhost says what to set', async () => {
+  test('with a Secret that names localhost logs the setting to change', async () => {
     await using daemon = await harness.startDaemon(config({ secret: 'vc-localhost' }));
     await eventually(
       () => daemon.stderr,

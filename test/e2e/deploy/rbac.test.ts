@@ -88,7 +88,7 @@ describe('the rights that rbac prints', () => {
     await harness[Symbol.asyncDispose]();
   });
 
-  test('are enough', async () => {
+  test('are sufficient', async () => {
     expect(await harness.startOutcome(config)).toMatchObject({ exitCode: 'ready' });
   });
 

@@ -47,7 +47,7 @@ test('npm version changes every place that names the version, in one tagged comm
   );
 });
 
-test('the tag gives a package, a chart, a list of contents and notes', { timeout: 120_000 }, async () => {
+test('a release has a package, a chart, an SBOM and release notes', { timeout: 120_000 }, async () => {
   const out = join(clone, 'out');
   await run('scripts/release-artifacts.sh', out, `v${VERSION}`);
   expect(readdirSync(out).toSorted()).toEqual([
@@ -67,7 +67,7 @@ test('the tag gives a package, a chart, a list of contents and notes', { timeout
   expect(rendered).toContain(`image: ghcr.io/endpoint-syncer/endpoint-syncer:${VERSION}`);
 });
 
-test('another tag is refused with the next step', async () => {
+test('a tag of another version is refused with the next step', async () => {
   await expect(run('scripts/release-artifacts.sh', join(clone, 'other'), 'v1.2.3')).rejects.toThrow(
     'run npm version',
   );

@@ -223,7 +223,7 @@ function objectTests(open: Open): void {
     expect(invalid).toMatchObject({ code: 422, reason: 'Invalid' });
   });
 
-  test('a thousand addresses travel both ways', async () => {
+  test('a thousand addresses are written and read', async () => {
     await using world = await open();
     const object = endpoints(world.namespace, 'large', {}, 1000);
     const created = await world.client.create(ENDPOINTS, object);
@@ -287,7 +287,7 @@ function informerTests(open: Open): void {
     expect(events.filter(isOwn)).toHaveLength(toldBefore);
   });
 
-  test('metadata alone can be followed', async () => {
+  test('metadata can be watched alone', async () => {
     await using world = await open();
     const { client, namespace } = world;
     await client.create(ENDPOINTS, endpoints(namespace, 'a', { labels: { m: 'x' } }));
@@ -300,7 +300,7 @@ function informerTests(open: Open): void {
 }
 
 function networkTests(open: Open): void {
-  test('a reset in the middle of a watch loses nothing and lists nothing again', async () => {
+  test('after a connection reset during a watch no event is lost and nothing is listed again', async () => {
     await using world = await open();
     const { client, namespace, proxy } = world;
     await using follower = await follow(world);
@@ -317,7 +317,7 @@ function networkTests(open: Open): void {
     expect(listed).toEqual([{ phase: 'listing', outcome: 'complete' }]);
   });
 
-  test('an unavailable server is a condition of the informer until it is back', async () => {
+  test('the informer reports an unavailable server until it is available again', async () => {
     await using world = await open();
     const { client, namespace, proxy } = world;
     await using follower = await follow(world);
@@ -335,7 +335,7 @@ function networkTests(open: Open): void {
 }
 
 function otherTests(open: Open): void {
-  test('Events become series', async () => {
+  test('repeated Events are sent as a series', async () => {
     await using world = await open();
     const { client, namespace } = world;
     const about = await client.create(ENDPOINTS, endpoints(namespace, 'a'));

@@ -1,3 +1,5 @@
+/** The contract of the client against the embedded API server. */
+
 import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-cluster.ts';
 import { plainAccess } from '../../../src/kube/access.ts';
 import { clientContract } from './client-contract.ts';

@@ -179,7 +179,7 @@ describe('requests', () => {
     expect(`${method} ${url}`).toBe(line);
   });
 
-  test('a list with everything', async () => {
+  test('a list with all options', async () => {
     const body =
       '{"metadata":{"resourceVersion":"9","continue":"next"},"items":[{"metadata":{"name":"a"},"extra":1}]}';
     let listed: unknown;
@@ -201,7 +201,7 @@ describe('requests', () => {
     });
   });
 
-  test('bodies are the objects as they are', async () => {
+  test('bodies are the unchanged objects', async () => {
     expect(JSON.parse((await sent((client) => client.update(ENDPOINTS, OBJECT))).body)).toEqual(OBJECT);
   });
 
@@ -215,7 +215,7 @@ describe('requests', () => {
     expect([method, headers['content-type'], body]).toEqual(['PATCH', contentType, '{"a":null}']);
   });
 
-  test('a deletion carries its preconditions', async () => {
+  test('a deletion has its preconditions in the body', async () => {
     const { method, body } = await sent((client) =>
       client.delete(ENDPOINTS, KEY, { uid: 'u', resourceVersion: '7' }),
     );
@@ -243,7 +243,7 @@ describe('requests', () => {
     expect(wire.seen).toEqual([]);
   });
 
-  test('go below the path of the server', async () => {
+  test('are sent below the path of the server', async () => {
     const wire = await Wire.open();
     opened.push(wire);
     await wire.client({ access: plainAccess(`${wire.url}/k8s/clusters/c-1/`) }).request('GET', '/version');
@@ -252,7 +252,7 @@ describe('requests', () => {
 });
 
 describe('error responses', () => {
-  test('carry the Status of the server', async () => {
+  test('contain the Status of the server', async () => {
     const status = {
       kind: 'Status',
       apiVersion: 'v1',
@@ -385,7 +385,7 @@ describe('retries', () => {
 });
 
 describe('no response', () => {
-  test('a refused connection is explained', async () => {
+  test('the error for a refused connection gives the cause', async () => {
     const wire = await Wire.open();
     const client = wire.client();
     const access = plainAccess(wire.url);
@@ -504,7 +504,7 @@ describe('no response', () => {
     }
   });
 
-  test('to a dry run of a deletion has the option in its body, where kube-apiserver looks for it', async () => {
+  test('to a dry run of a deletion has the option in its body, from which kube-apiserver reads it', async () => {
     await using wire = await Wire.open({ body: JSON.stringify(stored) });
     await wire.client().delete(ENDPOINTS, KEY, { uid: 'u' }, { isDryRun: true });
     expect(JSON.parse(String(wire.seen[0]?.body))).toMatchObject({
@@ -607,7 +607,7 @@ describe('a body in many chunks', () => {
 });
 
 describe('compression', () => {
-  test('is understood where the server uses it, within the limit', async () => {
+  test('is supported, with the limit applied to the decompressed body', async () => {
     const body = gzipSync(JSON.stringify({ metadata: { resourceVersion: '1' }, items: [] }));
     const bomb = gzipSync(`{"metadata":{"resourceVersion":"${'1'.repeat(100_000)}"},"items":[]}`);
     const headers = { 'content-encoding': 'gzip' };

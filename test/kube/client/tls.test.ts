@@ -104,7 +104,7 @@ describe('TLS', () => {
     await expect(ask(shown)).rejects.toThrow(/client-key names a file that cannot be read/);
   });
 
-  test('a port without TLS is explained', async () => {
+  test('the error for a port without TLS gives the cause', async () => {
     const plain = createProxy((_, response) => response.end());
     await new Promise<void>((resolve) => void plain.listen(0, '127.0.0.1', resolve));
     const from = { ...access(TRUSTED), server: `https://127.0.0.1:${(plain.address() as AddressInfo).port}` };

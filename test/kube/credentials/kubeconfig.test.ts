@@ -89,7 +89,7 @@ describe('a kubeconfig', () => {
     expect(access.credentials.invalidate()).toBe(false);
   });
 
-  test('another context can be chosen', () => {
+  test('another context can be selected', () => {
     expect(load({}, { context: 'other' }).namespace).toBe('elsewhere');
   });
 
@@ -111,7 +111,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  test('certificates in it and beside it', async () => {
+  test('certificates as data and as files', async () => {
     put('certs/ca.crt', certificate('ca.crt'));
     put('certs/client.crt', certificate('client.crt'));
     put('certs/client.key', certificate('client.key'));
@@ -227,7 +227,7 @@ describe('a kubeconfig', () => {
     expect(problem(() => load(parts))).toMatch(message);
   });
 
-  test('that is not there', () => {
+  test('that does not exist', () => {
     const missing = { kubeconfig: join(ROOT, 'nothing'), context: '' };
     expect(problem(() => loadClusterAccess(missing, { clock: new FakeClock() }))).toMatch(
       /kubeconfig .*nothing cannot be read: ENOENT/,
@@ -256,7 +256,7 @@ describe('without a file', () => {
     }
   });
 
-  test('then KUBECONFIG, where the first of several files wins and some may be missing', async () => {
+  test('then KUBECONFIG: the first of several files takes precedence, and files may be missing', async () => {
     const first = put('k1', kubeconfig({ user: 'token: first', tail: '' }));
     const second = put(
       'k2',
@@ -369,7 +369,7 @@ describe('an exec plugin', () => {
     expect(credentials.invalidate()).toBe(true);
   });
 
-  test('may give a certificate', async () => {
+  test('may return a certificate', async () => {
     const script = `console.log(JSON.stringify({ status: { clientCertificateData: 'C', clientKeyData: 'K' } }))`;
     const { credentials } = load(exec(plugin('certificate.cjs', script)));
     expect(await credentials.certificate()).toEqual({ cert: 'C', key: 'K' });
@@ -408,7 +408,7 @@ describe('an exec plugin', () => {
     await expect(credentials.headers(), 'and the next try is a new one').rejects.toThrow(message);
   });
 
-  test('an auth provider that is not supported any more', async () => {
+  test('an auth provider that is no longer supported', async () => {
     const { credentials } = load({ user: 'auth-provider: {name: magic}' });
     await expect(credentials.headers()).rejects.toThrow(
       /there is no auth provider "magic"; use an exec plugin/,

@@ -139,7 +139,7 @@ describe('an Event', () => {
     expect(event?.metadata.name).toMatch(/^a\.[0-9a-f]+$/);
   });
 
-  test('about a cluster-scoped object lives in default', async () => {
+  test('about a cluster-scoped object is in the namespace default', async () => {
     const at = desk();
     at.recorder.event(object('Odd:Name', ''), NAMESPACES, {
       type: 'Warning',
@@ -185,7 +185,7 @@ describe('a series', () => {
     expect(at.api.patched, 'a quiet period sends nothing').toHaveLength(1);
   });
 
-  test('loses nothing that happens while it is sent', async () => {
+  test('counts repetitions while it is sent', async () => {
     const at = desk();
     at.api.hold();
     warn(at, 'a');
@@ -239,7 +239,7 @@ describe('a series', () => {
     expect(at.results).toEqual(['sent', 'sent']);
   });
 
-  test('ends after ten quiet minutes', async () => {
+  test('ends after ten minutes without a repetition', async () => {
     const at = desk();
     warn(at, 'a');
     await at.clock.advanceAsync(600_000);
@@ -251,7 +251,7 @@ describe('a series', () => {
 });
 
 describe('limits', () => {
-  test('Normal Events pass a token bucket of 25 and 5 a second', async () => {
+  test('Normal Events are limited by a token bucket of 25 and 5 a second', async () => {
     const at = desk();
     const sync = (name: string): void =>
       at.recorder.event(object(name), ENDPOINTS, { type: 'Normal', reason: 'Synced', note: 'n' });
@@ -264,7 +264,7 @@ describe('limits', () => {
     expect(at.results.filter((result) => result === 'dropped')).toHaveLength(45);
   });
 
-  test('no Warning is lost, and four are sent at a time', async () => {
+  test('no Warning is lost, and four are sent concurrently', async () => {
     const at = desk();
     at.api.hold();
     for (let i = 0; i < 500; i++) warn(at, `a${i}`);
@@ -321,7 +321,7 @@ describe('failures', () => {
     expect(at.warnings).toEqual([]);
   });
 
-  test('flushing ends although the server is away', async () => {
+  test('flushing ends although the server is unavailable', async () => {
     const at = desk();
     at.api.failures.push(...Array.from({ length: 50 }, () => new Error('away')));
     for (let i = 0; i < 20; i++) warn(at, `a${i}`);

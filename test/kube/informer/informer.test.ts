@@ -38,7 +38,7 @@ describe('an informer', () => {
     await expect(harness.informer.whenSynced(stop.signal)).rejects.toThrow('enough');
   });
 
-  test('gives objects of a list the type that objects of a watch have', async () => {
+  test('sets the type of listed objects as in watch events', async () => {
     await using harness = await prepare();
     harness.server.on('list', list(10, [{ name: 'a', version: 1 }]));
     harness.start();
@@ -102,7 +102,7 @@ describe('an informer', () => {
     expect(contents(harness.informer)).toEqual({ b: '12' });
   });
 
-  test('a write is not undone by a list that is older than it', async () => {
+  test('a list that is older than a write does not replace it', async () => {
     await using harness = await prepare();
     harness.server.on('list', list(10, [{ name: 'a', version: 5 }], 'more'));
     harness.start();

@@ -209,7 +209,7 @@ describe('lists', () => {
     expect(parameters(harness.server.seen[3])['resourceVersion']).toBe('100');
   });
 
-  test('a token that expires between pages starts the list over, with larger pages', async () => {
+  test('a token that expires between pages restarts the list with larger pages', async () => {
     await using harness = await prepare();
     harness.server.on('list', list(100, items(0, 2), 'p2'), refuse(410, 'Expired'), list(110, items(0, 3)));
     harness.server.on('watch', watch());
@@ -282,7 +282,7 @@ describe('lists', () => {
     expect(contents(harness.informer)).toEqual({ b: '15' });
   });
 
-  test('after a restore from a backup the list wins over everything', async () => {
+  test('after a restore from a backup the list replaces all known objects', async () => {
     await using harness = await prepare();
     harness.server.on(
       'list',
@@ -305,7 +305,7 @@ describe('lists', () => {
   });
 });
 
-describe('the visible condition', () => {
+describe('the reported condition', () => {
   test('staleness grows while nothing is received and is reset by the first data', async () => {
     await using harness = await prepare();
     harness.clock.advance(5000);
@@ -325,7 +325,7 @@ describe('the visible condition', () => {
     await until(() => harness.informer.stalenessMs === 0);
   });
 
-  test('a credential that fails while watching is a state with a reason, and passes', async () => {
+  test('a credential that fails during a watch is reported with a reason, and recovers', async () => {
     await using harness = await prepare();
     const denied: Step = refuse(401, 'Unauthorized');
     harness.server.on('list', list(10, [{ name: 'a', version: 3 }]));
@@ -352,7 +352,7 @@ describe('the visible condition', () => {
     expect(harness.informer.condition.lastError).toBeUndefined();
   });
 
-  test('every way to end is announced, so that its counter can start at zero', async () => {
+  test('every outcome is declared, so that its counter can start at zero', async () => {
     await using harness = await prepare();
     expect(harness.metrics.expected).toContain('watching silent');
     expect(harness.metrics.expected).toHaveLength(25);

@@ -100,7 +100,7 @@ describe('rules 5 and 6: our own writes', () => {
     expect(cache.removeUnlisted('n/a', '30')?.type).toBe('deleted');
   });
 
-  test('an object that this process deleted does not return by a late event', () => {
+  test('a late event does not restore an object that this process deleted', () => {
     const cache = cacheWith(object('10'));
     cache.forget('n/a', 'one');
     expect(version(cache)).toBeUndefined();

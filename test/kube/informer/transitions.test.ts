@@ -135,7 +135,7 @@ describe('the table of the list-watch', () => {
     expect(documentedRows()).toEqual(ROWS);
   });
 
-  test('has one scene for every row', () => {
+  test('has one scenario for every row', () => {
     expect(Object.keys(SCENES).toSorted()).toEqual(
       ROWS.map(({ phase, outcome }) => `${phase} ${outcome}`).toSorted(),
     );

@@ -35,7 +35,7 @@ const line = fc
   .map(({ type, name, text }) => eventLine(type, { name, version: 1, annotations: { text } }));
 
 describe('a watch stream', () => {
-  test('means the same wherever it is cut, characters included', () => {
+  test('is parsed correctly with any chunk boundaries, also inside characters', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 30 }), (lines, cuts) => {
         const bytes = Buffer.from(lines.join(''));
@@ -56,7 +56,7 @@ describe('a watch stream', () => {
     ]);
   });
 
-  test('that ends inside an event has broken off', () => {
+  test('that ends inside an event is an error', () => {
     expect(() => feed(Buffer.from('{"type":"ADD'), [])).toThrow(TransportError);
   });
 
@@ -92,7 +92,7 @@ describe('a watch stream', () => {
     expect(seen).toEqual([]);
   });
 
-  test('keeps hostile keys as data', () => {
+  test('treats hostile keys as data', () => {
     const { seen, handler } = record();
     const text =
       '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1","annotations":{"__proto__":"x"}}}}\n';

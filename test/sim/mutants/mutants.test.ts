@@ -1,3 +1,5 @@
+/** Each mutant still applies to the source, and has a unique name. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,6 +11,6 @@ test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))('%s', (_name,
   expect(mutated(mutant, text)).not.toBe(text);
 });
 
-test('each mutant has a name of its own', () => {
+test('mutants have unique names', () => {
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
 });

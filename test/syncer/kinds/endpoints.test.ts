@@ -1,3 +1,5 @@
+/** Translation of the Pod references in Endpoints, in both directions. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue, valueAt } from '../../../src/base/json.ts';
@@ -22,7 +24,7 @@ describe('Pod references to the host', () => {
     ]);
   });
 
-  test('lose uid and resourceVersion, also where no host Pod can be named', () => {
+  test('lose uid and resourceVersion, even if no host Pod can be determined', () => {
     const only = translators(mappings({ a: 'h' }, true)).names;
     const ref = { kind: 'Pod', name: 'a', namespace: 'b', uid: 'u', resourceVersion: '1', other: 1 };
     expect(refsOf(subsetsToHost(addressed(ref, { kind: 'Pod', uid: 'u' }), 'shop', only))).toEqual([
@@ -66,7 +68,7 @@ describe('Pod references to the virtual side', () => {
     ]);
   });
 
-  test('mapped namespaces go back, hashed ones only by the virtual object', () => {
+  test('mapped namespaces are reversed, hashed ones only with the virtual object', () => {
     const mapped = translators(mappings({ 'a-*': 'h-*' })).names;
     const virtual = addressed({ kind: 'Pod', name: 'p', namespace: 'a-1' });
     expect(subsetsToVirtual(subsetsToHost(virtual, 'a-1', mapped), 'a-1', mapped)).toEqual(virtual);
@@ -116,7 +118,7 @@ describe('any JSON', () => {
     );
   });
 
-  test('own __proto__ members stay data', () => {
+  test('own __proto__ members are data', () => {
     const hostile = JSON.parse(
       '[{"__proto__":{"x":1},"addresses":[{"targetRef":{"kind":"Pod","name":"a","__proto__":{"y":1}}}]}]',
     ) as JsonValue;

@@ -1,3 +1,5 @@
+/** Translation, recreation and status of Service copies. */
+
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
@@ -111,7 +113,7 @@ describe('the spec of a copy', () => {
     expect(copied(virtual, host)).toEqual(expected);
   });
 
-  test('an API server’s defaults are no difference, a switched-off node port is one', () => {
+  test('defaults of an API server are not a difference, a disabled node port is one', () => {
     const isSame = (a: JsonObject, b: JsonObject): boolean =>
       !needsWrite(service(a), service(b), kind.content);
     expect(
@@ -142,7 +144,7 @@ describe('which Services are synced', () => {
   });
 });
 
-describe('re-creation', () => {
+describe('recreation', () => {
   test.each<[string, JsonObject, JsonObject, boolean]>([
     ['headless or not', { clusterIP: 'None' }, { clusterIP: '10.0.0.1' }, true],
     ['from ExternalName', { clusterIP: 'None' }, { type: 'ExternalName' }, false],

@@ -1,3 +1,5 @@
+/** Comparison of subsets with defaults and canonical order of the API server. */
+
 import { describe, expect, test } from 'vitest';
 import { endpointsContent } from '../../../src/syncer/kinds/endpoints.ts';
 import { memberEquals } from '../../../src/syncer/translate/content.ts';

@@ -103,7 +103,7 @@ describe('metrics', () => {
     expect(values.get('process_start_time_seconds')).toBeGreaterThan(1.7e9);
   });
 
-  test('show what is reported to them', async () => {
+  test('show the reported values', async () => {
     const metrics = prepare();
     metrics.controller('endpoints', 1).reconciled('error', 0.02);
     metrics.requests('h:1').requested('PUT', '422', 0.5);

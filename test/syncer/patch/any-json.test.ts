@@ -91,7 +91,7 @@ async function resultOrError(apply: () => PatchedObject | Promise<PatchedObject>
   }
 }
 
-test('reverse expressions that undo their expressions give any JSON back', async () => {
+test('inverse expressions restore any JSON', async () => {
   const UNDONE = [
     ['({ wrapped: value })', 'value.wrapped'],
     ['[value, 1]', 'value[0]'],

@@ -36,7 +36,7 @@ function text(value: JsonValue | undefined, otherwise = ''): string {
   return typeof value === 'string' ? value : otherwise;
 }
 
-test('exactly these cases are overruled', () => {
+test('exactly these cases are marked as overruled', () => {
   const run = ['path-', 'parse-', 'expr-', 'dir-', 'ref-'].flatMap((prefix) => casesOf(prefix)).length;
   expect(run + cases.filter(isOverruled).length).toBe(cases.length);
 });

@@ -73,7 +73,7 @@ unknown: {kept: 1.5}
 `;
 
 describe('patch', () => {
-  test('prints the object, patched', async () => {
+  test('prints the patched object', async () => {
     const patches = file(`
 - path: subsets[*].addresses[*].hostname
   expression: '"t-" + value + "-" + context.vcluster.name + "-" + context.vcluster.namespace'
@@ -96,7 +96,7 @@ describe('patch', () => {
     expect(stdout).toContain('switch: "on"');
   });
 
-  test('--reverse, with both objects in the context', async () => {
+  test('with --reverse has both objects in the context', async () => {
     const patches = file(`{patches: [
       {path: a, expression: '"x" + value', reverseExpression: 'value.slice(1) + context.hostObject.h + context.virtualObject.v'},
       {path: b, expression: '"x"'}]}`);
@@ -114,7 +114,7 @@ describe('patch', () => {
     expect(JSON.parse(stdout)).toEqual({ a: 'yHV', b: 'own', c: 1 });
   });
 
-  test('the patches and names of a configuration', async () => {
+  test('uses the patches and names of a configuration', async () => {
     const config = file(`
 endpointSyncer: {name: suffix, host: {namespace: vcluster}, references: {naming: long}}
 sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVersion: v1, kind: Secret, namePath: nm, namespacePath: ns}}]}}}
@@ -143,7 +143,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     expect(caret).toMatch(/^ +\^$/);
   });
 
-  test('bad input: exit code 2 and the place', async () => {
+  test('invalid input: exit code 2 and the position', async () => {
     const good = file('- {path: a, expression: value}');
     const runs: [args: string[], object?: string][] = [
       [['--patches', file('- path: a[?(@.x)]\n  expression: value')], 'a: 1'],
@@ -179,7 +179,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     expect(stdout.replaceAll(/\s/g, '')).toBe('{"a":{"__proto__":1,"b":2},"constructor":{"x":2}}');
   });
 
-  test('a list of any kind of object keeps shared parts apart', async () => {
+  test('the objects of a list do not share parts', async () => {
     const patches = file('- {path: a, expression: "[value, value]"}');
     expect(parse((await patch(['--patches', patches], 'a: {b: 1}')).stdout)).toEqual({
       a: [{ b: 1 }, { b: 1 }],
@@ -187,7 +187,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
   });
 });
 
-describe('what patches leave behind is checked as render checks it', () => {
+describe('results are validated as by render', () => {
   const patches = '- {path: metadata.annotations.switch, expression: "42"}';
 
   test.each(['v1\nkind: Endpoints', 'example.com/v1\nkind: Gadget'])('an annotation of %s', async (kind) => {

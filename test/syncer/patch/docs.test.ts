@@ -15,7 +15,7 @@ function rowsBelow(heading: string): readonly string[] {
   return section.split('\n').filter((line) => line.startsWith('| ') && !/^\| (refused|to) \|/.test(line));
 }
 
-test('the refused list is that of the check', () => {
+test('the list of refused names is equal to that of the compiler', () => {
   expect(rowsBelow('What an expression may not use')).toEqual(refusalRows());
 });
 
@@ -33,10 +33,10 @@ describe('each recipe gives the documented result', () => {
   });
   const cases: readonly [what: string, value: JsonValue, expected: JsonValue][] = [
     ['add an annotation', { a: '1' }, { a: '1', 'example.com/from': 'virtual' }],
-    ['remove one', 'x', null],
+    ['remove an annotation', 'x', null],
     ['rename a key', { old: '1', b: '2' }, { b: '2', new: '1' }],
     ['give a missing value a default', { app: 'web' }, { tier: 'default', app: 'web' }],
-    ['write the DNS name of a Service as the host knows it', 'db.shop.svc', 'db-x-shop-x-vc.ns.svc'],
+    ['write the DNS name of a Service on the host', 'db.shop.svc', 'db-x-shop-x-vc.ns.svc'],
     ['split and join', 'a, b', 'a.internal,b.internal'],
     ['decode and encode base64', 'YWJj', 'QUJD'],
     ['mask all but the end', '1234567890', '******7890'],
@@ -44,7 +44,7 @@ describe('each recipe gives the documented result', () => {
     ['use another value in each namespace', 'x', 'production'],
   ];
 
-  test('all of them are tried', () => {
+  test('all recipes are run', () => {
     expect(recipes.map(({ what }) => what)).toEqual(cases.map(([what]) => what));
   });
 

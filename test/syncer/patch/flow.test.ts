@@ -1,3 +1,5 @@
+/** The sync direction that the patches give to a path. */
+
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/config/types.ts';
 import type { ConcretePath, Flow } from '../../../src/syncer/translate/types.ts';
@@ -12,7 +14,7 @@ function flowOf(patches: readonly PatchConfig[], path: ConcretePath): Flow {
   return build(patches).pipeline.flowOf(path);
 }
 
-describe('flow of a place', () => {
+describe('direction of a path', () => {
   const key: ConcretePath = ['metadata', 'annotations', 'example.com/key'];
 
   test.each<[string, readonly PatchConfig[], Flow]>([
@@ -39,7 +41,7 @@ describe('flow of a place', () => {
     expect(flowOf(patches, key)).toBe(flow);
   });
 
-  test('bookkeeping is out of reach of wildcards; numbers are indices and keys', () => {
+  test('wildcards do not match bookkeeping; numbers are indices and keys', () => {
     const all = [{ path: 'metadata.annotations.*', ...TO_HOST }];
     expect(flowOf(all, ['metadata', 'annotations', 'vcluster.loft.sh/object-name'])).toBe('both');
     expect(flowOf([{ path: 'subsets.0', ...TO_HOST }], ['subsets', 0, 'ports'])).toBe('toHost');
@@ -49,7 +51,7 @@ describe('flow of a place', () => {
   });
 });
 
-describe('places in an object', () => {
+describe('paths in an object', () => {
   const object = {
     metadata: { annotations: { a: '1' } },
     subsets: [
@@ -77,7 +79,7 @@ describe('places in an object', () => {
     expect(twoWay({ path: 'subsets', ...BOTH })).toEqual([['subsets']]);
   });
 
-  test('two-way no longer where another entry is one-way', () => {
+  test('not two-way if another entry is one-way', () => {
     expect(
       twoWay(
         { path: 'subsets[*].addresses[*].hostname', ...BOTH },
@@ -86,7 +88,7 @@ describe('places in an object', () => {
     ).toEqual([['subsets', 1, 'addresses', 0, 'hostname']]);
   });
 
-  test('the host owns what only a reverseExpression matches', () => {
+  test('the host owns values that only a reverseExpression matches', () => {
     const { pipeline } = build([
       { path: 'metadata.annotations.*', ...TO_VIRTUAL },
       { path: 'subsets[*].addresses[*].hostname', ...BOTH },

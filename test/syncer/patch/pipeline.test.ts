@@ -1,3 +1,5 @@
+/** The patch pipeline: order, context, results, failures and batching. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/config/types.ts';
@@ -40,7 +42,7 @@ async function failure(patches: readonly PatchConfig[], object: JsonObject = OBJ
 }
 
 describe('order and direction', () => {
-  test('each patch sees the result of those before; the input is left alone', async () => {
+  test('each patch gets the result of the previous ones; the input is not changed', async () => {
     const before = cloneJson(OBJECT);
     const patches = [
       { path: 'metadata.annotations.a', expression: 'value + "1"' },
@@ -53,7 +55,7 @@ describe('order and direction', () => {
     expect(OBJECT).toEqual(before);
   });
 
-  test('backwards the last entry comes first', async () => {
+  test('in reverse direction the last entry runs first', async () => {
     const patches = [
       { path: 'a', expression: 'value + "1"', reverseExpression: 'value.slice(0, -1)' },
       { path: '*', expression: 'value + "2"', reverseExpression: 'value.replace("2", "")' },
@@ -65,7 +67,7 @@ describe('order and direction', () => {
     expect(back.object).toEqual({ a: 'x' });
   });
 
-  test('only a reverseExpression: the host keeps its own value', async () => {
+  test('only a reverseExpression: the host keeps its value', async () => {
     const { pipeline } = build([{ path: 'list[*].x', reverseExpression: 'value + "!"' }]);
     const object = { list: [{ x: 'v', y: 1 }, { x: 'v' }, { z: 1 }] };
     const hostObject = { list: [{ x: 'h' }, {}, { x: 'h3' }] };
@@ -80,7 +82,7 @@ describe('order and direction', () => {
     });
   });
 
-  test('only an expression: backwards the virtual object keeps its own value', async () => {
+  test('only an expression: in reverse direction the virtual object keeps its value', async () => {
     const { pipeline } = build([{ path: 'a.b', expression: '"x"' }]);
     const virtualObject = { a: { b: 'own' } };
     const host = { a: { b: 'changed', c: 1 } };
@@ -90,7 +92,7 @@ describe('order and direction', () => {
     expect((await pipeline.apply('toVirtual', host, context())).object).toEqual({ a: { c: 1 } });
   });
 
-  test('of a whole object that does not flow, what it is stays', async () => {
+  test('a whole object that is not synced in a direction is kept', async () => {
     const { pipeline } = build([{ path: '', reverseExpression: 'value' }]);
     const hostObject = { metadata: { name: 'other', uid: 'u', annotations: { x: 'host' } }, subsets: [] };
     expect((await pipeline.apply('toHost', OBJECT, context({ hostObject }))).object).toEqual({
@@ -119,13 +121,13 @@ describe('order and direction', () => {
 });
 
 describe('results', () => {
-  test('null and undefined delete, elements after all of them were seen', async () => {
+  test('null and undefined delete; elements are deleted after all matches', async () => {
     const patches = [{ path: 'list[*]', expression: 'value % 2 ? value * 10 : null' }];
     expect(await apply(patches, { list: [1, 2, 3, 4] })).toEqual({ list: [10, 30] });
     expect(await apply([{ path: 'a', expression: 'undefined' }], { a: 1, b: 2 })).toEqual({ b: 2 });
   });
 
-  test('of the whole object: laid over it, null deletes a member', async () => {
+  test('of the whole object are merged into it, and null deletes a field', async () => {
     const object = { a: 1, b: 2, gone: null };
     expect(await apply([{ path: '', expression: '({ a: null, c: 3, gone: value.gone })' }], object)).toEqual({
       b: 2,
@@ -187,7 +189,7 @@ describe('results', () => {
     expect(await apply([{ path: 'nowhere[*]', expression: '1' }])).toBe(OBJECT);
   });
 
-  test('the validation names the patch that wrote the place', async () => {
+  test('a validation error names the patch that wrote the path', async () => {
     const patches = [
       { path: 'metadata.annotations.a', expression: '"x"' },
       { path: 'subsets[*].addresses[*].ip', expression: '"not an ip"' },
@@ -214,7 +216,7 @@ describe('failures', () => {
     expect(error.excerpt).toBe('value.nothing.there\n^');
   });
 
-  test('of several in one turn, the first in the order of the patches', async () => {
+  test('of several in one batch, the first in the order of the patches', async () => {
     const patches = [
       { path: 'a', expression: 'value' },
       { path: 'b', expression: 'value.x.y' },
@@ -230,7 +232,7 @@ describe('failures', () => {
     });
   });
 
-  test('labels that are no selector', async () => {
+  test('labels that are not a selector', async () => {
     expect(await failure([{ path: 'a', labels: {} }], { a: 5 })).toMatchObject({
       kind: 'runtime',
       path: 'a',
@@ -238,8 +240,8 @@ describe('failures', () => {
   });
 });
 
-describe('questions to the sandbox', () => {
-  test('one for each patch with a match, none without; patches that cannot meet go together', async () => {
+describe('requests to the sandbox', () => {
+  test('one for each patch with a match, none without; independent patches share a batch', async () => {
     const { pipeline, evaluator } = build([
       { path: 'metadata.annotations.a', expression: 'value' },
       { path: 'subsets[*].addresses[*].ip', expression: 'value' },
@@ -266,13 +268,13 @@ describe('questions to the sandbox', () => {
     expect(object).toMatchObject({ metadata: { annotations: { a: 'metadata.annotations.a' } } });
   });
 
-  test('no promise is created when every result is known', () => {
+  test('no promise is created if all results are cached', () => {
     const { pipeline } = build([{ path: 'a', expression: 'value + 1' }], { answers: 'immediately' });
     const result = pipeline.apply('toHost', { a: 1 }, context()) as PatchedObject;
     expect(result.object).toEqual({ a: 2 });
   });
 
-  test('an empty pipeline gives the object back', () => {
+  test('an empty pipeline returns the object', () => {
     const { pipeline } = build([]);
     expect(pipeline.isEmpty).toBe(true);
     expect(pipeline.apply('toHost', OBJECT, context())).toMatchObject({ object: OBJECT });

@@ -91,7 +91,7 @@ describe('the trace of patches', () => {
     ]);
   });
 
-  test('an element that a patch deleted has no value after it, its neighbour keeps its own', async () => {
+  test('a deleted element has no value after the patch, and its neighbours keep theirs', async () => {
     const { patches, object } = await trace([
       { path: 'subsets[0].addresses[*]', expression: 'value.hostname === "a" ? null : value' },
     ]);
@@ -137,7 +137,7 @@ describe('the trace of patches', () => {
     expect(traced.patches.map(({ index }) => index)).toEqual([1, 0]);
   });
 
-  test('the object is the one that the pipeline gives', async () => {
+  test('the object is equal to the result of the pipeline', async () => {
     const patches: PatchConfig[] = [
       { path: 'subsets[*].addresses[*].hostname', expression: 'value + "-x"' },
       { path: 'metadata.annotations[*]', expression: 'value.toUpperCase()' },

@@ -80,15 +80,15 @@ async function seen(parts: Partial<Observation>): Promise<Observation> {
 
 const rules = { requireService: false, kind: endpointsKind };
 
-describe('worked cases of the engine', () => {
-  test('every case is run here, or listed with its reason', () => {
+describe('cases of test/cases about the engine', () => {
+  test('every case is run here, or excluded with a reason', () => {
     const run = ['ep-04', 'ep-06', 'ep-13', 'ep-16', 'ep-17', 'eps-01'];
     expect(cases.map(({ id }) => id).filter((id) => !run.includes(id))).toEqual(
       cases.filter(isOverruled).map(({ id }) => id),
     );
   });
 
-  test('ep-04: taken over with the same result, in place, and only what the host controller created', async () => {
+  test('ep-04: taken over in place with the same result, and only if the host controller created it', async () => {
     const { input, expected } = caseOf('ep-04');
     const state = (side: string): KubeObject[] =>
       (input[side] as unknown as StatedObject[]).map(({ kind, name, namespace, annotations, ...rest }) =>
@@ -113,17 +113,17 @@ describe('worked cases of the engine', () => {
     });
   });
 
-  test('ep-06: a Service with a selector: our copy is deleted', async () => {
+  test('ep-06: a Service with a selector: the copy is deleted', async () => {
     const service = object('Service', {}, { spec: caseOf('ep-06').input['virtualService'] as JsonObject });
     expect(decide(await seen({ service }), rules).kind).toBe('delete');
   });
 
-  test('ep-12, overruled: another uid is rewritten in place', async () => {
+  test('ep-12, overruled: a copy with another uid is updated in place', async () => {
     const virtual = object('Endpoints', { uid: 'new' });
     expect(decide(await seen({ virtual, host: await managedCopy('old') }), rules).kind).toBe('rewrite');
   });
 
-  test('ep-13: the virtual object was deleted: our copy is deleted', async () => {
+  test('ep-13: the virtual object was deleted: the copy is deleted', async () => {
     const service = object('Service', {}, { spec: { selector: null } });
     expect(decide(await seen({ virtual: undefined, service }), rules)).toEqual({
       kind: 'delete',
@@ -131,11 +131,11 @@ describe('worked cases of the engine', () => {
     });
   });
 
-  test('ep-14, overruled: a host copy that was deleted is created again', async () => {
+  test('ep-14, overruled: a deleted host copy is recreated', async () => {
     expect(decide(await seen({ host: undefined }), rules).kind).toBe('create');
   });
 
-  test('ep-16: synced before its Service comes, and with a headless Service without a selector', async () => {
+  test('ep-16: synced before its Service exists, and with a headless Service without a selector', async () => {
     const headless = object(
       'Service',
       {},
@@ -151,7 +151,7 @@ describe('worked cases of the engine', () => {
   });
 });
 
-describe('worked cases of EndpointSlices', () => {
+describe('cases of test/cases about EndpointSlices', () => {
   const kind = createEndpointSliceKind({ isEndpointsSynced: true, endpointsOf: () => undefined });
   const render = async (one: JsonValue | undefined) => {
     const slice = { kind: 'EndpointSlice', ...(one as unknown as KubeObject) };

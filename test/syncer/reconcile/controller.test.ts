@@ -45,7 +45,7 @@ describe('ten thousand decisions that need no request', () => {
   });
 });
 
-test('a wait for what is in progress is logged at debug, and does not count as blocked', async () => {
+test('waiting for a pending operation is logged at debug level, and does not count as blocked', async () => {
   const logged: string[] = [];
   const logs = (level: string) => (fields: object, message: string) =>
     void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);

@@ -52,7 +52,7 @@ const TWO_WAY: PatchConfig = {
   reverseExpression: 'value.slice(5)',
 };
 
-test('patches run once to create a copy, and once to see that a pair needs nothing', async () => {
+test('patches run once to create a copy, and once to detect that it is up to date', async () => {
   const { forge, runs } = counted([TWO_WAY]);
   const virtual = virtualEndpoints({ zone: 'a' });
   const { host } = await forge.fresh({ virtual, target, host: undefined });
@@ -62,7 +62,7 @@ test('patches run once to create a copy, and once to see that a pair needs nothi
   expect(merged).toMatchObject({ host: undefined, virtualPatch: undefined });
 });
 
-test('a value that flows back: once on what the virtual object is, once on what it becomes', async () => {
+test('for a value that is synced back: once for the current virtual object, once for the changed one', async () => {
   const { forge, runs } = counted([TWO_WAY]);
   const virtual = virtualEndpoints({ zone: 'a' });
   const { host } = await forge.fresh({ virtual, target, host: undefined });
@@ -77,7 +77,7 @@ test('a value that flows back: once on what the virtual object is, once on what 
   expect(runs).toEqual(['toHost "a"', 'toVirtual "a"', 'toHost "b"']);
 });
 
-test('a kind that data lead to is opened while the patches wait, not before a second run', async () => {
+test('the watch of a kind that only data names starts during the run of the patches, not before a second run', async () => {
   const opened: string[] = [];
   let isOpen = false;
   const { forge, runs, evaluator } = counted(

@@ -82,7 +82,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   return counted;
 }
 
-describe('writes that are answered with 429', () => {
+describe('writes that return 429', () => {
   test.each(['0', 'Thu, 01 Jan 1970 00:00:00 GMT'])(
     'Retry-After: %s is no hot loop: the own back-off counts',
     async (header) => {
@@ -99,7 +99,7 @@ describe('writes that are answered with 429', () => {
     expect(await requestsWithin(5000, value, true)).toBeLessThanOrEqual(6);
   });
 
-  test('Retry-After: 999999999 is a minute', async () => {
+  test('Retry-After: 999999999 is limited to a minute', async () => {
     expect(await requestsWithin(59_999, '999999999')).toBe(1);
     expect(await requestsWithin(60_000, '999999999')).toBe(2);
   });

@@ -33,27 +33,27 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'update', 'delete'];
 
 describe('the rights of a named kind', () => {
-  test('both ways', () => {
+  test('in both directions', () => {
     expect(rights({})).toEqual([
       ...on('host', TEAM, [...READ, ...WRITE]),
       ...on('virtual', ALL, [...READ, ...WRITE]),
     ]);
   });
 
-  test('only from the host, where its syncing is not configured', () => {
+  test('only from the host, if the sync of the kind is not configured', () => {
     expect(rights({ isSynced: false })).toEqual([
       ...on('host', TEAM, READ),
       ...on('virtual', ALL, [...READ, ...WRITE]),
     ]);
   });
 
-  test('to read, where nothing is imported, and in a dry run', () => {
+  test('read-only, if nothing is imported, and in a dry run', () => {
     const read = [...on('host', TEAM, READ), ...on('virtual', ALL, READ)];
     expect(rights({ isImportable: false })).toEqual(read);
     expect(rights({}, true)).toEqual(read);
   });
 
-  test('in every namespace of the host, where namespaces are mapped', () => {
+  test('in every namespace of the host, if namespaces are mapped', () => {
     expect(rights({}, true, 'legacy-multi')).toEqual([...on('host', ALL, READ), ...on('virtual', ALL, READ)]);
   });
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox[Symbol.asyncDispose]());
 
-describe('the worked expressions', () => {
+describe('the expressions of test/cases', () => {
   test.each(worked)('$id', async ({ input, expected }) => {
     // YAML's `undefined` is a text, as it is in a configuration file.
     const outcome = await sandbox.run(textAt(input, 'expression'), input['value'] ?? null, {
@@ -25,7 +25,7 @@ describe('the worked expressions', () => {
     expect('undefined' in outcome ? { value: null } : outcome).toEqual({ value: expected });
   });
 
-  test('are all there', () => {
+  test('are complete', () => {
     expect(worked).toHaveLength(17);
   });
 });
@@ -77,7 +77,7 @@ describe('what is in scope', () => {
     ]);
   });
 
-  test('the value is a copy, to be changed at will; the context is not', async () => {
+  test('the value is a mutable copy; the context is read-only', async () => {
     const value: JsonObject = { list: [3, 1, 2] };
     expect(await sandbox.run('value.list.sort(); value.done = true; value', value)).toEqual({
       value: { list: [1, 2, 3], done: true },
@@ -167,7 +167,7 @@ describe('results', () => {
     expect(both.map(({ values }) => values)).toEqual([hostile, ['a', 'b'], ['c']]);
   });
 
-  test('errors, deletions and values of many kinds keep their places', async () => {
+  test('errors, deletions and values of many types are returned at their indices', async () => {
     const program = sandbox.define(
       'value === 1 ? undefined : value === 2 ? null.x : value === 3 ? () => 1 : value',
     );
@@ -253,14 +253,14 @@ describe('many requests', () => {
     }
   });
 
-  test('large values and answers cross in pieces', async () => {
+  test('large values and results are transferred in chunks', async () => {
     const program = sandbox.define('value + "!"');
     const values = Array.from({ length: 20 }, (_, i) => String(i).repeat(400_000));
     const { values: results } = await sandbox.ask(program, values);
     expect(results).toEqual(values.map((value) => `${value}!`));
   });
 
-  test('a value too deep to be sent fails alone', async () => {
+  test('a value that is too deep to be sent fails only for its match', async () => {
     let deep: JsonValue = 1;
     for (let i = 0; i < 1001; i++) deep = [deep];
     const program = sandbox.define('value === 7 ? 2 : 1');

@@ -200,14 +200,14 @@ function expectedOf({ id, expected }: WorkedCase): unknown {
   return id === 'rec-02' ? (expected as JsonObject)['change'] : expected;
 }
 
-describe('worked cases', () => {
+describe('cases of test/cases', () => {
   const runnable = cases.filter((one) => !isOverruled(one) && one.id !== 'rec-04');
 
   test.each(runnable)('$id: $note', (one) => {
     expect(run(one)).toEqual(expectedOf(one));
   });
 
-  test('exactly the cases that say so are overruled', () => {
+  test('exactly the cases that are marked as overruled differ', () => {
     const different = [...runnable, caseOf('labels-10'), caseOf('annot-06')].filter((one) => {
       try {
         expect(run(one)).toEqual(expectedOf(one));
@@ -221,12 +221,12 @@ describe('worked cases', () => {
 });
 
 describe('cases that the design overrules', () => {
-  test('labels-10: the labels themselves are as the case says, besides the markers', () => {
+  test('labels-10: the labels are those of the case, plus the markers', () => {
     const one = caseOf('labels-10');
     expect(run(one)).toEqual({ ...(one.expected as JsonObject), ...markerLabels('suffix', 'test') });
   });
 
-  test('annot-06: the virtual change wins for its key, the other key flows back', () => {
+  test('annot-06: the virtual change takes precedence for its key, the other key is synced back', () => {
     const { virtual, host } = run(caseOf('annot-06')) as Record<string, StringMap>;
     expect(virtual).toEqual({ a: '2', h: 'new' });
     expect(Object.entries(host ?? {}).filter(([key]) => !isBookkeepingAnnotation(key))).toEqual([
@@ -235,7 +235,7 @@ describe('cases that the design overrules', () => {
     ]);
   });
 
-  test('rec-01: the host object becomes what a fresh translation is', () => {
+  test('rec-01: the host object is equal to a new translation', () => {
     const { input, expected } = caseOf('rec-01');
     const { data, ...metadata } = input['virtual'] as ObjectMeta;
     const { host } = mergePair({
@@ -250,7 +250,7 @@ describe('cases that the design overrules', () => {
   });
 });
 
-test('rec-04: host annotations and labels go back, later virtual ones go forth, nothing is lost', () => {
+test('rec-04: host annotations and labels are synced back, later virtual ones to the host, and nothing is lost', () => {
   const own: KubeObject = {
     metadata: { name: 'a', namespace: 'b', annotations: { 'some-annotation': '1' } },
   };
@@ -273,20 +273,20 @@ test('rec-04: host annotations and labels go back, later virtual ones go forth, 
   expect(third.host.metadata.labels).toMatchObject({ 'vcluster-label': '2', 'host-cluster-label': '1' });
 });
 
-test('labels-08: every step of nested virtual clusters goes back to the one before', () => {
+test('labels-08: every level of nested virtual clusters is reversible', () => {
   const { labels } = translators();
   const steps = nestedLabels();
   const back = steps.slice(1).map((step, i) => labelsToVirtual(step, labels, steps[i]));
   expect(back).toEqual(steps.slice(0, -1));
 });
 
-test('labels-09: the selector goes back', () => {
+test('labels-09: the selector is reversible', () => {
   const { labels } = translators();
   const { selector } = caseOf('labels-09').input;
   expect(selectorToVirtual(selectorToHost(selector ?? null, labels), labels)).toEqual(selector);
 });
 
-test('a host copy has nothing that a server sets', () => {
+test('a host copy has no server-set fields', () => {
   const virtual: KubeObject = {
     metadata: {
       name: 'a',

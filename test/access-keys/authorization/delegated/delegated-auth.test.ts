@@ -221,7 +221,7 @@ test('an unreachable host is a 503', async () => {
   await gone[Symbol.asyncDispose]();
 });
 
-describe('answers are kept', () => {
+describe('caching of host responses', () => {
   const user: UserInfo = userNamed('ops');
   const request = {
     verb: 'get',
@@ -251,7 +251,7 @@ describe('answers are kept', () => {
     return { auth: new DelegatedAuth({ host, clock }), clock, calls: () => calls };
   }
 
-  test('of a token for ten seconds, and asked for once at a time', async () => {
+  test('a TokenReview is cached for ten seconds, and concurrent requests share one', async () => {
     const { auth, clock, calls } = counted({});
     await Promise.all([auth.authenticate('a'), auth.authenticate('a')]);
     clock.advance(9_999);
@@ -283,7 +283,7 @@ describe('answers are kept', () => {
     expect(calls()).toBe(4);
   });
 
-  test('but not a failure', async () => {
+  test('a failure is not cached', async () => {
     let fails = true;
     const { auth, calls } = counted({
       reviewToken: (token) =>

@@ -124,7 +124,7 @@ async function send(user: UserInfo, { method, path }: Asked, prefix = ''): Promi
   return status;
 }
 
-test('here: a review by the caller, a review by another user, and the request', async () => {
+test('in this API a SelfSubjectAccessReview, a SubjectAccessReview and the request agree', async () => {
   const seen = new Set<boolean>();
   await fc.assert(
     fc.asyncProperty(users, fc.constantFrom(...SERVED), async (user, asked) => {
@@ -144,7 +144,7 @@ test('here: a review by the caller, a review by another user, and the request', 
   expect(seen.size).toBe(2);
 }, 30_000);
 
-test('below the prefix of a target: reviews are answered, the rest is forbidden where it is denied, else not found', async () => {
+test('below the prefix of a target only reviews are served; other requests return 403 where they are denied, else 404', async () => {
   const seen = new Set<number>();
   const target = prefixes.filter((prefix) => prefix !== '');
   await fc.assert(

@@ -71,7 +71,7 @@ describe('TokenReview', () => {
     }
   });
 
-  test('returns why a key is rejected, if its secret is right', async () => {
+  test('returns the reason for a rejected key if its secret is correct', async () => {
     const disabled = await newKey({ disabled: true });
     expect(await review({ token: disabled.token })).toEqual({
       authenticated: false,
@@ -93,7 +93,7 @@ describe('TokenReview', () => {
     expect((await server.send('delegator', 'POST', TOKEN_REVIEWS, {})).status).toBe(400);
   });
 
-  test('below a target, a key that does not reach it is unknown', async () => {
+  test('below a target, a key whose scope does not contain it is not authenticated', async () => {
     const { token } = await newKey({ scope: { clusters: [{ cluster: 'a' }] } });
     expect((await review({ token }, '/kubernetes/cluster/a'))['authenticated']).toBe(true);
     expect(await review({ token }, '/kubernetes/cluster/b')).toEqual(UNKNOWN);
@@ -133,14 +133,14 @@ describe('TokenReview', () => {
     }
   });
 
-  test('a credential for another audience has not been used', async () => {
+  test('a credential for another audience does not count as used', async () => {
     const { token } = await newKey();
     server.used.length = 0;
     await review({ token, audiences: ['x'] });
     expect(server.used).toEqual([]);
   });
 
-  test('a key that is found good has been used, another has not', async () => {
+  test('only an authenticated key counts as used', async () => {
     const { token } = await newKey();
     server.used.length = 0;
     await review({ token: `${token}x` });
@@ -169,7 +169,7 @@ describe('SubjectAccessReview', () => {
   const review = (spec: JsonObject, prefix = '/kubernetes/cluster/a'): Promise<JsonObject> =>
     server.review('delegator', prefix + ACCESS_REVIEWS, spec);
 
-  test('inside the scope the cluster decides, outside the request is denied', async () => {
+  test('inside the scope there is no opinion, outside the request is denied', async () => {
     expect(await review({ user: 'alice', extra: scope, ...pods })).toEqual({ allowed: false });
     expect(await review({ user: 'alice', extra: scope, ...pods }, '/kubernetes/cluster/b')).toEqual({
       allowed: false,
@@ -223,7 +223,7 @@ describe('SubjectAccessReview', () => {
     ]);
   });
 
-  test('takes keys of extras that are names of every object', async () => {
+  test('accepts extra keys that are names of Object.prototype members', async () => {
     const extra = JSON.parse('{"__proto__": ["x"], "constructor": ["y"]}') as JsonObject;
     expect(await review({ user: 'a', extra, ...pods })).toEqual({ allowed: false });
   });
@@ -296,13 +296,13 @@ describe('reviews of the caller itself', () => {
   });
 });
 
-test('INVARIANT: below the prefix of a target nothing is served but the two reviews that are authorised there', () => {
+test('INVARIANT: below the prefix of a target only the two authorised reviews are served', () => {
   const served = server.access.kinds.filter((kind) => kind.isServedUnder('/kubernetes/cluster/a'));
   expect(served.map(({ plural }) => plural).sort()).toEqual(['subjectaccessreviews', 'tokenreviews']);
   expect(server.keys.definition.isServedUnder('/kubernetes/cluster/a')).toBe(false);
 });
 
-test('outside the scope a target is forbidden, inside there is nothing', async () => {
+test('a request below a target returns 403 outside the scope and 404 inside', async () => {
   server.callers.set('project-a', caller('alice', [], { projects: [{ project: 'a' }] }));
   const get = async (path: string): Promise<number> => (await server.send('project-a', 'GET', path)).status;
   expect(await get('/kubernetes/project/b/virtualcluster/v')).toBe(403);

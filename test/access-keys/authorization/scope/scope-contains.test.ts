@@ -11,7 +11,7 @@ import { requests, scopes } from './random-scopes.ts';
 
 const rules = (...list: ScopeRule[]): Scope => ({ rules: list });
 
-describe('within', () => {
+describe('contained scopes', () => {
   test.each<[Scope | undefined, Scope | undefined]>([
     [undefined, undefined],
     [{}, undefined],
@@ -59,7 +59,7 @@ describe('within', () => {
   });
 });
 
-describe('wider', () => {
+describe('wider scopes', () => {
   test.each<[Scope | undefined, Scope, string, string]>([
     [undefined, {}, '', 'without a scope there is no restriction'],
     [
@@ -137,7 +137,7 @@ test('a request that a scope allows is allowed by every scope that contains it',
   expect(held).toBeGreaterThan(100);
 });
 
-test('every scope is within itself, and within itself with more entries', () => {
+test('every scope contains itself, also with additional entries', () => {
   fc.assert(
     fc.property(scopes, scopes, (scope, other) => {
       expect(widerThan(scope, scope)).toBeUndefined();

@@ -178,7 +178,7 @@ describe('scopes', () => {
     expect((await patch({ scope: { projects: [{ project: 'a' }] } })).status).toBe(403);
   });
 
-  test('a key with a scope changes itself, but not to more', async () => {
+  test('a key with a scope may change itself, but not widen its scope', async () => {
     const name = fresh();
     const created = await server.create('alice', name, { user: 'alice', scope: MAKER as JsonObject });
     const token = textAt(part(created, 'spec'), 'key');
@@ -222,7 +222,7 @@ describe('a key that expires', () => {
     }
   });
 
-  test('can give a new key only the rest of its lifetime', async () => {
+  test('can create a key only with a lifetime up to its own expiry', async () => {
     const { token } = await short();
     server.clock.advance(20_000);
     expect(await createKey(token, { user: 'alice', ttl: 41 })).toBe(TTL.replace('60', '40'));
@@ -257,7 +257,7 @@ describe('a key that expires', () => {
     expect(await patch({ ttl: 3601 })).toBe(403);
   });
 
-  test('a PUT and server-side apply are bound by the same rule', async () => {
+  test('the rule applies to PUT and server-side apply', async () => {
     const { name, token } = await short();
     const current = (await server.send(token, 'GET', `${KEYS_PATH}/${name}`)).json ?? {};
     const spec = { ...objectField(current, 'spec'), ttl: 0 };
@@ -302,7 +302,7 @@ describe('changes', () => {
     expect(await names('admin')).toEqual(['b', 'delegator']);
   });
 
-  describe('of a key with a group that its owner has not', () => {
+  describe('of a key with a group that its owner does not belong to', () => {
     const patch = (name: string, spec: JsonObject): ReturnType<AuthorizationServer['send']> =>
       server.send('alice', 'PATCH', `${KEYS_PATH}/${name}`, { spec });
     const given: JsonObject = {
@@ -356,7 +356,7 @@ describe('blockOwnerDeletion', () => {
     return { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', name, uid };
   };
 
-  test('may be set by a caller that may delete the owner', async () => {
+  test('may be set by a caller with the right to delete the owner', async () => {
     expect(await owned('alice', await ownerOf('alice'))).toBe(201);
     expect(await owned('admin', await ownerOf('alice'))).toBe(201);
     expect(await owned('alice', await ownerOf('bob'))).toBe(422);

@@ -1,3 +1,5 @@
+/** The last activity of keys: reporting, batched writes, and effect on expiry. */
+
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import type { Notes } from '../../../../src/apiserver/storage/store.ts';
@@ -133,7 +135,7 @@ describe('last activity', () => {
     expect([...(await memory.notes('activity').read()).keys()]).toEqual(['bad']);
   });
 
-  test('at another replica extends the lifetime here', async () => {
+  test('at another replica extends the lifetime at this one', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     await using here = await startKeyServer({ clock, store: memory });

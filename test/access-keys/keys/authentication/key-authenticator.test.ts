@@ -1,3 +1,5 @@
+/** Authentication with access keys, also of keys from other replicas and while the store is unavailable. */
+
 import { describe, expect, test } from 'vitest';
 import { StatusError } from '../../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../../src/access-keys/identity.ts';

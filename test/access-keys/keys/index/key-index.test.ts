@@ -1,3 +1,5 @@
+/** The in-memory index of keys: consistency with the store after failures, and expiry times. */
+
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock, settle } from '../../../fake-clock.ts';

@@ -25,7 +25,7 @@ async function settle(clock: FakeClock): Promise<void> {
   for (let round = 0; round < 10; round++) await clock.advanceAsync(0);
 }
 
-test('an expired key is reported by an Event, which lasts an hour, and an audit entry', async () => {
+test('an expired key is reported by an Event, which is kept for an hour, and an audit entry', async () => {
   const [clock, audit] = [new FakeClock(), [] as AuditEvent[]];
   await using api = await startKeyServer({ clock, audit: (event) => audit.push(event) });
   const short = await api.create('short', { ttl: 10 });
@@ -103,7 +103,7 @@ test('the Events of a subject are limited, those of another subject are not affe
   expect(await eventsOf(api)).toEqual(['Expired later']);
 });
 
-test('clients read Events and do not write them', async () => {
+test('Events are read-only for clients', async () => {
   await using api = await startKeyServer();
   expect((await api.send('POST', '/apis/events.k8s.io/v1/namespaces/default/events', {})).status).toBe(405);
   expect((await api.send('DELETE', EVENTS_PATH)).status).toBe(405);

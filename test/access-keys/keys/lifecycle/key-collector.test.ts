@@ -1,3 +1,5 @@
+/** Deletion of keys by expiry, grace period and owner references. */
+
 import { describe, expect, test } from 'vitest';
 import { metadataOf, text } from '../../../../src/apiserver/validation/metadata.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
@@ -93,7 +95,7 @@ describe('expiry', () => {
     await keys.stop();
   });
 
-  test('a store that fails for a while only delays it', async () => {
+  test('a temporary failure of the store only delays the deletion', async () => {
     const clock = new FakeClock();
     await using memory = new MemoryStore();
     const store = new FailingStore(memory);
@@ -275,7 +277,7 @@ describe('owners', () => {
     await other.stop();
   });
 
-  test('three concurrent replicas do it once', async () => {
+  test('three concurrent replicas delete each object once', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });

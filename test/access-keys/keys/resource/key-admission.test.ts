@@ -1,3 +1,5 @@
+/** Admission of key writes: owners, limits per user, and conflicts of supplied keys. */
+
 import { describe, expect, test } from 'vitest';
 import type { Authorizer } from '../../../../src/apiserver/request/authorizer.ts';
 import { forbidden } from '../../../../src/apiserver/status.ts';
@@ -30,7 +32,7 @@ async function child(api: KeyServer, user: string, owner: JsonObject): Promise<R
 }
 
 describe('blockOwnerDeletion', () => {
-  test('needs an owner that the writer sees and may delete', async () => {
+  test('requires an owner that the writer can read and delete', async () => {
     await using api = await startKeyServer({ authorizer });
     const uid = async (name: string): Promise<string> =>
       String(at(await api.create(name), 'metadata.uid') as string); // metadata
@@ -101,7 +103,7 @@ test('403 comes before validation errors', async () => {
 describe('a key that clients choose', () => {
   const key = 'a-key-of-my-own-0123456789-abcdefghij';
 
-  test('becomes one object, however many clients create it concurrently', async () => {
+  test('is stored in one object when several clients create it concurrently', async () => {
     await using api = await startKeyServer({});
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>

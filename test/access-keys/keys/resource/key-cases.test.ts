@@ -72,7 +72,7 @@ const BEFORE: Record<string, (api: KeyServer, clock: FakeClock) => Promise<strin
 const ELSEWHERE =
   /^platform-(dcet-.*|other-user-forbidden|groups-escalation|unscoped-from-scoped|scope-denies)$/;
 
-describe('worked cases about keys', () => {
+describe('cases about keys in test/cases', () => {
   test('are complete', () => {
     const ids = CASES.map(({ id }) => id).filter((id) => !ELSEWHERE.test(id));
     expect(Object.keys(BEFORE).toSorted()).toEqual(ids.toSorted());

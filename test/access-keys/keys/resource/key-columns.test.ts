@@ -1,3 +1,5 @@
+/** The table column of a scope. */
+
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import { keyColumns } from '../../../../src/access-keys/keys/resource/key-columns.ts';

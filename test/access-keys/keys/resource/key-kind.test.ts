@@ -1,3 +1,5 @@
+/** The OwnedAccessKey kind: recorded documents of a real server, validation, warnings and token generations. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -31,7 +33,7 @@ function blanked(value: JsonValue): JsonValue {
 }
 
 describe('documents of a real server', () => {
-  test('the created object is the same but for the key', async () => {
+  test('the created object is equal except for the key', async () => {
     await using api = await startKeyServer();
     const spec = { displayName: 'My Access Key', ttl: 1728000, type: 'User', user: 'my-user' };
     const created = await api.create('my-access-key', spec);
@@ -156,7 +158,7 @@ describe('validation of a create', () => {
     expect(created['spec']).toMatchObject(expected);
   });
 
-  test('a maximum: nothing longer, and nothing without end', async () => {
+  test('a maximum rejects longer and unlimited lifetimes', async () => {
     await using api = await startKeyServer({ maxTtlSeconds: 100 });
     for (const ttl of [0, 101]) {
       const answer = await api.send('POST', KEYS_PATH, {
@@ -171,7 +173,7 @@ describe('validation of a create', () => {
     expect(causes(answer)).toEqual(['spec.ttl FieldValueInvalid']);
   });
 
-  test('warnings name the replacement of what is deprecated', async () => {
+  test('warnings name the replacement of deprecated fields', async () => {
     await using api = await startKeyServer();
     const spec = {
       ...MINIMAL,
@@ -231,7 +233,7 @@ describe('validation of a change', () => {
     expect(await api.keys.authenticator.authenticate(keyOf(created))).toMatchObject({ name: 'u' });
   });
 
-  test('a ttl from before a lower maximum may stay', async () => {
+  test('a ttl that was set before the maximum was lowered may stay', async () => {
     await using api = await startKeyServer({ maxTtlSeconds: 1000 });
     await api.create('k1', { ttl: 900 });
     await using strict = await startKeyServer({ store: api.store, maxTtlSeconds: 100 });
@@ -240,7 +242,7 @@ describe('validation of a change', () => {
     expect((await strict.send('PATCH', `${KEYS_PATH}/k1`, { spec: { ttl: 901 } })).status).toBe(422);
   });
 
-  test('a use in the future is none', async () => {
+  test('a last use in the future is ignored', async () => {
     const clock = new FakeClock();
     await using api = await startKeyServer({ clock });
     await api.create('k1');
@@ -252,7 +254,7 @@ describe('validation of a change', () => {
     );
   });
 
-  test('the token generation rises with what the key may do, and only then', async () => {
+  test('the token generation increases only if the rights of the key change', async () => {
     await using api = await startKeyServer();
     const created = await api.create('k1');
     const uid = String(at(created, 'metadata.uid') as string); // metadata of the API
@@ -277,7 +279,7 @@ describe('kubectl apply', () => {
   const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
   const ONCE = 'which kubectl apply does not print: run endpoint-syncer keys rotate';
 
-  test('that creates a key, on either side, answers that its secret was shown once', async () => {
+  test('that creates a key, client-side or server-side, warns that the response with the secret is not printed', async () => {
     await using api = await startKeyServer();
     const metadata = { name: 'k1', annotations: { [LAST_APPLIED]: '{}' } };
     const body = { metadata, spec: MINIMAL };

@@ -43,7 +43,7 @@ function leaked(text: string, secrets: readonly string[]): string[] {
 }
 
 describe('secrets', () => {
-  test('no view, watch, refusal or stored text holds one; the create shows the key alone', async () => {
+  test('are in no representation, watch event, error or stored text, except for the key in the response to the create', async () => {
     await using api = await startKeyServer();
     const lines = readLines(`http://${api.server.address}${KEYS_PATH}?watch=true&resourceVersion=1`);
     const created = await api.create('k1', SPEC);
@@ -111,7 +111,7 @@ describe('secrets', () => {
     expect(keyOf(await apply('other'))).toBe('');
   });
 
-  test('the manifest that kubectl apply keeps in an annotation has none', async () => {
+  test('are removed from the annotation of kubectl apply', async () => {
     await using api = await startKeyServer();
     const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
     const key = 'S3cret!S3cret-0123456789abcdefghij';

@@ -8,7 +8,7 @@ import { anySeed, seededRandom } from './random.ts';
 
 const seed = anySeed();
 
-test(`kill -9 loses nothing that was acknowledged and leaves nothing half there (STORE_SEED=${seed})`, async () => {
+test(`kill -9 loses no acknowledged write and leaves no partial write (STORE_SEED=${seed})`, async () => {
   using folder = temporaryFolder();
   const report = await killRounds(join(folder.path, 'management.db'), 12, seededRandom(seed));
   expect(report.acknowledged).toBeGreaterThan(20);

@@ -1,3 +1,5 @@
+/** Errors and warnings of the static check of a patch. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../../src/config/types.ts';
@@ -7,8 +9,8 @@ import { checkPatch, pathSegments } from '../../../../src/syncer/patch/checks/ch
 
 const FIELDS = { Endpoints: endpointsFields, EndpointSlice: endpointSliceFields };
 
-describe('what is wrong with a patch', () => {
-  test('nothing', () => {
+describe('errors of a patch', () => {
+  test('none', () => {
     const reference = { apiVersion: 'v1', kind: 'Secret', namePath: 'name', namespacePath: 'meta["x.y"][0]' };
     expect(checkPatch({ path: 'a[*]', reference })).toEqual([]);
     expect(checkPatch({ path: '', expression: 'value', reverseExpression: 'value["k"] = 1; value' })).toEqual(

@@ -1,3 +1,5 @@
+/** Translation of references in both directions and all namespace modes. */
+
 import { describe, expect, test } from 'vitest';
 import type { ReferenceConfig } from '../../../../src/config/types.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
@@ -45,7 +47,7 @@ describe('virtual to host', () => {
     expect(await toHost('')).toBe('');
   });
 
-  test('an object with parts', async () => {
+  test('an object with the name in its fields', async () => {
     expect(await toHost({ name: 'abc', namespace: 'team', extra: 1 }, { reference: PARTS })).toEqual({
       name: hostNameShort('abc', 'team', 'vc'),
       namespace: 'ns',
@@ -65,7 +67,7 @@ describe('virtual to host', () => {
     });
   });
 
-  test('multi-namespace: the name stays, a namespace is translated', async () => {
+  test('multi-namespace: the name is kept, a namespace is translated', async () => {
     const reference = PARTS;
     expect(await toHost({ name: 'abc', namespace: 'team' }, { ...MAPPINGS, reference })).toEqual({
       name: 'abc',
@@ -109,7 +111,7 @@ describe('virtual to host', () => {
     });
   });
 
-  test('every reference is reported, with the names it had', async () => {
+  test('every reference is reported with its original names', async () => {
     const { references } = await translate(
       [{ name: 'a' }, { name: 'b', namespace: 'team', kind: 'ConfigMap' }, { none: 1 }],
       { path: 'ref[*]', reference: PARTS },
@@ -120,7 +122,7 @@ describe('virtual to host', () => {
     ]);
   });
 
-  test('a kind that the value leads to must be allowed, the configured one is', async () => {
+  test('a kind that the value contains must be allowed; the configured kind always is', async () => {
     const job: Job = {
       path: 'ref[*]',
       reference: PARTS,
@@ -143,7 +145,7 @@ describe('virtual to host', () => {
 });
 
 describe('host to virtual', () => {
-  test('a generated name is found by what the virtual object has at this place', async () => {
+  test('a generated name is reversed with the value of the virtual object at the same path', async () => {
     const host = hostNameShort('abc', 'default', 'vc');
     expect(await toVirtual(host, { context: { virtualObject: { ref: 'abc' } } })).toBe('abc');
     expect(await toVirtual(host, { context: { virtualObject: { ref: 'changed' } } })).toBe(host);
@@ -151,7 +153,7 @@ describe('host to virtual', () => {
     expect(await toVirtual(host)).toBe(host);
   });
 
-  test('a lookup comes first; what it names must fit into the value', async () => {
+  test('a lookup takes precedence if its result fits into the value', async () => {
     const references = { lookup: () => ({ namespace: 'team', name: 'known' }) };
     const host = { name: 'v123', namespace: 'ns' };
     expect(await toVirtual(host, { references, reference: PARTS })).toEqual({
@@ -162,7 +164,7 @@ describe('host to virtual', () => {
     expect(await toVirtual('v123', { references, context: { objectNamespace: 'team' } })).toBe('known');
   });
 
-  test('a long name is taken apart, where that has one answer', async () => {
+  test('a long name is reversed if that has one result', async () => {
     expect(await toVirtual(hostName('abc', 'default', 'vc'), { naming: 'long' })).toBe('abc');
     expect(await toVirtual(hostName('abc', 'team', 'vc'), { naming: 'long' })).toBe('abc-x-team-x-vc');
     expect(await toVirtual({ name: 'abc-x-team-x-vc', namespace: 'ns' }, { reference: PARTS })).toEqual({
@@ -171,7 +173,7 @@ describe('host to virtual', () => {
     });
   });
 
-  test('a name of the host itself stays', async () => {
+  test('the name of an object of the host is kept', async () => {
     expect(await toVirtual('shared-secret')).toBe('shared-secret');
     expect(await toVirtual({ name: 'x', namespace: 'kube-system' }, { reference: PARTS })).toEqual({
       name: 'x',
@@ -179,7 +181,7 @@ describe('host to virtual', () => {
     });
   });
 
-  test('multi-namespace: the namespace goes back', async () => {
+  test('multi-namespace: the namespace is reversed', async () => {
     expect(
       await toVirtual({ name: 'abc', namespace: 'host-team' }, { ...MAPPINGS, reference: PARTS }),
     ).toEqual({
@@ -235,7 +237,7 @@ describe('Pod references that the built-in translation has rewritten', () => {
 describe('namespacePath alone', () => {
   const reference = { ...SECRET, namespacePath: 'ns' };
 
-  test('rewrites the namespace and names no object', async () => {
+  test('translates the namespace and references no object', async () => {
     const mapped = await translate({ ns: 'team', name: 'abc' }, { ...MAPPINGS, reference });
     expect(mapped.object['ref']).toEqual({ ns: 'host-team', name: 'abc' });
     expect(mapped.references).toEqual([]);
@@ -252,7 +254,7 @@ describe('namespacePath alone', () => {
     );
   });
 
-  test('back, where the virtual namespace is known', async () => {
+  test('is reversed if the virtual namespace is known', async () => {
     expect(await toVirtual({ ns: 'host-team' }, { ...MAPPINGS, reference })).toEqual({ ns: 'team' });
     const virtualObject = { ref: { ns: 'team' } };
     expect(await toVirtual({ ns: 'ns' }, { reference, context: { virtualObject } })).toEqual({ ns: 'team' });

@@ -1,3 +1,5 @@
+/** Parsing and printing of patch paths. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parsePath, type Segment } from '../../../../src/syncer/patch/paths/path-syntax.ts';
@@ -117,7 +119,7 @@ describe('paths that do not parse name the part and the character', () => {
     expect(parsePath('a'.repeat(5000))).toMatchObject({ problem: { offset: 4096 } });
   });
 
-  test('blanks before the path count', () => {
+  test('leading spaces count in offsets', () => {
     expect(parsePath('  a[b]')).toMatchObject({ problem: { offset: 4 } });
   });
 

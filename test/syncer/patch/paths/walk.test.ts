@@ -1,3 +1,5 @@
+/** Matching and replacing values by path, compared with jsonpath-plus. */
+
 import fc from 'fast-check';
 import { JSONPath } from 'jsonpath-plus';
 import { describe, expect, test } from 'vitest';
@@ -76,7 +78,7 @@ describe('matching', () => {
     expect(matchesOf(path, ENDPOINTS)).toEqual(expected);
   });
 
-  test('a plain number is a key of an object too; an inherited name is one when it is own', () => {
+  test('a plain number is also a key of an object; only own properties match', () => {
     expect(matchesOf('a.0', { a: { '0': 'x' } })).toEqual([['a.0', 'x']]);
     expect(matchesOf('a[0]', { a: { '0': 'x' } })).toEqual([]);
     expect(matchesOf('a.toString', { a: { toString: 'x' } })).toEqual([['a.toString', 'x']]);
@@ -110,7 +112,7 @@ describe('matching', () => {
     expect(matchesOf('*', object).map(([path]) => path)).toEqual(['kind', 'metadata']);
   });
 
-  test('wildcards pass over keys that cannot be segments', () => {
+  test('wildcards skip keys that cannot be segments', () => {
     const object = json('{"a":{"__proto__":"p","constructor":"c","b":"x"}}');
     expect(matchesOf('a.*', object)).toEqual([['a.b', 'x']]);
     expect(mapped('a.*', object, () => 'y')).toEqual(
@@ -120,7 +122,7 @@ describe('matching', () => {
 });
 
 describe('replacing', () => {
-  test('copies only what is above a change, and nothing when nothing changes', () => {
+  test('copies only the ancestors of a change, and nothing without a change', () => {
     const before = cloneJson(ENDPOINTS);
     const after = mapped('subsets[1].addresses[*].ip', ENDPOINTS, () => '1.1.1.1') as typeof ENDPOINTS;
     expect(after.subsets[1]?.addresses[0]?.ip).toBe('1.1.1.1');
@@ -130,7 +132,7 @@ describe('replacing', () => {
     expect(mapped('subsets[*].addresses[*].ip', ENDPOINTS, (value) => value)).toBe(ENDPOINTS);
   });
 
-  test('null and undefined delete members and elements', () => {
+  test('null and undefined delete fields and elements', () => {
     const object = { a: { b: 1, c: 2 }, list: [1, 2, 3, 4] };
     expect(mapped('a.b', object, () => null)).toEqual({ a: { c: 2 }, list: [1, 2, 3, 4] });
     expect(mapped('a.*', object, () => undefined)).toEqual({ a: {}, list: [1, 2, 3, 4] });
@@ -142,7 +144,7 @@ describe('replacing', () => {
     expect(mapped('list[9]', object, () => null)).toBe(object);
   });
 
-  test('own __proto__ members stay data', () => {
+  test('own __proto__ members are data', () => {
     const object = json('{"a":{"__proto__":{"polluted":1},"b":"x"},"__proto__":{"c":1}}');
     expect(JSON.stringify(mapped('a.b', object, () => 'y'))).toBe(
       '{"a":{"__proto__":{"polluted":1},"b":"y"},"__proto__":{"c":1}}',
@@ -194,7 +196,7 @@ describe('against jsonpath-plus', () => {
   })).node;
   const step = fc.oneof(name, fc.nat(3), fc.constant(null));
 
-  test('the same matches in the same order, and replacing reaches exactly these', () => {
+  test('has the same matches in the same order, and replaces exactly these', () => {
     fc.assert(
       fc.property(tree, fc.array(step, { minLength: 1, maxLength: 4 }), (root, steps) => {
         const text = steps

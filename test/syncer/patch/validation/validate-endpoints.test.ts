@@ -1,3 +1,5 @@
+/** Validation of patched Endpoints, which accepts invalid values that existed before. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cloneJson, type JsonObject, type JsonValue } from '../../../../src/base/json.ts';
@@ -20,7 +22,7 @@ describe('the result of a patch is rejected', () => {
     expect(problem(changed(path, value))).toBeUndefined();
   });
 
-  test('a new element is checked in all its parts', () => {
+  test('a new element is validated completely', () => {
     const address: JsonObject = { hostname: 'x' };
     expect(problem(changed(['subsets', 0, 'addresses'], [address]))).toMatch(/addresses.0.ip: is required/);
     expect(problem(changed(['subsets', 2], { addresses: [{ ip: 'x' }] }))).toMatch(
@@ -38,7 +40,7 @@ describe('an invalid value that the object had before is accepted', () => {
     expect(problem(beside, before)).toBeUndefined();
   });
 
-  test('elements that moved are not new', () => {
+  test('moved elements are not new', () => {
     const bad = { ip: 'not-an-ip' };
     const before = changed(['subsets', 0, 'addresses'], [{ ip: '10.0.0.1' }, bad]);
     const [subset, ...others] = before['subsets'] as { addresses: JsonValue[] }[];

@@ -33,7 +33,7 @@ function copyOf(name: string, record: string | undefined): KubeObject {
   return { metadata: { name: `${name}-x-default-x-vc`, namespace: 'host', annotations } };
 }
 
-test('at a start, objects that changed since they were copied, and those without a copy, come first', () => {
+test('at start, objects that changed since they were copied, and those without a copy, are reconciled first', () => {
   const keys = keysChangedSinceCopied({
     virtual: cache([
       virtual('unchanged', '5'),

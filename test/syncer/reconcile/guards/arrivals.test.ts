@@ -1,9 +1,11 @@
+/** Tracking of host changes that are being written to the virtual cluster. */
+
 import { describe, expect, test } from 'vitest';
 import { createArrivals } from '../../../../src/syncer/reconcile/guards/arrivals.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 
-describe('the state of values on their way', () => {
-  test('is kept for the record that the copy shows, however many later writes fail', () => {
+describe('the state of values that are being synced back', () => {
+  test('is kept for the record on the copy while later writes fail', () => {
     const arrivals = createArrivals(new FakeClock());
     arrivals.note('a', 'shown', 'due');
     for (let attempt = 0; attempt < 50; attempt++) {
@@ -14,14 +16,14 @@ describe('the state of values on their way', () => {
     expect(arrivals.of('a', 'failed 0')).toBe('unknown');
   });
 
-  test('is nothing for the record of another daemon', () => {
+  test('is empty for the record of another daemon', () => {
     const arrivals = createArrivals(new FakeClock());
     arrivals.note('a', 'ours', 'arrived');
     expect(arrivals.of('a', 'foreign')).toBe('unknown');
     expect(arrivals.of('b', 'ours')).toBe('unknown');
   });
 
-  test('another daemon is waited for two seconds, once for each record', () => {
+  test('waits two seconds for another daemon, once for each record', () => {
     const clock = new FakeClock();
     const arrivals = createArrivals(clock);
     expect(arrivals.uncertainWaitMs('a', 'r')).toBe(2000);

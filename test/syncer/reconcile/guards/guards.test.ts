@@ -1,9 +1,11 @@
+/** Back-off of recreations, and delays for contested copies. */
+
 import { describe, expect, test } from 'vitest';
 import { createContentionGuard } from '../../../../src/syncer/reconcile/guards/contention.ts';
 import { createRecreationBackoff } from '../../../../src/syncer/reconcile/guards/recreation.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 
-describe('re-creation back-off', () => {
+describe('back-off of recreations', () => {
   test('immediate the first time, then 250 ms × 2ⁿ up to five minutes', () => {
     const clock = new FakeClock();
     const backoff = createRecreationBackoff(clock);
@@ -16,7 +18,7 @@ describe('re-creation back-off', () => {
     expect(waits.at(-1)).toBe(300_000);
   });
 
-  test('is forgotten after ten quiet minutes', () => {
+  test('is reset after ten minutes without a deletion', () => {
     const clock = new FakeClock();
     const backoff = createRecreationBackoff(clock);
     backoff.noteDeletion('a');
@@ -27,7 +29,7 @@ describe('re-creation back-off', () => {
     expect(backoff.waitMs('a')).toBe(0);
   });
 
-  test('the wait runs out', () => {
+  test('the delay expires', () => {
     const clock = new FakeClock();
     const backoff = createRecreationBackoff(clock);
     backoff.noteDeletion('a');
@@ -51,14 +53,14 @@ describe('contention guard', () => {
     return { clock, guard, drift, correctAndDrift };
   };
 
-  test('corrections wait from the fifth overwrite within a minute on: 1 s × 2ⁿ up to five minutes', () => {
+  test('corrections are delayed from the fifth overwrite within a minute: 1 s × 2ⁿ up to five minutes', () => {
     const { drift, correctAndDrift } = contested();
     expect(Array.from({ length: 5 }, drift)).toEqual([0, 0, 0, 0, 1000]);
     const waits = Array.from({ length: 10 }, correctAndDrift);
     expect(waits).toEqual([2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000));
   });
 
-  test('many overwrites before one correction do not lengthen the wait, and are reported once', () => {
+  test('several overwrites before one correction do not increase the delay, and are reported once', () => {
     const { clock, guard } = contested();
     const verdicts = Array.from({ length: 30 }, () => {
       clock.advance(10);
@@ -70,7 +72,7 @@ describe('contention guard', () => {
     expect(guard.noteDrift('a').waitMs).toBe(0);
   });
 
-  test('a change that is written corrects the drift, and its overwrite does not lengthen the delay', () => {
+  test('a write of a change corrects the drift, and its overwrite does not increase the delay', () => {
     const { guard, drift, correctAndDrift } = contested();
     Array.from({ length: 5 }, drift);
     expect(correctAndDrift()).toBe(2000);
@@ -82,7 +84,7 @@ describe('contention guard', () => {
     expect(correctAndDrift()).toBe(4000);
   });
 
-  test('is forgotten after ten quiet minutes', () => {
+  test('is reset after ten minutes without a deletion', () => {
     const { clock, drift, correctAndDrift } = contested();
     Array.from({ length: 5 }, drift);
     correctAndDrift();

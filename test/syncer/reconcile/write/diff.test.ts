@@ -1,3 +1,5 @@
+/** Detection of needed writes, and merge patches between maps. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -27,7 +29,7 @@ describe('needsWrite', () => {
 describe('mapPatch', () => {
   const map = fc.dictionary(fc.string({ minLength: 1, maxLength: 3 }), fc.string({ maxLength: 2 }));
 
-  test('property: applied as a merge patch it turns one map into the other, and equal maps need none', () => {
+  test('property: applied as a merge patch it changes one map to the other; equal maps need no patch', () => {
     fc.assert(
       fc.property(map, map, (from, to) => {
         const patch = mapPatch(from, to);

@@ -34,7 +34,7 @@ const WRITES: [string, (writer: Writer) => Promise<unknown>][] = [
   ['delete', (writer) => writer.delete(KEY, 'u', 'test')],
 ];
 
-describe('a write that is answered with something else than the object', () => {
+describe('a write whose response is not the object', () => {
   const cache = new Map<string, KubeObject>();
   beforeEach(() => {
     cache.clear();
@@ -88,7 +88,7 @@ describe('a write that is answered with something else than the object', () => {
     },
   );
 
-  test('without any answer nothing is read: the server may be away', async () => {
+  test('without a response nothing is read, because the server may be unavailable', async () => {
     const writer = writerOn(stored('2'), new TransportError('no answer'));
     await expect(writer.update(stored('1'), 'test')).rejects.toBeInstanceOf(TransportError);
     expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('1');

@@ -221,17 +221,17 @@ describe('copies that are not needed', () => {
     return surplusCopies(observation, decision).map(({ metadata }) => metadata.name);
   };
 
-  test('are all, where nothing is imported into the host', () => {
+  test('are all copies if nothing is imported into the host', () => {
     expect(names({ ours: [copyAt('vshort'), copyAt('old')] })).toEqual(['vshort', 'old']);
     expect(names({ ours: [copyAt('vshort')], source: source() })).toEqual(['vshort']);
     expect(names({ ours: [copyAt('vshort')], othersCopy: others, object: virtual() })).toEqual(['vshort']);
   });
 
-  test('are those that are not where the copy belongs', () => {
+  test('are those in another namespace than the expected one', () => {
     expect(names({ object: virtual(), ours: [copyAt('vshort'), copyAt('old')] })).toEqual(['old']);
   });
 
-  test('are none where an object is opted out', () => {
+  test('are none of an object that is opted out', () => {
     expect(names({ ours: [copyAt('vshort', { labels: CONTROLLED })] })).toEqual([]);
     const object = virtual({ metadata: { name: 'tls', annotations: CONTROLLED } });
     expect(names({ object, ours: [copyAt('vshort')] })).toEqual([]);

@@ -54,7 +54,7 @@ const object = fc.record({ labels: map, annotations: map, content }).map(
 );
 
 describe('the copy on the host', () => {
-  test('is ours, has all content but status, and nothing that belongs to the original alone', () => {
+  test('has the ownership marker and all content except status and server-set metadata', () => {
     fc.assert(
       fc.property(object, (virtual) => {
         const copy = forgeHostImport(virtual, GADGET_KIND, { target: TARGET, host: undefined }, OPTIONS);
@@ -92,7 +92,7 @@ describe('the copy on the host', () => {
     );
   });
 
-  test('keeps what others add to its labels and annotations, and corrects what they change', () => {
+  test('keeps labels and annotations that other clients add, and reverts changes of synced ones', () => {
     const virtual: KubeObject = {
       metadata: { ...VIRTUAL, uid: 'u1', labels: { a: '1' }, annotations: { b: '1' } },
     };
@@ -115,7 +115,7 @@ describe('the copy on the host', () => {
 });
 
 describe('the copy in the virtual cluster', () => {
-  test('has the content of the original and of its metadata nothing', () => {
+  test('has the content of the original without its metadata', () => {
     fc.assert(
       fc.property(object, (source) => {
         const copy = forgeVirtualImport(source, GADGET_KIND, { virtual: VIRTUAL, current: undefined }, 'vc');
@@ -131,7 +131,7 @@ describe('the copy in the virtual cluster', () => {
     );
   });
 
-  test('is known by both marks, and of this virtual cluster', () => {
+  test('is recognised by annotation and label of this virtual cluster', () => {
     const copy = forgeVirtualImport(
       { metadata: VIRTUAL },
       GADGET_KIND,

@@ -38,7 +38,7 @@ function observed(index: ReferenceIndex): { recorded: RecordedReferences[]; comp
 }
 
 describe('the reference index', () => {
-  test('knows forward and back what every copy named last, and reports what changed', () => {
+  test('returns the referenced objects of each copy and the copies that reference an object, and reports changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const index = new ReferenceIndex();
@@ -91,7 +91,7 @@ describe('the reference index', () => {
     expect([...index.unknown]).toEqual(['ns/c']);
   });
 
-  test('keeps what a copy named while its object fails', () => {
+  test('keeps the references of a copy while its object fails', () => {
     const index = new ReferenceIndex();
     index.begin(['ns/a']);
     index.recordReferences('ns/a', referencesTo({ [SECRET]: 'host/1' }));
@@ -100,7 +100,7 @@ describe('the reference index', () => {
     expect([...index.unknown]).toEqual([]);
   });
 
-  test('keeps the objects of two kinds with one key apart, and what is stale until it is recorded again', () => {
+  test('distinguishes objects of two kinds with the same key, and keeps stale entries until they are recorded again', () => {
     const index = new ReferenceIndex();
     const records = index.recordsOf(ENDPOINTS);
     index.markStale('endpointslices:ns/a');

@@ -1,3 +1,5 @@
+/** Parsing, analysis and regeneration of expressions. */
+
 import { runInThisContext } from 'node:vm';
 import fc from 'fast-check';
 import { parse } from 'acorn';
@@ -22,7 +24,7 @@ function call(expression: string, value: unknown, context: Record<string, unknow
   return factory(vcluster)(value, value !== undefined, path, hostObject, virtualObject, context);
 }
 
-describe('what an expression is', () => {
+describe('what an expression may be', () => {
   test.each([
     ['value + 1', 2],
     ['value // and a comment', 1],
@@ -140,7 +142,7 @@ describe('what an expression is', () => {
     expect(excerpt.split('\n')).toHaveLength(2);
   });
 
-  test('the caret stands under the place, in a line of bearable length', () => {
+  test('the caret is below the error position, in a truncated line', () => {
     const { excerpt } = problemOf(`${'value + '.repeat(100)}Date.now() + ${'value + '.repeat(100)}1`);
     const [line = '', caret = ''] = excerpt.split('\n');
     expect(line.length).toBeLessThanOrEqual(122);
@@ -218,7 +220,7 @@ describe('what is read', () => {
     expect(programOf(compileExpression(expression, 0)).reads).toEqual(reads);
   });
 
-  test('members of context become variables that the expression cannot mean by accident', () => {
+  test('members of context become variables whose names cannot clash with those of the expression', () => {
     const expression = '((context_path) => context_path + context.path)("a")';
     expect(call(expression, 0, { path: 'b' })).toBe('ab');
     expect(programOf(compileExpression(expression, 0)).usesContext).toBe(false);
@@ -292,7 +294,7 @@ describe('regeneration', () => {
     );
   });
 
-  test('comments and spaces do not get through, places do', () => {
+  test('comments and spaces are removed, positions are kept', () => {
     const { source, mappings } = programOf(compileExpression('value /* a */\n  . b // c', 0));
     expect(source).not.toContain('/*');
     expect(() => parse(source, { ecmaVersion: 2025 })).not.toThrow();

@@ -12,7 +12,7 @@ import { createNameTranslator } from '../../../../src/syncer/translate/names/nam
 import { LIMITS } from '../test-sandbox.ts';
 
 describe('sha256', () => {
-  test('is that of the platform', () => {
+  test('equals that of Node.js', () => {
     const sha256 = createSha256();
     const ascii = fc.string({ unit: 'grapheme-ascii', maxLength: 300 });
     fc.assert(fc.property(ascii, (text) => sha256(text) === hash('sha256', text, 'hex')));
@@ -26,14 +26,14 @@ describe('base64', () => {
   const base64 = createBase64();
   const bytes = fc.uint8Array({ maxLength: 60 }).map((each) => String.fromCharCode(...each));
 
-  test('is that of the platform', () => {
+  test('equals that of Node.js', () => {
     fc.assert(fc.property(bytes, (text) => base64.btoa(text) === btoa(text)));
     fc.assert(fc.property(bytes, (text) => base64.atob(btoa(text)) === text));
     expect(base64.atob(' YQ = = ')).toBe('a');
     expect(base64.atob('YQ')).toBe('a');
   });
 
-  test('refuses what the platform refuses', () => {
+  test('rejects the same texts as Node.js', () => {
     const outcome = (run: () => string): string => {
       try {
         return run();

@@ -19,7 +19,7 @@ function onlyFile(): string {
   return join(folder, name);
 }
 
-test('is kept, and used the next time', () => {
+test('is cached and reused', () => {
   expect(stripTypes(TYPED, folder)).toEqual(PLAIN);
   const { mtimeMs } = statSync(onlyFile());
   expect(stripTypes(TYPED, folder)).toEqual(PLAIN);
@@ -36,7 +36,7 @@ test('is written again when it is incomplete', () => {
   }
 });
 
-test('is given all the same where nothing can be kept', () => {
+test('is returned even if it cannot be cached', () => {
   expect(stripTypes(TYPED, join(folder, 'missing'))).toEqual(PLAIN);
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -1,3 +1,5 @@
+/** Delays of objects after a stopped expression, and their assignment to processes. */
+
 import { describe, expect, test } from 'vitest';
 import { Quarantine } from '../../../../src/syncer/sandbox/quarantine/quarantine.ts';
 import { FakeClock } from '../../../fake-clock.ts';
@@ -20,7 +22,7 @@ describe('an object', () => {
     expect(waits).toEqual([...doubling, 5 * MINUTE_MS, 5 * MINUTE_MS]);
   });
 
-  test('is forgotten ten minutes after its last stop', () => {
+  test('is released ten minutes after its last stop', () => {
     const clock = new FakeClock();
     const quarantine = new Quarantine(clock);
     quarantine.recordStop(EVIL);

@@ -1,3 +1,5 @@
+/** The cache of expression results: keys, budget and eviction. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../../src/base/json.ts';
@@ -40,7 +42,7 @@ describe('keys', () => {
 });
 
 describe('the budget', () => {
-  test('applies to all programs together, and the largest one is evicted first', () => {
+  test('applies to the sum of all programs, and the largest one is evicted first', () => {
     const memo = new Memo(20_000);
     const [greedy, modest] = [memo.open(VALUE), memo.open(VALUE)];
     modest.set('kept', 'x');
@@ -64,10 +66,10 @@ describe('the budget', () => {
   });
 });
 
-describe('a sandbox that remembers', () => {
+describe('a sandbox with a result cache', () => {
   const limits = { ...LIMITS, memoBytes: MIB };
 
-  test('answers immediately the second time, with the same values and errors', async () => {
+  test('returns cached values and errors without an evaluation', async () => {
     const seen: [hits: number, misses: number][] = [];
     const metrics = {
       memo: (hits: number, misses: number) => void seen.push([hits, misses]),
@@ -96,7 +98,7 @@ describe('a sandbox that remembers', () => {
     ]);
   });
 
-  test('knows what the result depends on', async () => {
+  test('uses only the inputs that the result depends on as key', async () => {
     await using sandbox = await TestSandbox.open({ limits });
     const program = sandbox.define('context.virtualObject.metadata.name + context.path + value');
     const ask = async (name: string, path: string, value: string): Promise<unknown> => {
@@ -113,7 +115,7 @@ describe('a sandbox that remembers', () => {
     }
   });
 
-  test('remembers neither timeouts nor kills', async () => {
+  test('does not cache timeouts and kills', async () => {
     await using sandbox = await TestSandbox.open({ limits: { ...limits, expressionTimeoutMs: 30 } });
     const program = sandbox.define('value === "slow" ? (() => { for (;;) {} })() : value');
     const object = { namespace: 'ns', name: 'web' };

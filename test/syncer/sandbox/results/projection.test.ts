@@ -1,3 +1,5 @@
+/** Selection of the object fields that are sent to the sandbox process. */
+
 import fc from 'fast-check';
 import { runInThisContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +15,7 @@ function project(virtualObject: readonly (readonly string[])[]): Projection {
   return new Projection({ value: false, path: false, hostObject: [], virtualObject });
 }
 
-describe('what crosses', () => {
+describe('what is sent to the child', () => {
   test.each<[string[][], JsonValue[] | undefined, JsonValue]>([
     [[], undefined, null],
     [[[]], undefined, OBJECT],

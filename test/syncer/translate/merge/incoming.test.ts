@@ -63,25 +63,25 @@ describe('the entry to write', () => {
     });
   });
 
-  test('remembers values that are overtaken', () => {
+  test('records values that were replaced before they arrived', () => {
     expect(entryWith(wanted('j', 'h2'), 'b', pending)).toMatchObject({
       virtual: 'b',
       incoming: { virtual: 'j', earlier: ['o', 'i'] },
     });
   });
 
-  test('stays as it was when the value has arrived', () => {
+  test('is unchanged when the value has arrived', () => {
     expect(entryWith(wanted('i'), 'i', pending)).toBe(pending);
     expect(entryWith(wanted('i', 'h2'), 'i', pending)).toEqual(wanted('i', 'h2'));
   });
 
-  test('is left out where neither side has anything', () => {
+  test('is omitted if neither side has a value', () => {
     expect(
       entryWith({ virtual: undefined, host: undefined, isFromHost: true }, undefined, undefined),
     ).toBeUndefined();
   });
 
-  test('of a removal is known as one', () => {
+  test('of a removal is distinguished from a value', () => {
     const removal = entryWith({ virtual: undefined, host: undefined, isFromHost: true }, 'b', undefined);
     expect(removal && isRemoval(removal)).toBe(true);
     expect(isRemoval(pending)).toBe(false);

@@ -1,3 +1,5 @@
+/** Encoding, size limit and robustness of the sync record. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -39,7 +41,7 @@ const parts = { annotations: section, labels: section, paths: section };
 const record = fc.oneof(fc.record(parts), fc.record({ ...parts, revision: fc.string() }));
 
 describe('the sync record', () => {
-  test('reads as it was written, whatever the order of its entries', () => {
+  test('survives a round trip with entries in any order', () => {
     fc.assert(
       fc.property(record, (one) => {
         const text = encodeLastSynced(one);
@@ -65,7 +67,7 @@ describe('the sync record', () => {
     );
   });
 
-  test('another revision changes nothing else', () => {
+  test('a new revision changes no entry', () => {
     const one = { annotations: new Map(), labels: new Map(), paths: new Map(), revision: '1' };
     const text = withRevision(encodeLastSynced(one), '22');
     expect([recordedRevision(text), decodeLastSynced(text)]).toEqual(['22', { ...one, revision: '22' }]);
@@ -110,7 +112,7 @@ describe('the sync record', () => {
     expect(decodeLastSynced(text)?.paths.size).toBe(1000);
   });
 
-  test('is shortened, and at last left out, rather than costing an object its sync', () => {
+  test('is shortened, and finally omitted, if the object would not be accepted otherwise', () => {
     const addresses = Array.from({ length: 1000 }, (_, i) => ({ ip: `10.0.0.${i}`, hostname: `h${i}` }));
     const recordWith = (bytes: number): string | undefined => {
       const annotations = { big: 'x'.repeat(bytes) };

@@ -1,3 +1,5 @@
+/** The merge of two-way and host-owned paths in the content of an object. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../../src/kube/object.ts';
@@ -87,7 +89,7 @@ describe('two-way paths', () => {
     });
   });
 
-  test('a host change flows back', () => {
+  test('a host change is synced back', () => {
     const host = withSubset(copy, {
       addresses: [address('1.1.1.1', { hostname: 't-b' }), address('1.1.1.2', { hostname: 't-new' })],
       ports,
@@ -99,12 +101,12 @@ describe('two-way paths', () => {
     expect(sync(virtual, host).host).toEqual(valueAt(memberOf(host, 'subsets'), [0]));
   });
 
-  test('a removal on the host flows back', () => {
+  test('a removal on the host is synced back', () => {
     const host = withSubset(copy, { addresses: [address('1.1.1.1'), address('1.1.1.2')], ports });
     expect(valueAt(sync(virtual, host).virtual, ['addresses', 0])).toEqual({ ip: '1.1.1.1' });
   });
 
-  test('a host without the default protocol of a port is no drift', () => {
+  test('a missing default protocol of a port on the host is not drift', () => {
     const plain = endpoints(
       {},
       { subsets: [{ addresses: [address('1.1.1.1', { hostname: 'a' })], ports: [{ port: 80 }] }] },
@@ -155,11 +157,11 @@ describe('paths where the host keeps its own value', () => {
     ports,
   });
 
-  test('the virtual value does not go to the host', () => {
+  test('the virtual value is not synced to the host', () => {
     expect(valueAt(memberOf(copy, 'subsets'), [0, 'addresses', 0])).toEqual({ ip: '1.1.1.1' });
   });
 
-  test('the host value stays, and goes back when it changed', () => {
+  test('the host value is kept, and synced back when it changed', () => {
     const after = sync(virtual, owned);
     expect(valueAt(after.host, ['addresses', 0, 'nodeName'])).toBe('own');
     expect(valueAt(after.virtual, ['addresses', 0, 'nodeName'])).toBe('v-own');
@@ -175,7 +177,7 @@ describe('paths where the host keeps its own value', () => {
 });
 
 describe('if the indices of both sides differ', () => {
-  test('the host’s own value goes nowhere while one side has more addresses', () => {
+  test('the value of the host is not synced while one side has more addresses', () => {
     const virtual = object(address('1.1.1.1'), address('1.1.1.2'));
     const host = withSubset(copyOf(object(address('1.1.1.1'))), {
       addresses: [address('1.1.1.1', { nodeName: 'own' })],
@@ -184,7 +186,7 @@ describe('if the indices of both sides differ', () => {
     expect(sync(virtual, host).virtual).toEqual(valueAt(memberOf(virtual, 'subsets'), [0]));
   });
 
-  test('nothing goes back through a reverse patch that removes addresses', () => {
+  test('a reverse patch that removes addresses syncs nothing back', () => {
     const virtual = object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' }));
     const host = withSubset(copyOf(virtual), {
       addresses: [address('1.1.1.1'), address('1.1.1.2', { hostname: 't-b' })],
@@ -199,7 +201,7 @@ describe('if the indices of both sides differ', () => {
     expect(valueAt(memberOf(merged.host, 'subsets'), [0, 'addresses', 1, 'hostname'])).toBe('t-a');
   });
 
-  test('a value that a patch created is corrected', () => {
+  test('a change of a value that a patch created is reverted', () => {
     const making = {
       ...patches,
       forward: (one: KubeObject) => mapMember(one, 'ip', (ip) => ip, { hostname: 'created' }),
@@ -250,7 +252,7 @@ describe('every history', () => {
     return { ...one, subsets: [{ addresses: changed, ports }] };
   }
 
-  test('settles, and then nothing is written', () => {
+  test('converges, and then nothing is written', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         let virtual = written(object(address('1.1.1.1'), address('1.1.1.2', { hostname: 'a' })));

@@ -185,7 +185,7 @@ const ALL_PATCHES: [string, TestPatches][] = [
 ];
 
 describe.each(ALL_PATCHES)('%s', (_name, patches) => {
-  test('every history settles in at most two writes, then nothing is written', () => {
+  test('every history converges with at most two writes, then nothing is written', () => {
     fc.assert(
       fc.property(history, (actions) => {
         const world = play(actions, patches);
@@ -198,7 +198,7 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
     );
   });
 
-  test('it settles too where every write is followed by a crash', () => {
+  test('it converges with a crash after every write', () => {
     fc.assert(
       fc.property(history, (actions) => {
         let world = play(actions, patches);
@@ -210,7 +210,7 @@ describe.each(ALL_PATCHES)('%s', (_name, patches) => {
     );
   });
 
-  test('nothing that is the host’s own reaches the virtual side, and nothing there is lost', () => {
+  test('values that belong to the host are not synced to the virtual side and not lost', () => {
     fc.assert(
       fc.property(history, (actions) => {
         const before = play(actions, patches);
@@ -249,7 +249,7 @@ function views({ virtual, host }: World): { virtual: StringMap; host: StringMap 
 }
 
 describe('without patches', () => {
-  test('a settled pair agrees on everything that crosses', () => {
+  test('both sides of a synced pair agree on all synced keys', () => {
     fc.assert(
       fc.property(history, (actions) => {
         const { world } = settle(play(actions, noPatches), noPatches);
@@ -260,7 +260,7 @@ describe('without patches', () => {
     );
   });
 
-  test('per key: what the virtual side changed wins, else what the host changed, else nothing', () => {
+  test('per key: a change of the virtual side takes precedence over one of the host; without a change the value is kept', () => {
     const edits = fc.array(fc.record({ side: fc.constantFrom('virtual', 'host'), edit: editOf(plainKey) }), {
       maxLength: 10,
     });
@@ -283,7 +283,7 @@ describe('without patches', () => {
     );
   });
 
-  test('edits on both sides of different keys all arrive, with a crash after any write', () => {
+  test('edits of different keys on both sides are all synced, with a crash after any write', () => {
     const step = fc.record({
       side: fc.constantFrom('virtual', 'host'),
       steps: fc.integer({ min: 0, max: 2 }),
@@ -324,7 +324,7 @@ describe('without patches', () => {
     );
   });
 
-  test('the list of managed annotations survives its loss while the record is there', () => {
+  test('the list of managed annotations is restored from the record', () => {
     fc.assert(
       fc.property(history, (actions) => {
         const { world } = settle(play(actions, noPatches), noPatches);

@@ -55,7 +55,7 @@ const created = patchK('both', (value) => value ?? 'created');
 describe('a value that a patch creates', () => {
   const virtual = endpoints({ annotations: { own: '1' } });
 
-  test('is on the host only; changed there, it is corrected', () => {
+  test('exists only on the host; a change there is reverted', () => {
     const host = touch(copyOf(virtual, created), { annotations: { k: 'changed' } });
     const merged = mergePair({ virtual, host, patches: created });
     expect(annotationOf(merged.host, 'k')).toBe('created');
@@ -63,7 +63,7 @@ describe('a value that a patch creates', () => {
     expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('own');
   });
 
-  test('goes when the patch goes, from a record or after one was lost', () => {
+  test('is removed with the patch, with a record and after the record was lost', () => {
     const copy = copyOf(virtual, created);
     expect(annotationOf(mergePair({ virtual, host: copy }).host, 'k')).toBeUndefined();
     const again = mergePair({ virtual, host: touch(copy, { annotations: LOST }), patches: created }).host;
@@ -72,7 +72,7 @@ describe('a value that a patch creates', () => {
     expect(after.isVirtualChanged).toBe(false);
   });
 
-  test('a changed expression is applied although nothing else changed', () => {
+  test('is updated when only the expression changed', () => {
     const own = endpoints({ annotations: { k: 'v' } });
     const host = copyOf(
       own,
@@ -88,8 +88,8 @@ describe('a value that a patch creates', () => {
   });
 });
 
-describe('what another client adds on the host', () => {
-  test('flows back and is not listed as managed, in this step and the next', () => {
+describe('keys that another client adds on the host', () => {
+  test('are synced back and are not listed as managed, in this step and the next', () => {
     const virtual = endpoints({ annotations: { own: '1' } });
     const host = touch(copyOf(virtual), { annotations: { added: '1' } });
     const merged = mergePair({ virtual, host });
@@ -101,7 +101,7 @@ describe('what another client adds on the host', () => {
     expect(next.isVirtualChanged).toBe(false);
   });
 
-  test('is still due, and stays on the host, when the write to the virtual side failed', () => {
+  test('stay pending and are kept on the host if the write to the virtual side failed', () => {
     const patches = patchK(
       'both',
       (value) => value && `team-${value}`,
@@ -115,7 +115,7 @@ describe('what another client adds on the host', () => {
     expect(annotationOf(again.virtual, 'k')).toBe('shop');
   });
 
-  test('is listed once the virtual side changes it', () => {
+  test('are listed once the virtual side changes them', () => {
     const host = touch(copyOf(endpoints({})), { annotations: { added: '1' } });
     const { virtual, host: synced } = mergePair({ virtual: endpoints({}), host });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { added: '2' } }), host: synced });
@@ -125,7 +125,7 @@ describe('what another client adds on the host', () => {
     ]);
   });
 
-  test('stays on the host where its reverse is nothing', () => {
+  test('are kept on the host if their reverse is undefined', () => {
     const patches = patchK('both', undefined, () => undefined);
     const virtual = endpoints({});
     const host = touch(copyOf(virtual, patches), { annotations: { k: 'host' } });
@@ -135,7 +135,7 @@ describe('what another client adds on the host', () => {
     expect([first, second].map((one) => one.isVirtualChanged)).toEqual([false, false]);
   });
 
-  test('that the virtual side had takes it away there where its reverse is nothing, and stays on the host', () => {
+  test('are removed from the virtual side, which had them, if their reverse is undefined, and are kept on the host', () => {
     const patches = patchK('both', undefined, (value) => (value === 'bad' ? undefined : value));
     const virtual = endpoints({ annotations: { k: 'v' } });
     const host = touch(copyOf(virtual, patches), { annotations: { k: 'bad' } });
@@ -145,7 +145,7 @@ describe('what another client adds on the host', () => {
     expect(annotationOf(second.host, 'k')).toBe('bad');
   });
 
-  test('flows back with the other changes of the reverse patch', () => {
+  test('are synced back together with the other changes of the reverse patch', () => {
     const patches = {
       ...noPatches,
       reverse: (object: KubeObject) => touch(object, { annotations: { extra: 'r' } }),
@@ -159,8 +159,8 @@ describe('what another client adds on the host', () => {
   });
 });
 
-describe('flows', () => {
-  test('a host change that the reverse maps to the virtual value is drift, corrected immediately', () => {
+describe('directions', () => {
+  test('a host change that the reverse maps to the virtual value is drift and reverted immediately', () => {
     const patches = patchK(
       'both',
       (value) => value && `f-${value}`,
@@ -172,7 +172,7 @@ describe('flows', () => {
     expect([annotationOf(merged.host, 'k'), merged.isVirtualChanged]).toEqual(['f-v', false]);
   });
 
-  test('toHost: a change is corrected, a key of the host’s own stays and does not flow', () => {
+  test('toHost: a change on the host is reverted, a key that exists only on the host is kept and not synced', () => {
     const patches = patchK('toHost', (value) => value && `f-${value}`);
     const virtual = endpoints({ annotations: { k: 'v' } });
     const host = touch(copyOf(virtual, patches), { annotations: { k: 'x' } });
@@ -187,7 +187,7 @@ describe('flows', () => {
     expect(annotationOf(gone.host, 'k')).toBeUndefined();
   });
 
-  test('toVirtual: the host keeps its own, a change goes back, the virtual one does not flow', () => {
+  test('toVirtual: the host keeps its own value, a change of it is synced back, the virtual value is not synced', () => {
     const patches = patchK('toVirtual', undefined, (value) => value && `r-${value}`);
     const virtual = endpoints({ annotations: { k: 'v' } });
     const copy = copyOf(virtual, patches);
@@ -203,7 +203,7 @@ describe('flows', () => {
     expect(mergePair({ virtual, host: lost, patches }).isVirtualChanged).toBe(false);
   });
 
-  test('none: each side keeps its own', () => {
+  test('none: each side keeps its own value', () => {
     const patches = patchK('none');
     const virtual = endpoints({ annotations: { k: 'v' } });
     const host = touch(copyOf(virtual, patches), { annotations: { k: 'h' } });
@@ -224,7 +224,7 @@ describe('without a record', () => {
     expect(merged.isVirtualChanged).toBe(false);
   });
 
-  test('a key that the virtual side removed is deleted, a key that another client added flows back', () => {
+  test('a key that the virtual side removed is deleted, a key that another client added is synced back', () => {
     const host = touch(lost, { labels: { own: '1' }, annotations: { added: '1' } });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
     expect(annotationOf(merged.host, 'b')).toBeUndefined();
@@ -233,20 +233,20 @@ describe('without a record', () => {
     expect(merged.virtual.metadata.labels).toEqual({ l: '1' });
   });
 
-  test('and without the list of managed annotations either, data is kept', () => {
+  test('keys are kept if the list of managed annotations is missing too', () => {
     const host = touch(lost, { annotations: { added: '1', [MANAGED_ANNOTATIONS]: undefined } });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { b: undefined } }), host });
     expect(merged.virtual.metadata.annotations).toEqual({ a: '1', b: '1', added: '1' });
   });
 
-  test('a key that is on both sides, but not by our doing, stays so', () => {
+  test('a key that exists on both sides without being managed is kept', () => {
     const host = touch(lost, { annotations: { c: '1' } });
     const merged = mergePair({ virtual: touch(virtual, { annotations: { c: '1' } }), host });
     expect(annotationOf(merged.host, MANAGED_ANNOTATIONS)).toBe('a\nb');
   });
 });
 
-test('a reserved label raw on the host stays, with a record or without, and never goes back', () => {
+test('an untranslated reserved label on the host is kept, with and without a record, and never synced back', () => {
   const virtual = endpoints({ labels: { release: 'v' } });
   for (const record of [{}, LOST]) {
     const host = touch(copyOf(virtual), { labels: { release: 'raw' }, annotations: record });
@@ -259,13 +259,13 @@ test('a reserved label raw on the host stays, with a record or without, and neve
   }
 });
 
-test('a rewritten label changed on the host goes back to the key it came from', () => {
+test('a change of a translated label on the host is synced back to its original key', () => {
   const virtual = endpoints({ labels: { release: 'v' } });
   const host = touch(copyOf(virtual), { labels: { 'vcluster.loft.sh/label-suffix-x-a4d451ec23': 'w' } });
   expect(mergePair({ virtual, host }).virtual.metadata.labels).toEqual({ release: 'w' });
 });
 
-test('virtual bookkeeping and excluded annotations stay where they are', () => {
+test('bookkeeping on the virtual object and excluded annotations are not synced', () => {
   const leader = 'control-plane.alpha.kubernetes.io/leader';
   const annotations = { [leader]: 'v', 'vcluster.loft.sh/object-name': 'inner', a: '1' };
   const virtual = endpoints({ annotations });
@@ -294,12 +294,12 @@ describe('the rest of the host object', () => {
     });
   }
 
-  test('is owned in the virtual cluster’s own namespace only', () => {
+  test('has an owner only in the host namespace of the virtual cluster', () => {
     expect(forged().metadata['ownerReferences']).toEqual([owner]);
     expect(forged(translators(mappings({ shop: 'h' }))).metadata['ownerReferences']).toBeUndefined();
   });
 
-  test('keeps what others put into its metadata, and unknown members of the virtual object', () => {
+  test('keeps metadata that other clients set, and unknown fields of the virtual object', () => {
     const { labels } = translators();
     const host = forged();
     host.metadata = {
@@ -326,7 +326,7 @@ describe('the rest of the host object', () => {
     expect(merge(forged()).metadata.managedFields).toBeUndefined();
   });
 
-  test('created again, keeps nothing', () => {
+  test('keeps nothing after recreation', () => {
     const virtual = endpoints({ uid: 'new' });
     const fresh = mergePair({ virtual, host: undefined }).host;
     expect(Object.keys(fresh.metadata).toSorted()).toEqual(['annotations', 'labels', 'name', 'namespace']);
@@ -340,7 +340,7 @@ describe('labels of this program', () => {
     'endpoint-syncer/part': 'notes',
   };
 
-  test('on a virtual object are not copied, and stay where they are', () => {
+  test('on a virtual object are neither copied nor removed', () => {
     const virtual = endpoints({ labels: { ...forged, app: 'web' } });
     const { host, isVirtualChanged } = mergePair({ virtual, host: undefined });
     expect(host.metadata.labels).toEqual({
@@ -360,13 +360,13 @@ describe('labels of this program', () => {
     expect(mergePair({ virtual: merged.virtual, host: merged.host }).isVirtualChanged).toBe(false);
   });
 
-  test('that are the virtual object’s own survive a change on the host', () => {
+  test('of the virtual object are not affected by a change on the host', () => {
     const virtual = endpoints({ labels: { ...forged } });
     const host = touch(copyOf(virtual), { labels: { 'app.kubernetes.io/managed-by': 'Helm', team: 'a' } });
     expect(mergePair({ virtual, host }).virtual.metadata.labels).toEqual({ ...forged, team: 'a' });
   });
 
-  test('any other manager is copied', () => {
+  test('a managed-by label with another value is copied', () => {
     const virtual = endpoints({ labels: { 'app.kubernetes.io/managed-by': 'Helm' } });
     expect(copyOf(virtual).metadata.labels).toMatchObject({ 'app.kubernetes.io/managed-by': 'Helm' });
   });

@@ -1,3 +1,5 @@
+/** Ownership of host objects, and the virtual names of copies. */
+
 import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type StringMap } from '../../../../src/kube/object.ts';
 import {
@@ -44,7 +46,7 @@ function verdict(object: KubeObject, expected?: typeof virtual, with_ = names): 
 }
 
 describe('ownership', () => {
-  test('a copy is ours, and names its virtual object', () => {
+  test('an owned copy names its virtual object', () => {
     expect(ownershipOf(copy, ENDPOINTS, names)).toEqual({ kind: 'ours', virtual, uid: 'u1' });
   });
 
@@ -95,7 +97,7 @@ describe('ownership', () => {
     });
   });
 
-  test('a damaged copy is known by marker and record where it belongs', () => {
+  test('a damaged copy is recognised by marker and record under its host name', () => {
     const stripped = damaged({ [OBJECT_NAME]: undefined, [OBJECT_KIND]: 'x' });
     expect([verdict(stripped), verdict(stripped, virtual)]).toEqual(['unmarked', 'ours']);
     expect(verdict(stripped, { name: 'other', namespace: 'shop' })).toBe('unmarked');
@@ -116,7 +118,7 @@ describe('ownership', () => {
     expect(ownershipOf(cut, ENDPOINTS, names, long)).toMatchObject({ kind: 'ours', virtual: long });
   });
 
-  test('the copy of another object that has the same host name stays that object’s', () => {
+  test('the copy of another object with the same host name belongs to that object', () => {
     const other = { name: 'a-x-b', namespace: 'c' };
     const host = mergePair({ virtual: endpoints(other), host: undefined }).host;
     expect(ownershipOf(host, ENDPOINTS, names, { name: 'a', namespace: 'b-x-c' })).toMatchObject({
@@ -128,7 +130,7 @@ describe('ownership', () => {
     expect(verdict(damagedOther, other)).toBe('ours');
   });
 
-  test('a damaged copy stays that of the object that its bookkeeping fits best', () => {
+  test('a damaged copy belongs to the object that its bookkeeping matches best', () => {
     const rivals = [
       { name: 'a-x-b', namespace: 'c' },
       { name: 'a', namespace: 'b-x-c' },
@@ -146,12 +148,12 @@ describe('ownership', () => {
     }
   });
 
-  test('a copy that was applied again in the place of another one is not ours', () => {
+  test('a copy that was applied again under the name of another copy is foreign', () => {
     const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-shop-x-suffix' } };
     expect(verdict(clone, { name: 'db', namespace: 'shop' })).toBe('foreign');
   });
 
-  test('it is not after a change of the naming rule either, which moves the place of the copied one', () => {
+  test('it is foreign after a change of the naming rule as well, which changes the host name of the copied object', () => {
     const clone = { ...copy, metadata: { ...copy.metadata, name: 'db-x-data-x-suffix' } };
     const { names: mapped } = translators(mappings({ shop: 'h' }));
     expect(verdict(clone, { name: 'db', namespace: 'data' }, mapped)).toBe('foreign');
@@ -163,7 +165,7 @@ describe('ownership', () => {
     expect(namedVirtual(copy, ENDPOINTS, mapped)).toEqual(virtual);
   });
 
-  test('in multi-namespace modes a copy is ours only in a namespace of that mode', () => {
+  test('in multi-namespace modes a copy is owned only in a namespace of that mode', () => {
     const legacy = translators(LEGACY);
     const hashed = mergePair({ virtual: endpoints({}), host: undefined, with: legacy }).host;
     expect(verdict(hashed, undefined, legacy.names)).toBe('ours');
@@ -176,7 +178,7 @@ describe('ownership', () => {
 });
 
 describe('host → virtual', () => {
-  test('by bookkeeping', () => {
+  test('is determined by bookkeeping', () => {
     expect([namedVirtual(copy, ENDPOINTS, names), virtualOf(copy, ENDPOINTS, names)]).toEqual([
       virtual,
       virtual,
@@ -185,7 +187,7 @@ describe('host → virtual', () => {
     expect(virtualOf(damaged({ [OBJECT_KIND]: 'x' }), ENDPOINTS, names)).toBeUndefined();
   });
 
-  test('else by the rule, where it has one answer', () => {
+  test('or by the naming rule, if it has one result', () => {
     const plain = (name: string, labels: StringMap = {}): KubeObject => ({
       metadata: { name, namespace: 'test', labels },
     });

@@ -1,3 +1,5 @@
+/** Translation of label keys and selectors, in both directions. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../../src/base/json.ts';
@@ -30,7 +32,7 @@ describe('label keys', () => {
     ).toEqual([RELEASE, 'release', 'release']);
   });
 
-  test('all maps go there and back', () => {
+  test('all maps survive a round trip', () => {
     const key = fc.oneof(
       fc.string(),
       fc.constantFrom('release', 'vcluster.loft.sh/namespace', '__proto__', 'app'),
@@ -86,7 +88,7 @@ describe('selectors', () => {
     expect(() => selectorToHost(value, labels)).toThrow(message);
   });
 
-  test('go there and back', () => {
+  test('survive a round trip', () => {
     const key = fc.constantFrom('app', 'release', 'vcluster.loft.sh/controlled-by', 'x');
     const map = fc.dictionary(key, fc.string());
     const expressions = fc.array(fc.record({ key, operator: fc.constant('Exists') }));

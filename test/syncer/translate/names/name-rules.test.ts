@@ -1,3 +1,5 @@
+/** Properties of the naming rules and of namespace mappings. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keyOf } from '../../../../src/kube/object.ts';
@@ -16,7 +18,7 @@ const tricky = fc.oneof(label, fc.constantFrom('a-x-b', 'x', 'a-x-x-b', 'x-x', '
 const subdomain = fc.oneof(tricky, fc.stringMatching(/^[a-z0-9]([-.a-z0-9]{0,60}[a-z0-9])?$/));
 
 describe('long names', () => {
-  test('never pass 63 bytes, and are kept whole up to there', () => {
+  test('have at most 63 bytes, and are not truncated below that', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ maxLength: 90 }), { minLength: 1, maxLength: 4 }), (parts) => {
         const joined = parts.join('-');
@@ -26,12 +28,12 @@ describe('long names', () => {
     );
   });
 
-  test('a cut inside a character of several bytes is survived', () => {
+  test('a name may be truncated inside a multi-byte character', () => {
     expect(Buffer.byteLength(safeConcat(['ä'.repeat(60), 'x']))).toBeLessThanOrEqual(66);
     expect(safeConcat(['ä'.repeat(60), 'x'])).toMatch(/-[0-9a-f]{10}$/);
   });
 
-  test('are found again unless they were cut', () => {
+  test('are reversible unless they were truncated', () => {
     const { names } = translators();
     fc.assert(
       fc.property(subdomain, tricky, (name, namespace) => {
@@ -45,7 +47,7 @@ describe('long names', () => {
     );
   });
 
-  test('that may be read in several ways are answered with every one', () => {
+  test('that are ambiguous return all results', () => {
     const { names } = translators();
     expect(names.toVirtualCandidates({ namespace: 'test', name: 'a-x-b-x-c-x-suffix' })).toEqual([
       { name: 'a', namespace: 'b-x-c' },
@@ -65,7 +67,7 @@ describe('short names', () => {
     );
   });
 
-  test('of nothing is nothing', () => {
+  test('of the empty name is empty', () => {
     expect([hostNameShort('', 'a', 'b'), hostName('', 'a', 'b'), clusterScopedName('', 'a', 'b')]).toEqual([
       '',
       '',
@@ -75,7 +77,7 @@ describe('short names', () => {
 });
 
 describe('cluster-scoped names', () => {
-  test('go back unless they were cut', () => {
+  test('are reversible unless they were truncated', () => {
     const { names } = translators();
     expect(names.clusterScopedToVirtual('vcluster-stuff-x-test-x-suffix')).toBe('stuff');
     expect(names.clusterScopedToVirtual('vcluster--x-test-x-suffix')).toBeUndefined();
@@ -86,7 +88,7 @@ describe('cluster-scoped names', () => {
 });
 
 describe('namespaces', () => {
-  test('single-namespace mode: everything lives in the virtual cluster’s own', () => {
+  test('single-namespace mode: all objects are in the host namespace of the virtual cluster', () => {
     const { names } = translators(SINGLE);
     expect(names.namespaceToHost('any')).toBe('test');
     expect([names.keepsName('any'), names.isTargetNamespace('test'), names.isTargetNamespace('any')]).toEqual(
@@ -95,7 +97,7 @@ describe('namespaces', () => {
     expect(names.namespaceToVirtual('test')).toBeUndefined();
   });
 
-  test('legacy mode: hashed, names kept, no way back', () => {
+  test('legacy mode: hashed namespaces, unchanged names, not reversible', () => {
     const { names } = translators(LEGACY);
     const host = names.toHost({ name: 'web', namespace: 'test' });
     expect(host).toEqual({ name: 'web', namespace: 'vcluster-9f86d081-ef5e1ae6' });
@@ -120,7 +122,7 @@ describe('namespaces', () => {
     });
   });
 
-  test('mappings: host names go back to what translates to them', () => {
+  test('mappings: host names are reversed to the names that translate to them', () => {
     const { names } = translators(mappings(byName));
     expect(names.toVirtualCandidates({ name: 'web', namespace: 'special-1' })).toEqual([
       { name: 'web', namespace: 'a-b-1' },
@@ -133,7 +135,7 @@ describe('namespaces', () => {
     expect(names.isTargetNamespace('h-a-b-1')).toBe(false);
   });
 
-  test('two namespaces that meet on the host are both answered', () => {
+  test('two namespaces that are mapped to the same host namespace are both returned', () => {
     const { names } = translators(mappings({ one: 'h-x', 'two-*': 'h-*' }));
     expect(names.toVirtualCandidates({ name: 'web', namespace: 'h-x' })).toEqual([
       { name: 'web', namespace: 'one' },
@@ -142,7 +144,7 @@ describe('namespaces', () => {
     expect(names.namespaceToVirtual('h-x')).toBe('one');
   });
 
-  test('mappingsOnly refuses what is not mapped', () => {
+  test('mappingsOnly refuses unmapped namespaces', () => {
     const { names } = translators(mappings(byName, true));
     expect(names.namespaceToHost('other')).toBeUndefined();
     expect(names.toHost({ name: 'web', namespace: 'other' })).toBeUndefined();
@@ -151,7 +153,7 @@ describe('namespaces', () => {
     expect(names.toVirtualCandidates({ name: 'web-x-other-x-suffix', namespace: 'test' })).toEqual([]);
   });
 
-  test('mappings are reversible wherever the checks let them pass', () => {
+  test('mappings that pass validation are reversible', () => {
     const part = fc.stringMatching(/^[a-z][a-z0-9]{0,6}$/);
     fc.assert(
       fc.property(fc.dictionary(part, part, { maxKeys: 4 }), part, (prefixes, namespace) => {
@@ -190,7 +192,7 @@ describe('checks of mappings', () => {
     expect(messageOf(byName as Record<string, string>)).toContain(message);
   });
 
-  test('every mapping is checked, and a namespace that is not known yet conflicts with nothing', () => {
+  test('every mapping is validated, and an unknown host namespace causes no conflict', () => {
     expect(messageOf({ a: 'B', c: 'D' }).split('\n')).toHaveLength(2);
     expect(messageOf({ a: 'control' }, 'vc', '')).toBe('');
     expect(messageOf({ '*': 'all-*' })).toBe('');
@@ -223,7 +225,7 @@ describe('DNS names', () => {
     expect(virtualToHostDNS(name, translators().names)).toBe(name);
   });
 
-  test('a mapped namespace keeps the name; one that is not mapped keeps all', () => {
+  test('with a mapped namespace the name is kept; without a mapping the whole DNS name', () => {
     const { names } = translators(mappings({ a: 'h' }, true));
     expect(virtualToHostDNS('n.a.svc', names)).toBe('n.h.svc');
     expect(virtualToHostDNS('n.b.svc', names)).toBe('n.b.svc');

@@ -1,3 +1,5 @@
+/** Name translation, with the cases of test/cases. */
+
 import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../../src/config/types.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
@@ -78,13 +80,13 @@ const RUNNERS: Record<string, (one: WorkedCase) => unknown> = {
   },
 };
 
-describe('worked cases', () => {
+describe('cases of test/cases', () => {
   test.each(cases.filter((one) => !isOverruled(one)))('$id: $note', (one) => {
     const run = RUNNERS[textAt(one.input, 'fn')];
     expect(run?.(one)).toEqual(one.expected);
   });
 
-  test('exactly the cases that say so are overruled', () => {
+  test('exactly the cases that are marked as overruled differ', () => {
     const different = cases.filter((one) => {
       const answer = RUNNERS[textAt(one.input, 'fn')]?.(one);
       return JSON.stringify(answer) !== JSON.stringify(one.expected) && !sameMembers(answer, one.expected);
