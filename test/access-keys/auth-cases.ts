@@ -1,4 +1,4 @@
-/** The callers of the cases in the group auth, which describes them in words. */
+/** The callers of the cases in the group auth, which the cases describe as text. */
 
 import { expect } from 'vitest';
 import { differences, Run, type ManagementCase } from './case-runner.ts';

@@ -1,4 +1,4 @@
-/** Runs the worked cases of `cases/management.yaml` and returns the differences. */
+/** Runs the cases of `cases/management.yaml` and returns the differences. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The worked cases of requests and answers, against the whole API: what any kind does, and what this one does. */
+/** The cases of `test/cases` about requests, against the whole API: generic ones, and those of OwnedAccessKey. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

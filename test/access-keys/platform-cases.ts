@@ -1,4 +1,4 @@
-/** The states that worked cases describe in words, and the checks of these cases beyond fields. */
+/** The states that cases describe as text, and the checks of these cases beyond fields. */
 
 import { decodeJwt } from 'jose';
 import { expect } from 'vitest';

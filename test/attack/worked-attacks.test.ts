@@ -1,5 +1,5 @@
 /**
- * Every worked case of `cases/sandbox.yaml`, twice: as the daemon runs expressions, and with the front end's checks for what is
+ * Every case of `cases/sandbox.yaml`, twice: as the daemon runs expressions, and with the front end's checks for what is
  * forbidden switched off, when the realm, the limits and the watchdog must hold alone.
  */
 

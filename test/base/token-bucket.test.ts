@@ -1,4 +1,4 @@
-/** Never more than was promised, and no memory without bound. */
+/** Token buckets: the rate is never exceeded, and memory is limited. */
 
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

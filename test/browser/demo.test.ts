@@ -1,4 +1,4 @@
-/** The demo's page: both clusters live, and edits that flow. */
+/** The page of the demo: both clusters live, and the sync of edits. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What a user does on the page, by what is visible or read aloud. */
+/** Actions of a user on the page, which find elements by visible text or accessible name. */
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

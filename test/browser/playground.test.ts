@@ -1,4 +1,4 @@
-/** The playground as a policy author uses it. */
+/** The playground in a browser: editing, results, sharing, accessibility. */
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';

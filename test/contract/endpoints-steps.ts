@@ -1,4 +1,4 @@
-/** Endpoints created, read and updated: what every kind has in common. */
+/** Endpoints created, read and updated: behaviour that all kinds share. */
 
 import { EP, PARTIAL, SUBSETS, TABLE, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';

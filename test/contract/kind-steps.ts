@@ -1,4 +1,4 @@
-/** What is particular to a kind, and the end of a namespace. */
+/** Behaviour of single kinds, and the deletion of a namespace. */
 
 import { APPLY, EP, TABLE, MERGE_PATCH, STRATEGIC, endpoints, send } from './step.ts';
 import type { Step } from './transcript.ts';

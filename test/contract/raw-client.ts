@@ -1,4 +1,4 @@
-/** Bare HTTP to an API server: what was sent and what came back, nothing interpreted. */
+/** A raw HTTP client for an API server, which does not interpret responses. */
 
 import { Agent, fetch, type RequestInit, type Response, type Headers } from 'undici';
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';

@@ -1,4 +1,4 @@
-/** How a step of the contract is written. */
+/** The type of a step of the contract. */
 
 import type { JsonObject, JsonValue } from '../../src/base/json.ts';
 import type { Step } from './transcript.ts';

@@ -1,4 +1,4 @@
-/** Where commands did something else than their page shows. */
+/** The differences between the output of commands and their page. */
 
 import { isAsDocumented, settled } from './output.ts';
 import type { PlayedCommand } from './session.ts';

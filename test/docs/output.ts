@@ -1,4 +1,4 @@
-/** Whether a command printed what its page shows: the same text, but for what differs in every run. */
+/** Compares the output of a command with its page, except for parts that differ in every run. */
 
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gu, '<uid>'],

@@ -1,4 +1,4 @@
-/** The packed install itself: what differs from a checkout is how files are found, so each kind of file is used once. */
+/** The packed install. It differs from a checkout in how files are found, so each kind of file is used once. */
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

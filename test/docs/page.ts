@@ -1,4 +1,4 @@
-/** A page of the documentation as a reader plays it: files to write, and commands with the output that the page shows. */
+/** A page of the documentation as test steps: files to write, and commands with the documented output. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

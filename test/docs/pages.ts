@@ -1,4 +1,4 @@
-/** The pages with commands, and what a reader of each has before the first one. */
+/** The pages with commands, and the prerequisites of each. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

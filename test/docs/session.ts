@@ -1,4 +1,4 @@
-/** Runs the commands of a page one after another in one shell, so that variables and background jobs are where a reader has them. */
+/** Runs the commands of a page one after another in one shell, so that variables and background jobs persist between commands. */
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

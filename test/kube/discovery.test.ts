@@ -1,4 +1,4 @@
-/** Kinds, and rights. */
+/** Discovery of kinds, and access reviews. */
 
 import { describe, expect, test } from 'vitest';
 import { missingRights, type WantedRight } from '../../src/kube/access-review.ts';

@@ -1,4 +1,4 @@
-/** An API server that a test scripts request by request: the adversary of the list-watch. */
+/** An API server whose response to each request is scripted by the test. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** A pipe in front of a server that can be cut: what a network does to connections. */
+/** A TCP proxy in front of a server that can reset connections. */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 

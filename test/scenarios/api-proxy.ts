@@ -1,6 +1,6 @@
 /**
  * An HTTP proxy in front of one API server, between it and the daemon. It counts requests and misbehaves on demand: refuses, cuts,
- * loses answers after the write has happened, rewrites watch streams. It speaks plain HTTP to the daemon.
+ * loses responses after the write has happened, rewrites watch streams. It speaks plain HTTP to the daemon.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * What a host copy must look like, worked out again from the rules and apart from the program under test: long names, labels,
+ * The expected host copy, computed from the rules independently of the program under test: long names, labels,
  * annotations, Pod references. Single-namespace mode, no patches.
  */
 

@@ -1,4 +1,4 @@
-/** The live commands with EndpointSlices and Services: the same answers as for Endpoints, and a cleanup that leaves nothing. */
+/** The live commands with EndpointSlices and Services: the same results as for Endpoints, and a complete cleanup. */
 
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';

@@ -1,4 +1,4 @@
-/** What a scenario sees of a daemon, whether it is a process or runs in the process of the test: HTTP endpoints and log lines. */
+/** The interface of scenarios to a daemon, as a process or inside the test process: HTTP endpoints and log lines. */
 
 import { request } from 'undici';
 

@@ -1,4 +1,4 @@
-/** Services with `endpointSyncer.services: sync`: which ones are copied, what stays each side's own, and the status that comes back. */
+/** Services with `endpointSyncer.services: sync`: which ones are copied, which fields are not synced, and the status that is synced back. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';

@@ -1,4 +1,4 @@
-/** SIGTERM while an API server accepts connections and answers nothing: the process still ends in time. */
+/** SIGTERM while an API server accepts connections and sends no responses: the process still exits in time. */
 
 import { describe, test } from 'vitest';
 import { eventually } from './eventually.ts';

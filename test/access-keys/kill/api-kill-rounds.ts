@@ -1,4 +1,4 @@
-/** kill -9, again and again, of the served API under requests: every acknowledged write is stored, and none is stored partly. */
+/** Repeated kill -9 of the served API under requests: every acknowledged write is stored, and none is stored partly. */
 
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Writes one key again and again, one request at a time, and knows what must be there when a request was not answered. */
+/** Updates one key repeatedly, one request at a time, and returns the states that are possible after a request without a response. */
 
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../src/base/json.ts';

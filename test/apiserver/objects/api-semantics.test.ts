@@ -1,4 +1,4 @@
-/** API semantics that the worked cases do not cover: messages of this server, races, graceful deletion, field managers, limits. */
+/** API semantics that the cases of `test/cases` do not cover: messages of this server, races, graceful deletion, field managers, limits. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';

@@ -1,4 +1,4 @@
-/** What `keys create` prints in each format. */
+/** The output of `keys create` in each format. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What the client needs of an API server, on the embedded one and on a real kube-apiserver. */
+/** Conformance tests of the client, for the embedded server and a real kube-apiserver. */
 
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Requests on the wire, and the results of responses. */
+/** The requests that the client sends, and its results for each kind of response. */
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

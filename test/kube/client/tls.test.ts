@@ -1,4 +1,4 @@
-/** Connections over TLS: whom we trust, what we show, and what happens when files are renewed. */
+/** TLS connections: server verification, client certificates, renewal of files, and proxies. */
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';

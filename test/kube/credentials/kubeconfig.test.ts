@@ -1,4 +1,4 @@
-/** From kubeconfigs and their like to access, and every way in which they can be wrong. */
+/** Access to a cluster from kubeconfigs, service accounts, exec plugins and Secrets, and the errors of invalid ones. */
 
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Events: series, limits, and an API server that does not want them. */
+/** Events: series, limits, and API servers that reject them. */
 
 import { describe, expect, test } from 'vitest';
 import { createEventRecorder } from '../../../src/kube/events/event-recorder.ts';

@@ -1,4 +1,4 @@
-/** What is left of `metadata.managedFields` in a cache. */
+/** The part of `metadata.managedFields` that a cache stores. */
 
 import { expect, test } from 'vitest';
 import { createOwnedFieldsStripper } from '../../../src/kube/informer/owned-fields.ts';

@@ -1,4 +1,4 @@
-/** The body of a watch, cut anywhere. */
+/** The parser of watch bodies, with chunk boundaries at any position. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What an API server answers instead of an object. */
+/** Error responses of an API server. */
 
 import { StatusError, type Status, type StatusDetails } from '../../../src/kube/status-error.ts';
 

@@ -1,4 +1,4 @@
-/** What an API server does with a Service: it allocates cluster IPs and node ports, keeps the status apart, and rejects what is immutable. */
+/** The handling of a Service by an API server: it allocates cluster IPs and node ports, keeps the status apart, and rejects what is immutable. */
 
 import type { JsonObject, JsonValue } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';

@@ -1,4 +1,4 @@
-/** The worked cases of `patches.yaml`, through the whole pipeline; `valid-*` belong to the configuration. */
+/** The cases of `patches.yaml`, through the whole pipeline; `valid-*` are cases of the configuration. */
 
 import { describe, expect, test } from 'vitest';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../src/base/json.ts';

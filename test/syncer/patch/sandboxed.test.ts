@@ -1,4 +1,4 @@
-/** Paths and expressions of the worked cases with the real sandbox: one child process for all of them. */
+/** Paths and expressions of `test/cases` with the real sandbox, in one child process. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PatchConfig } from '../../../src/config/types.ts';

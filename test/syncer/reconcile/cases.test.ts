@@ -1,4 +1,4 @@
-/** The worked cases that need the engine's decisions; those of translation alone are run beside it. */
+/** The cases of `test/cases` that involve decisions of the engine; those of translation have a separate test. */
 
 import { describe, expect, test } from 'vitest';
 import { ENDPOINTS, type KubeObject, type ObjectMeta } from '../../../src/kube/object.ts';

@@ -1,4 +1,4 @@
-/** An API server that answers every write with 429 and a `Retry-After` of its choice. */
+/** Delays after writes that return 429 with various `Retry-After` values. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Expressions in the real sandbox: worked cases, the variables in scope, results and errors. */
+/** Expressions in the real sandbox: the cases of `test/cases`, the variables in scope, results and errors. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

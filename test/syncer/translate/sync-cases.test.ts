@@ -1,4 +1,4 @@
-/** The cases of `sync.yaml` that pure translation decides. The others are run where the decisions about keys are tested. */
+/** The cases of `sync.yaml` about translation. The others are in `test/syncer/reconcile/cases.test.ts`. */
 
 import { describe, expect, test } from 'vitest';
 import type { NamespaceMode } from '../../../src/config/types.ts';

@@ -1,4 +1,4 @@
-/** The worked cases about keys, as requests; those that are described in words have their own tests. */
+/** The cases of `test/cases` about keys, as requests; those that are described as text have separate tests. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

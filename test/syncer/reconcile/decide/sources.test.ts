@@ -1,4 +1,4 @@
-/** The order in which keys are decided at a start. */
+/** The order in which keys are reconciled at start. */
 
 import { expect, test } from 'vitest';
 import { ENDPOINTS, objectKey, type KubeObject } from '../../../../src/kube/object.ts';

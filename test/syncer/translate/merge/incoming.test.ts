@@ -1,4 +1,4 @@
-/** One row for each state in which a value on its way from the host can be found. b: base, i: incoming, o: overtaken, x: another value. */
+/** One row for each state of a value that is being synced back. b: base, i: incoming, o: overtaken, x: another value. */
 
 import { describe, expect, test } from 'vitest';
 import {
