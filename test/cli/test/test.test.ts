@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { capturedRun } from '../captured-run.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
@@ -41,9 +41,14 @@ subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 80}]}]
 const BASE = { 'config.yaml': CONFIG, 'objects/web.yaml': WEB };
 const VIRTUAL_WEB = 'virtual: [objects/web.yaml]';
 
+/** A test file with a case for each of these texts. */
+function casesOf(texts: readonly string[]): Record<string, string> {
+  const cases = texts.map((text) => `  - name: it\n${text.replaceAll(/^/gmu, '    ').trimEnd()}\n`);
+  return { ...BASE, 'endpoint-syncer-test.yaml': `config: config.yaml\ncases:\n${cases.join('')}` };
+}
+
 function oneCase(lines: string): Record<string, string> {
-  const text = lines.replaceAll(/^/gmu, '    ').trimEnd();
-  return { ...BASE, 'endpoint-syncer-test.yaml': `config: config.yaml\ncases:\n  - name: it\n${text}\n` };
+  return casesOf([lines]);
 }
 
 interface JsonReport {
@@ -54,12 +59,6 @@ interface JsonReport {
     mismatches: { subject: string; path: string; expected: unknown; actual: unknown }[];
   }[];
   coverage?: { missed: string[] }[];
-}
-
-async function mismatchesOf(lines: string): Promise<JsonReport['cases'][0]['mismatches']> {
-  const { out, err } = await capturedRun(['test', folderWith(oneCase(lines)), '-o', 'json']);
-  expect(err).toBe('');
-  return (JSON.parse(out) as JsonReport).cases[0]?.mismatches ?? [];
 }
 
 const HOLDS: Record<string, string> = {
@@ -136,13 +135,27 @@ roundTrip: true`,
 };
 
 describe('an expectation', () => {
-  test.each(Object.entries(HOLDS))('holds: %s', async (_, lines) => {
-    expect(await mismatchesOf(lines)).toEqual([]);
+  const [holding, failing] = [Object.entries(HOLDS), Object.entries(FAILS)];
+  let mismatches: JsonReport['cases'][0]['mismatches'][] = [];
+
+  // All in one run: each run starts a sandbox.
+  beforeAll(async () => {
+    const texts = [...holding.map(([, lines]) => lines), ...failing.map(([, [lines]]) => lines)];
+    const { out, err } = await capturedRun(['test', folderWith(casesOf(texts)), '-o', 'json']);
+    if (err !== '') throw new Error(err);
+    mismatches = (JSON.parse(out) as JsonReport).cases.map((one) => one.mismatches);
   });
 
-  test.each(Object.entries(FAILS))('fails with both sides: %s', async (_, [lines, wrong]) => {
-    expect(await mismatchesOf(lines)).toMatchObject(wrong);
+  test.each(holding.map(([name], index) => [name, index] as const))('holds: %s', (_, index) => {
+    expect(mismatches[index]).toEqual([]);
   });
+
+  test.each(failing.map(([name, [, wrong]], index) => [name, index, wrong] as const))(
+    'fails with both sides: %s',
+    (_, index, wrong) => {
+      expect(mismatches[holding.length + index]).toMatchObject(wrong);
+    },
+  );
 });
 
 const FAILING = oneCase(`${VIRTUAL_WEB}
