@@ -55,6 +55,16 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof StatusError && error.code === 404;
 }
 
+/** Undefined where the server responds with 404. */
+export async function ignoreNotFound<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** No response, or a temporary error: another attempt may succeed. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof StatusError) return error.code === 429 || error.code >= 500;

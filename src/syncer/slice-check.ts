@@ -9,7 +9,7 @@ import { sleep, type Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type KubeObject } from '../kube/object.ts';
-import { isNotFound } from '../kube/status-error.ts';
+import { ignoreNotFound } from '../kube/status-error.ts';
 import type { ClusterClient, EventRecorder } from '../kube/types.ts';
 import { listMarked } from './references/orphans/marked-objects.ts';
 import { namedVirtual } from './translate/metadata/ownership.ts';
@@ -74,22 +74,13 @@ async function report(
   { clients, names, recorder, logger }: SliceCheckOptions,
 ): Promise<void> {
   const { namespace = '', name, labels } = slice.metadata;
-  const copy = await found(() =>
+  const copy = await ignoreNotFound(
     clients.host.get(ENDPOINTS, { namespace, name: labels?.[SERVICE_NAME] ?? '' }),
   );
   const key = copy && namedVirtual(copy, ENDPOINTS, names);
-  const virtual = key && (await found(() => clients.virtual.get(ENDPOINTS, key)));
+  const virtual = key && (await ignoreNotFound(clients.virtual.get(ENDPOINTS, key)));
   if (virtual === undefined) return;
   const note = NOTE.replace('%', `${namespace}/${name}`);
   logger.warn({ key: `${key?.namespace}/${key?.name}`, slice: `${namespace}/${name}` }, 'slice is contested');
   recorder.event(virtual, ENDPOINTS, { type: 'Warning', reason: 'Contested', note });
-}
-
-async function found(read: () => Promise<KubeObject>): Promise<KubeObject | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

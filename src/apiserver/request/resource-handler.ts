@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
-import { isNotFound, StatusError } from '../../kube/status-error.ts';
+import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
 import { allowedTarget, type TargetRequest, type TargetRules } from './allowed-target.ts';
 import { jsonResponse, statusResponse, withWarnings, type ApiResponse } from '../http/api-response.ts';
 import { listObjects } from '../objects/list-objects.ts';
@@ -244,9 +244,7 @@ export class ResourceHandler {
       const options = await this.#deleteOptions(request);
       for (const entry of page.entries) {
         const { namespace, name } = entry.key;
-        await this.#options.deleter
-          .delete({ ...target, namespace, name }, options)
-          .catch((error: unknown) => ignoreNotFound(error));
+        await ignoreNotFound(this.#options.deleter.delete({ ...target, namespace, name }, options));
       }
     }
     return this.#responses.list(presentation(call), page);
@@ -275,8 +273,4 @@ function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions
 function managerOf({ userAgent }: ApiRequest, fieldManager: string): string {
   if (fieldManager !== '') return fieldManager;
   return userAgent.split('/')[0] || 'unknown';
-}
-
-function ignoreNotFound(error: unknown): void {
-  if (!isNotFound(error)) throw error;
 }

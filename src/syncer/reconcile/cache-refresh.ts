@@ -9,7 +9,7 @@ import {
   type ObjectKey,
 } from '../../kube/object.ts';
 import { compareVersions, isOlder } from '../../kube/informer/resource-version.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound } from '../../kube/status-error.ts';
 import { recordedRevision } from '../translate/merge/last-synced.ts';
 import type { Observation } from './decide/decide.ts';
 import { recordOf } from './pair-memory.ts';
@@ -42,7 +42,7 @@ export class CacheRefresh {
     metadata: { name, namespace = '', uid = '' },
   }: KubeObject): Promise<KubeObject | undefined> {
     const { client, cache } = this.#options.virtual;
-    const current = await found(() => client.get(this.#options.kind.resource, { name, namespace }));
+    const current = await ignoreNotFound(client.get(this.#options.kind.resource, { name, namespace }));
     if (current === undefined) cache.observeAbsence(keyOf({ name, namespace }), uid);
     else cache.observeRead(current);
     return current;
@@ -50,7 +50,7 @@ export class CacheRefresh {
 
   /** Take-overs are rare, so the host Service is read on demand instead of watched. */
   readHostService(target: NamespacedName): Promise<KubeObject | undefined> {
-    return found(() => this.#options.host.client.get(SERVICES, target));
+    return ignoreNotFound(this.#options.host.client.get(SERVICES, target));
   }
 
   /** Reads the Service before the first copy of an object whose Service is not in the cache. This is not needed if the cache has reached the
@@ -61,7 +61,7 @@ export class CacheRefresh {
     const serviceKey = this.#options.kind.serviceKey(seen.key, virtual);
     if (serviceKey === undefined || seen.service !== undefined) return false;
     if (hasReached(services.resourceVersion, virtual.metadata.resourceVersion)) return false;
-    const service = await found(() => client.get(SERVICES, parseKey(serviceKey)));
+    const service = await ignoreNotFound(client.get(SERVICES, parseKey(serviceKey)));
     // Published to the subscribers, because the Service itself may have to be synced.
     if (service !== undefined) services.observeRead(service);
     return service !== undefined;
@@ -77,15 +77,6 @@ export class CacheRefresh {
       // Any other failure leaves the cache unchanged; `error` already causes a retry.
       if (isNotFound(failure) && host?.metadata.uid) cache.observeDelete(keyOf(target), host.metadata.uid);
     }
-  }
-}
-
-async function found(read: () => Promise<KubeObject>): Promise<KubeObject | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }
 

@@ -3,7 +3,7 @@
  */
 
 import { MalformedResponseError, type ClusterClient, type Informer } from '../../../kube/types.ts';
-import { isNotFound } from '../../../kube/status-error.ts';
+import { ignoreNotFound, isNotFound } from '../../../kube/status-error.ts';
 import { invariant } from '../../../base/errors.ts';
 import {
   keyOf,
@@ -131,13 +131,5 @@ async function readBack({ client, resource, cache }: WriterOptions, { key, uid }
   } catch (error) {
     if (isNotFound(error) && uid !== undefined) cache.observeDelete(key, uid);
     // Any other failure leaves the cache unchanged; the caller retries.
-  }
-}
-
-async function ignoreNotFound(request: Promise<void>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
   }
 }

@@ -4,7 +4,7 @@ import { asList } from '../../../../kube/client/response-objects.ts';
 import { collectionPath, queryString } from '../../../../kube/client/resource-path.ts';
 import type { ObjectList, RequestOptions, WatchClient } from '../../../../kube/types.ts';
 import { SECRETS, type KubeObject } from '../../../../kube/object.ts';
-import { isNotFound, StatusError } from '../../../../kube/status-error.ts';
+import { ignoreNotFound, StatusError } from '../../../../kube/status-error.ts';
 import type { JsonObject } from '../../../../base/json.ts';
 import { parseRevision } from '../codec/secret-codec.ts';
 
@@ -33,12 +33,7 @@ export class HostSecrets {
 
   /** The current state: a read without a resourceVersion is never served from a stale cache. */
   async get(name: string, options: RequestOptions): Promise<KubeObject | undefined> {
-    try {
-      return await this.#client.get(SECRETS, { namespace: this.#namespace, name }, options);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await ignoreNotFound(this.#client.get(SECRETS, { namespace: this.#namespace, name }, options));
   }
 
   async create(secret: KubeObject, options: RequestOptions): Promise<KubeObject> {
