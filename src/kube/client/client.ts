@@ -6,12 +6,11 @@ import { backoffDelayMs } from '../../base/backoff.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { boundedRetryAfterMs } from '../../base/retry.ts';
-import type { ServerAccess } from '../access.ts';
 import { asList, asObject, checkDeletion } from './response-objects.ts';
 import type { HttpRequest, HttpResponse } from './exchange.ts';
 import { collectionPath, namespacePath, objectPath, queryString } from './resource-path.ts';
 import { responseError } from './response-error.ts';
-import { createTransport, type RequestMetrics, type Transport } from './transport.ts';
+import { createTransport, type Transport, type TransportOptions } from './transport.ts';
 import {
   MalformedResponseError,
   type ClusterName,
@@ -28,17 +27,8 @@ import {
 } from '../types.ts';
 import { WatchStream } from '../informer/watch-stream.ts';
 
-export interface ClientOptions {
+export interface ClientOptions extends TransportOptions {
   cluster: ClusterName;
-  access: ServerAccess;
-  clock: Clock;
-  metrics: RequestMetrics;
-  /** `endpoint-syncer/1.2.3`. */
-  userAgent: string;
-  /** Connections for everything but watches. Default 16. */
-  connections?: number;
-  /** Default 64 MiB. */
-  responseBytesMax?: number;
 }
 
 const TIMEOUT_MS = 30_000;

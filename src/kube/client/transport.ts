@@ -26,6 +26,7 @@ export interface TransportOptions {
   access: ServerAccess;
   clock: Clock;
   metrics: RequestMetrics;
+  /** `endpoint-syncer/1.2.3`. */
   userAgent: string;
   /** Connections for everything but watches. Default 16. */
   connections?: number;
