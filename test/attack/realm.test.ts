@@ -1,7 +1,7 @@
 /** Everything that an expression can reach: the remaining globals and their members, found by walking them from inside. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/forbidden.ts';
+import { GLOBAL_NAMES } from '../../src/syncer/sandbox/front-end/names-in-scope.ts';
 import { ALLOWED, ALLOWED_HIDDEN } from '../../src/syncer/sandbox/guest/allow-list.ts';
 import { compileUnchecked, TestSandbox, type Outcome } from '../syncer/sandbox/test-sandbox.ts';
 

@@ -1,5 +1,7 @@
 /** Finds forbidden syntax and names before an expression runs, for early and clear errors. The isolation does not depend on this check. */
 
+import { declaredNames } from './declared-names.ts';
+import { isInScope, suggestion } from './names-in-scope.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
 import { REFUSED_FORMS, REFUSED_KEYS, REFUSED_NAMES, REFUSED_SYNTAX, type Refusal } from './refusals.ts';
 import {
@@ -10,58 +12,6 @@ import {
   type SyntaxNode,
   type Visit,
 } from './syntax-tree.ts';
-
-/** Everything in scope. A test compares these names with the realm's allow list. */
-export const INPUT_NAMES: readonly string[] = ['value', 'valueExists', 'context'];
-export const GLOBAL_NAMES: readonly string[] = [
-  'Array',
-  'ArrayBuffer',
-  'Boolean',
-  'DataView',
-  'Date',
-  'Error',
-  'EvalError',
-  'Float32Array',
-  'Float64Array',
-  'Infinity',
-  'Int16Array',
-  'Int32Array',
-  'Int8Array',
-  'JSON',
-  'Map',
-  'Math',
-  'NaN',
-  'Number',
-  'Object',
-  'RangeError',
-  'ReferenceError',
-  'Reflect',
-  'RegExp',
-  'Set',
-  'String',
-  'Symbol',
-  'SyntaxError',
-  'TypeError',
-  'URIError',
-  'Uint16Array',
-  'Uint32Array',
-  'Uint8Array',
-  'Uint8ClampedArray',
-  'WeakMap',
-  'WeakSet',
-  'atob',
-  'btoa',
-  'decodeURI',
-  'decodeURIComponent',
-  'encodeURI',
-  'encodeURIComponent',
-  'isFinite',
-  'isNaN',
-  'parseFloat',
-  'parseInt',
-  'undefined',
-  'virtualToHostDNS',
-];
 
 /** Allowed node types. All other types are rejected, including those that a newer parser adds. */
 const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
@@ -196,7 +146,7 @@ function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undef
   if (name === 'arguments' || name === 'eval') return notAllowed(REFUSED_NAMES[name] ?? { name, reason: '' });
   if (declared.has(name)) return undefined;
   if (name === 'Date' && readsClock(at)) return notAllowed(REFUSED_FORMS.dateWithoutInput);
-  if (INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name)) return undefined;
+  if (isInScope(name)) return undefined;
   // `typeof x` checks whether x exists, and an assignment to an undeclared name throws. Both are handled at run time.
   if (at.parent?.node.type === 'UnaryExpression' && at.parent.node['operator'] === 'typeof') return undefined;
   if (at.parent?.node.type === 'AssignmentExpression' && at.role === 'left') return undefined;
@@ -212,67 +162,4 @@ function readsClock({ parent, role }: Visit): boolean {
   if (role !== 'callee') return false;
   const given = node['arguments'];
   return node.type === 'CallExpression' || (Array.isArray(given) && given.length === 0);
-}
-
-function suggestion(name: string): string {
-  const close = [...INPUT_NAMES, ...GLOBAL_NAMES].find(
-    (known) => known.toLowerCase() === name.toLowerCase() || isOneEditAway(name, known),
-  );
-  return close === undefined
-    ? '; in scope are value, valueExists and context'
-    : `; did you mean \`${close}\`?`;
-}
-
-function isOneEditAway(a: string, b: string): boolean {
-  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
-  if (short.length < 3 || long.length - short.length > 1) return false;
-  let i = 0;
-  while (i < short.length && short[i] === long[i]) i += 1;
-  if (short.length < long.length) return short.slice(i) === long.slice(i + 1);
-  const isSwap =
-    short[i] === long[i + 1] && short[i + 1] === long[i] && short.slice(i + 2) === long.slice(i + 2);
-  return isSwap || short.slice(i + 1) === long.slice(i + 1);
-}
-
-/** Every name that the expression declares, in any scope. A name that is used outside of the scope of its declaration passes this check
- * and throws a ReferenceError at run time.
- */
-export function declaredNames(visits: readonly Visit[]): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const at of visits) {
-    const name = identifierName(at.node);
-    if (name !== undefined && isBinding(at)) names.add(name);
-  }
-  return names;
-}
-
-function isBinding(at: Visit): boolean {
-  let { role } = at;
-  for (let up = at.parent; up !== undefined; up = up.parent) {
-    switch (up.node.type) {
-      case 'VariableDeclarator':
-      case 'FunctionDeclaration':
-      case 'FunctionExpression':
-      case 'ArrowFunctionExpression':
-      case 'ClassDeclaration':
-      case 'ClassExpression':
-        return role === 'id' || role === 'params';
-      case 'CatchClause':
-        return role === 'param';
-      case 'ArrayPattern':
-      case 'ObjectPattern':
-      case 'RestElement':
-        break;
-      case 'AssignmentPattern':
-        if (role !== 'left') return false;
-        break;
-      case 'Property':
-        if (role !== 'value') return false;
-        break;
-      default:
-        return false;
-    }
-    role = up.role;
-  }
-  return false;
 }

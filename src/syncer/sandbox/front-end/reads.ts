@@ -1,6 +1,6 @@
 /** Computes the read set from the syntax tree: which parts of `context` an expression reads. If that is undecidable, all of it. */
 
-import { declaredNames } from './forbidden.ts';
+import { declaredNames } from './declared-names.ts';
 import { identifierName, isReference, staticKey, type SyntaxNode, type Visit } from './syntax-tree.ts';
 import type { ReadSet } from '../types.ts';
 

@@ -1,6 +1,6 @@
 /** Warnings about an expression that is valid: a probable mistake, or a regular expression that may be slow. */
 
-import { declaredNames } from './forbidden.ts';
+import { declaredNames } from './declared-names.ts';
 import type { ParsedExpression } from './parse.ts';
 import { contextUse } from './reads.ts';
 import { staticType, type KnownNames, type StaticType } from './static-type.ts';
