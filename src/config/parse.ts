@@ -1,5 +1,6 @@
 /** Parses the text and the overrides into a configuration or a list of every problem. Pure. */
 
+import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
 import type { Finding } from './finding.ts';
 import { readLayers, type ConfigText, type VclusterText } from './layers/layers.ts';
@@ -9,6 +10,7 @@ import { checkRules } from './rules/rules.ts';
 import { configWarnings, vclusterWarnings } from './rules/warnings.ts';
 import { vclusterConfigOf, vclusterDefaults } from './schema/defaults.ts';
 import { Fields, pathOf } from './schema/fields.ts';
+import type { ParsedConfig } from './schema/schema.ts';
 import { checkSchema } from './schema/schema-check.ts';
 import { toConfig } from './to-config.ts';
 import type { Config, ConfigChecks, ConfigFlags, PatchConfig } from './types.ts';
@@ -63,11 +65,20 @@ export function parseConfig(
     return { problems, locate: layers.locate };
   const patchesOf = (kind: string): PatchConfig[] => patchesIn(fields.value(`sync.toHost.${kind}.patches`));
   const patches = { endpoints: patchesOf('endpoints'), endpointSlices: patchesOf('endpointSlices') };
+  const isDataDirSet = fields.text('managementApi.dataDir') !== '';
+  const resolved = isDataDirSet ? parsed : withDataDirBeside(parsed, source.folder);
   return {
-    config: toConfig(parsed, patches, vclusterConfigOf(merged, defaults)),
+    config: toConfig(resolved, patches, vclusterConfigOf(merged, defaults)),
     problems,
     locate: layers.locate,
   };
+}
+
+/** The default is a path of the file, as if the file contained it. */
+function withDataDirBeside(parsed: ParsedConfig, folder: string | undefined): ParsedConfig {
+  if (folder === undefined) return parsed;
+  const { managementApi } = parsed;
+  return { ...parsed, managementApi: { ...managementApi, dataDir: resolve(folder, managementApi.dataDir) } };
 }
 
 /** Problems without a position first, then the configuration file, then vCluster's. */

@@ -24,7 +24,10 @@ export const managementSchema = z
       .string()
       .min(1)
       .default('./data')
-      .meta({ description: 'Folder for the database, the signing keys and the certificates.' }),
+      .meta({
+        description:
+          'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
+      }),
     store: z
       .strictObject({
         driver: choice(

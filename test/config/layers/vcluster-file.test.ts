@@ -195,9 +195,14 @@ describe('paths', () => {
     });
   });
 
-  test('that are not set stay empty', async () => {
-    const { config } = await at('plain.yaml', 'endpointSyncer: {name: vc}');
-    expect([config?.virtual.kubeconfig, config?.management.dataDir]).toEqual(['', './data']);
+  test('that are not set stay empty, and the default of dataDir is relative to the file too', async () => {
+    const text = 'endpointSyncer: {name: vc}';
+    const { config } = await at('plain.yaml', text);
+    expect([config?.virtual.kubeconfig, config?.management.dataDir]).toEqual(['', join(folder, 'data')]);
+    const flagged = await at('plain.yaml', text, { dataDir: './data' });
+    expect(flagged.config?.management.dataDir).toBe('./data');
+    const without = await checkConfig(undefined, { env: {}, flags: { name: 'vc' }, checks: ANY_KIND });
+    expect(without.config?.management.dataDir).toBe('./data');
   });
 
   test('--vcluster-config wins over the file', async () => {
