@@ -20,14 +20,10 @@ export const managementSchema = z
       })
       .prefault({})
       .meta(CERTIFICATE_RULES),
-    dataDir: z
-      .string()
-      .min(1)
-      .default('./data')
-      .meta({
-        description:
-          'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
-      }),
+    dataDir: z.string().min(1).default('./data').meta({
+      description:
+        'Folder for the database, the signing keys and the certificates. A relative path, the default too, is relative to the file.',
+    }),
     store: z
       .strictObject({
         driver: choice(
