@@ -134,9 +134,13 @@ function unreachable(server: string, error: unknown): TerminalError {
     const message = `cannot connect to ${server} (${code}): start the API, or name another address with --server`;
     return new NoServerError(message, { cause: error });
   }
+  return new TerminalError(`cannot connect to ${server}: ${why}${tlsAdvice(code)}`, { cause: error });
+}
+
+function tlsAdvice(code: string): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return '; name one that it is for with --tls-server-name';
   const isTls = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/u.test(code);
-  const advice = isTls ? '; name its authority with --certificate-authority (dataDir/ca.crt of the API)' : '';
-  return new TerminalError(`cannot connect to ${server}: ${why}${advice}`, { cause: error });
+  return isTls ? '; name its authority with --certificate-authority (dataDir/ca.crt of the API)' : '';
 }
 
 /** `299 - "text"`, one header each or several in one. */

@@ -17,6 +17,7 @@ export interface ConnectionOptions {
   readonly server?: string;
   readonly certificateAuthority?: string;
   readonly certificateAuthorityData?: string;
+  readonly tlsServerName?: string;
   readonly token?: string;
   readonly tokenFile?: string;
   readonly kubeconfig?: string;
@@ -39,6 +40,7 @@ export function addConnectionOptions(command: Command): void {
     'PEM certificates to verify the server with; default: ca.crt in dataDir',
   );
   add('--certificate-authority-data <base64>', 'PEM certificates to verify the server with, in base64');
+  add('--tls-server-name <name>', 'name in the certificate of the server; default: the host of its address');
   add(
     '--token <key>',
     'access key; default: ENDPOINT_SYNCER_TOKEN, then, on the machine of the API, its master key',
@@ -108,19 +110,17 @@ async function kubeconfigConnection(options: ConnectionOptions, key: string): Pr
   // Without the variables of a Pod, whose service account is not a user of this API.
   const env = { KUBECONFIG: process.env['KUBECONFIG'] };
   const access = loadClusterAccess({ kubeconfig, context }, { clock: systemClock, env });
-  const { ca, serverName, isUnverified } = await access.trust();
+  const { ca, serverName: written, isUnverified } = await access.trust();
   if (isUnverified) {
     throw new TerminalError(
       `${named} does not verify the server: remove insecure-skip-tls-verify and add its certificate-authority`,
     );
   }
+  // The name belongs to the server of the file, as in kubectl.
+  const serverName = options.tlsServerName ?? (server === undefined ? written : undefined);
   return {
     server: server ?? access.server,
-    trust: {
-      kind: 'authorities',
-      ca: authorityIn(options) ?? ca?.toString(),
-      ...(serverName === undefined || server !== undefined ? {} : { serverName }),
-    },
+    trust: authorities(authorityIn(options) ?? ca?.toString(), serverName),
     token: async () => key || bearerIn((await access.credentials.headers())['authorization'], named),
   };
 }
@@ -176,14 +176,19 @@ function localServer({ bindAddress }: ManagementConfig): string {
 
 function trustFor(options: ConnectionOptions, management: ManagementConfig | undefined): ServerTrust {
   const given = authorityIn(options);
-  if (given !== undefined || management === undefined) return { kind: 'authorities', ca: given };
+  const { tlsServerName } = options;
+  if (given !== undefined || management === undefined) return authorities(given, tlsServerName);
   const { tls, dataDir } = management;
   if (tls.certFile !== '') {
     return { kind: 'certificate', certificate: readText(tls.certFile, 'managementApi.tls.certFile') };
   }
   const advice =
     'the API writes ca.crt into its dataDir when it starts; from another machine give --server and --certificate-authority';
-  return { kind: 'authorities', ca: readText(join(dataDir, 'ca.crt'), 'the certificate of the API', advice) };
+  return authorities(readText(join(dataDir, 'ca.crt'), 'the certificate of the API', advice), tlsServerName);
+}
+
+function authorities(ca: string | undefined, serverName: string | undefined): ServerTrust {
+  return { kind: 'authorities', ca, ...(serverName === undefined ? {} : { serverName }) };
 }
 
 /** PEM; undefined if no flag gives it. */

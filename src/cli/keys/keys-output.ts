@@ -43,28 +43,30 @@ function keyOf(object: JsonObject): string {
 }
 
 /** A kubeconfig with the server, its authority and the key. */
-function kubeconfigOf(object: JsonObject, { server, trust }: ApiConnection): JsonObject {
+function kubeconfigOf(object: JsonObject, connection: ApiConnection): JsonObject {
+  const { server, trust } = connection;
   const name = textIn(object, 'metadata', 'name');
   const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
   const authority =
     pem === undefined ? {} : { 'certificate-authority-data': Buffer.from(pem).toString('base64') };
+  const serverName = serverNameOf(connection);
+  const verifiedName = serverName === undefined ? {} : { 'tls-server-name': serverName };
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'endpoint-syncer', cluster: { server, ...authority, ...serverName(server, trust) } }],
+    clusters: [{ name: 'endpoint-syncer', cluster: { server, ...authority, ...verifiedName } }],
     users: [{ name, user: { token: keyOf(object) } }],
     contexts: [{ name, context: { cluster: 'endpoint-syncer', user: name } }],
     'current-context': name,
   };
 }
 
-/** A configured certificate may lack the host of the URL: kubectl then verifies a name that it has. */
-function serverName(server: string, trust: ApiConnection['trust']): JsonObject {
-  if (trust.kind !== 'certificate') return {};
+/** The name to verify in place of the host of the URL: as chosen, or one that a configured certificate has if it lacks the host. */
+export function serverNameOf({ server, trust }: ApiConnection): string | undefined {
+  if (trust.kind === 'authorities') return trust.serverName;
   const certificate = new X509Certificate(trust.certificate);
   const host = new URL(server).hostname.replaceAll(/[[\]]/gu, '');
   const match = isIP(host) > 0 ? certificate.checkIP(host) : certificate.checkHost(host);
-  if (match !== undefined) return {};
-  const [, name] = /DNS:([a-z0-9][a-z0-9.-]*)/iu.exec(certificate.subjectAltName ?? '') ?? [];
-  return name === undefined ? {} : { 'tls-server-name': name };
+  if (match !== undefined) return undefined;
+  return /DNS:([a-z0-9][a-z0-9.-]*)/iu.exec(certificate.subjectAltName ?? '')?.[1];
 }

@@ -5,6 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { TerminalError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { ApiConnection } from './api-client.ts';
+import { serverNameOf } from './keys-output.ts';
 import { scopeArguments } from './keys-scope.ts';
 import type { TokenOptions } from './keys-token-options.ts';
 
@@ -76,24 +77,27 @@ function pluginCommand(): { readonly command: string; readonly programArguments:
   return { command: process.execPath, programArguments: [resolve(process.argv[1] ?? '')] };
 }
 
-function connectionArguments({ server, trust }: ApiConnection, options: TokenOptions): string[] {
+function connectionArguments(connection: ApiConnection, options: TokenOptions): string[] {
+  const { server, trust } = connection;
   const { kubeconfig, context } = options;
   if (kubeconfig !== undefined && usesKubeconfig(options)) {
     return ['--kubeconfig', resolve(kubeconfig), ...(context === undefined ? [] : ['--context', context])];
   }
   const pem = trust.kind === 'certificate' ? trust.certificate : trust.ca;
+  const serverName = serverNameOf(connection);
   return [
     '--server',
     server,
     ...(pem === undefined ? [] : ['--certificate-authority-data', Buffer.from(pem).toString('base64')]),
+    ...(serverName === undefined ? [] : ['--tls-server-name', serverName]),
     ...(options.tokenFile === undefined ? [] : ['--token-file', resolve(options.tokenFile)]),
   ];
 }
 
 /** The plugin reads the kubeconfig too, unless another flag overrides a part of it. */
 function usesKubeconfig({ kubeconfig, server, token, tokenFile, ...authority }: TokenOptions): boolean {
-  const { certificateAuthority, certificateAuthorityData } = authority;
-  const overrides = [server, token, tokenFile, certificateAuthority, certificateAuthorityData];
+  const { certificateAuthority, certificateAuthorityData, tlsServerName } = authority;
+  const overrides = [server, token, tokenFile, certificateAuthority, certificateAuthorityData, tlsServerName];
   return kubeconfig !== undefined && overrides.every((value) => value === undefined);
 }
 

@@ -259,6 +259,31 @@ describe('kubeconfig', () => {
     expect(users[0]?.user.exec.args.slice(-2)).toEqual(['--context', 'named']);
   });
 
+  test('the tls-server-name of the kubeconfig stays when a flag overrides another part, and a flag replaces it', async () => {
+    const own = join(folder, 'named.kubeconfig');
+    const text = kubeconfigText(api, { current: key });
+    const named = (name: string): void =>
+      writeFileSync(own, text.replace('"server":', `"tls-server-name":"${name}","server":`), { mode: 0o600 });
+    const command = ['keys', 'token', '-o', 'kubeconfig', ...cluster, '--kubeconfig', own, '--token', key];
+    const nameIn = (out: string): unknown => {
+      const { users } = parse(out) as { users: { user: { exec: { args: string[] } } }[] }; // just printed
+      const args = users[0]?.user.exec.args ?? [];
+      return args.includes('--tls-server-name') && args[args.indexOf('--tls-server-name') + 1];
+    };
+    named('localhost');
+    expect(nameIn((await capturedRun(command)).out)).toBe('localhost');
+    // As in kubectl, it does not belong to another server.
+    expect(nameIn((await capturedRun([...command, '--server', api.api.url])).out)).toBe(false);
+    named('other.example');
+    const refused = await capturedRun(command);
+    expect([refused.code, refused.out, refused.err]).toEqual([
+      1,
+      '',
+      expect.stringContaining('other.example'),
+    ]);
+    expect(nameIn((await capturedRun([...command, '--tls-server-name', 'localhost'])).out)).toBe('localhost');
+  });
+
   test('is not written if the API rejects the key', async () => {
     const refused = await token('-o', 'kubeconfig', ...cluster, '--token', 'pak_wrong');
     expect([refused.code, refused.out]).toEqual([1, '']);
