@@ -4,7 +4,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Both semi-spaces together. */
+/** Size of both semi-spaces. */
 const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A collection of a larger heap would hold the event loop for too long. */
@@ -37,8 +37,8 @@ export function growYoungGeneration(bytesMax = YOUNG_BYTES_MAX): void {
 }
 
 /**
- * Limits the growth again after the first pass of the daemon, and gives back what the first lists took: of V8's collections only the one
- * that it makes as its last resort shrinks the young generation. Measured with 10 000 Endpoints: 0.2 s, 287 → 225 MiB.
+ * Limits the growth again after the first pass of the daemon, and releases the memory of the first lists: of V8's collections only the one
+ * of last resort shrinks the young generation. Measured with 10 000 Endpoints: 0.2 s, 287 → 225 MiB.
  */
 export function releaseStartMemory(): void {
   limitHeapGrowth();

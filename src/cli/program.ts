@@ -63,7 +63,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'validate',
-    summary: 'check configuration files, every error at once',
+    summary: 'check configuration files and report every error',
     load: () => import('./configuration/validate.ts'),
   },
   {
@@ -108,7 +108,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'version',
-    summary: 'print the version of this program and of what it runs on',
+    summary: 'print the version of this program and of Node.js',
     load: () => import('./version.ts'),
   },
 ];
@@ -148,7 +148,9 @@ async function allCommands(): Promise<Command[]> {
 
 function rootCommand(): Command {
   return new Command('endpoint-syncer')
-    .description('Syncs Endpoints between a virtual Kubernetes cluster and its host.')
+    .description(
+      'Syncs Endpoints, EndpointSlices and Services between a virtual Kubernetes cluster and its host.',
+    )
     .option('--version', 'print the version')
     .showHelpAfterError('(run with --help for the options)')
     .showSuggestionAfterError(true)

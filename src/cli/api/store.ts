@@ -40,7 +40,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.addHelpText(
     'after',
     '\nbackup copies the database, also while the API runs; verify checks the database or a backup, or with the\n' +
-      'kubernetes driver the Secrets; compact forgets history and gives back space, while the API does not run.',
+      'kubernetes driver the Secrets; compact deletes history and frees disk space, while the API is stopped.',
   );
   command.action(async (action: Action, file: string | undefined, options: StoreOptions) => {
     exit(await guarded(() => run(command, action, { file, output: options.output })));

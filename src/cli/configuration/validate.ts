@@ -1,4 +1,4 @@
-/** `validate`: every problem of one or more configuration files at once. */
+/** `validate`: reports every problem of one or more configuration files. */
 
 import { type Command, Option } from 'commander';
 import { readDocument } from '../../config/source/document.ts';

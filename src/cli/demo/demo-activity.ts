@@ -1,4 +1,4 @@
-/** What the demo shows of the daemon: one line for each sync, and how long the last sync of each object took. */
+/** The activity of the daemon as the demo shows it: one line for each sync, and the latency of the last sync of each object. */
 
 import { keyOf, objectKey, parseKey, type KubeObject } from '../../kube/object.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';

@@ -113,7 +113,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     return 0;
   } finally {
     await daemon.stop();
-    // The API servers end with this process, so the kubeconfigs are of no use.
+    // The API servers end with this process, so the kubeconfigs are useless afterwards.
     await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
   }
 }
@@ -234,7 +234,7 @@ async function keepChanging(
     try {
       await change(clients, round);
     } catch (error) {
-      // The user may change or delete these objects: that is what the demo is for.
+      // The user of the demo may change or delete these objects.
       process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
     }
   }

@@ -8,7 +8,7 @@ import { compileExpression } from '../../syncer/sandbox/front-end/compile-expres
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import type { EvaluateResponse, ObjectContext, VclusterContext } from '../../syncer/sandbox/types.ts';
 
-/** What the configuration has by default; nothing is remembered, since every expression comes once. */
+/** The defaults of the configuration, without a cache of results, since every expression is evaluated once. */
 const LIMITS = {
   expressionTimeoutMs: 100,
   batchTimeoutMs: 1000,
@@ -94,7 +94,7 @@ export class EvalSession implements AsyncDisposable {
     this.#sandboxes.delete(key);
     const options = { programs: [], vcluster, limits: LIMITS, clock: systemClock, logger: silentLogger };
     sandbox ??= await createSandbox(options);
-    // The one that was used last is the last to go.
+    // Least recently used first.
     this.#sandboxes.set(key, sandbox);
     for (const [oldest, unused] of this.#sandboxes) {
       if (this.#sandboxes.size <= SANDBOXES_MAX) break;

@@ -9,7 +9,7 @@ import { evaluateLines } from './eval-lines.ts';
 import { EvalSession, readContext, type EvalContext, type EvalOutcome } from './eval-session.ts';
 import { readObject } from '../objects/one-object.ts';
 
-/** What `context.vcluster.name` is where no context gives one. */
+/** The default of `context.vcluster.name`. */
 const DEFAULT_NAME = 'my-vcluster';
 
 interface EvalFlags {
@@ -67,7 +67,7 @@ async function runOne(expression: string, flags: EvalFlags): Promise<number> {
   return print(await session.evaluate(input));
 }
 
-/** As `patch` does: without a configuration the virtual cluster has the name that the documentation uses. */
+/** The default name of the virtual cluster is that of the documentation, as in `patch`. */
 function withName({ vcluster, objects }: EvalContext): EvalContext {
   if (vcluster.name !== '') return { vcluster, objects };
   const namespace = vcluster.namespace === '' ? `vcluster-${DEFAULT_NAME}` : vcluster.namespace;

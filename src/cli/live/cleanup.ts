@@ -47,7 +47,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   }
   if (lease === undefined)
     process.stderr.write(
-      'warning: leader election is off, so a running daemon cannot be noticed; it would create the copies again: stop it first\n',
+      'warning: leader election is off, so a running daemon cannot be detected; it would create the copies again, so stop it first\n',
     );
   const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
   for (const problem of snapshot.unreadable)
@@ -68,7 +68,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   return deleteAll(deletable, connection);
 }
 
-/** The last to go: while there are copies left, it says who created them. */
+/** Deleted last: while copies exist, it names the syncer that created them. */
 function leaseOf(lease: LeaseState | undefined): CreatedObject[] {
   if (lease?.object === undefined) return [];
   return [{ cluster: 'host', resource: LEASES, object: lease.object, of: undefined }];
@@ -134,7 +134,7 @@ async function deleteAll(objects: readonly CreatedObject[], connection: Connecti
   return left.length > 0 ? 1 : 0;
 }
 
-/** A status that came from the copy goes with it; a virtual object that has changed meanwhile keeps what it has. */
+/** Clears a status that came from the deleted copy; a virtual object that has changed in the meantime keeps its status. */
 async function clearStatus({ resource, status }: CreatedObject, { clusters }: Connection): Promise<void> {
   if (status === undefined) return;
   const { namespace = '', name, resourceVersion = null } = status.virtual.metadata;

@@ -31,7 +31,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   command
     .argument('[names...]', 'NAMESPACE/NAME of virtual objects; none: every object')
     .option('-k, --kind <kind>', 'only objects of this kind')
-    .option('--show-bookkeeping', 'show the annotations and labels by which copies are known, too');
+    .option('--show-bookkeeping', 'also show the annotations and labels that mark the copies');
   addConfigOptions(command);
   command.action(async (names: string[], flags: DiffFlags) => {
     const problem = nameProblem(names);

@@ -1,4 +1,4 @@
-/** `explain`: why one object is, or is not, on the other side, and what each stage of a sync does with it. */
+/** `explain`: why one object is, or is not, synced, and what each stage of a sync does with it. */
 
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';

@@ -31,7 +31,7 @@ export interface StatusRow {
   /** API group of the kind; '' is the core group. */
   readonly group: string;
   readonly virtual: NamespacedName;
-  /** Empty where the namespace is not mapped. */
+  /** Empty names where the namespace is not mapped. */
   readonly host: NamespacedName;
   readonly status: SyncStatus;
   readonly labels: StringMap;
@@ -39,7 +39,7 @@ export interface StatusRow {
   readonly lastChange: string;
 }
 
-/** How often `--watch` looks. */
+/** The interval of `--watch`. */
 const INTERVAL_MS = 2000;
 const HEADING = ['KIND', 'NAMESPACE', 'NAME', 'HOST', 'STATE', 'REASON', 'AGE'];
 
@@ -139,7 +139,7 @@ export interface StatusReports {
   readonly nowMs: number;
 }
 
-/** Objects first, then what they name. */
+/** Synced objects first, then the objects that references name. */
 export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: StatusReports): StatusRow[] {
   const { missingNamespaces } = snapshot;
   const synced = objects.map((plan): StatusRow => {

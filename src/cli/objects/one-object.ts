@@ -7,7 +7,7 @@ import { displayName, readTextFile } from '../../config/source/text-file.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 
-/** Far more than an API server stores (1.5 MiB). */
+/** Larger than any object that an API server stores (1.5 MiB). */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** Reads YAML or JSON; `-` is standard input. Throws a `ConfigError` with every problem. */
@@ -16,7 +16,7 @@ export async function readObject(path: string): Promise<JsonObject> {
   const document = readDocument(file, await readTextFile(path, BYTES_MAX));
   const errors = syntaxProblems(document).filter(({ severity }) => severity === 'error');
   if (errors.length > 0 || !document.isReadable) throw new ConfigError(errors);
-  if (document.source.text.trim() === '') throw new ConfigError([problemOf(file, 'holds no object')]);
+  if (document.source.text.trim() === '') throw new ConfigError([problemOf(file, 'contains no object')]);
   return document.value;
 }
 

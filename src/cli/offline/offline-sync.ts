@@ -31,7 +31,7 @@ export interface OfflineSync extends AsyncDisposable {
   pipelineOptionsFor(kind: SyncedKind, lookup: ReferenceLookup): PipelineOptions;
   /** The options to sync these objects, for each kind that is synced: names, patches, references. */
   readonly optionsForKinds: (world: RenderWorld) => readonly OfflineOptions[];
-  /** The synced kinds, where these are the virtual objects. */
+  /** The synced kinds, for these virtual objects. */
   kindsAmong(virtual: readonly KubeObject[]): readonly SyncedKind[];
   /** A sandbox for other programs under the same limits and the same `context.vcluster`. */
   createSandbox(programs: readonly Program[]): Promise<Sandbox>;
@@ -96,7 +96,7 @@ export interface OfflineInput {
   readonly world: RenderWorld;
 }
 
-/** Names, patches and the references among these objects. */
+/** The render options of one kind for these objects: names, patches, references. */
 export function offlineOptions({ config, kind, compiled, evaluator, world }: OfflineInput): OfflineOptions {
   const translators = createTranslators(config);
   const owner = config.owner && { ...config.owner, uid: uidOf(world, config.owner) };
@@ -122,7 +122,7 @@ function uidOf({ host }: RenderWorld, { kind, name }: { kind: string; name: stri
   return host.find((object) => object.kind === kind && object.metadata.name === name)?.metadata.uid ?? '';
 }
 
-/** Objects without a namespace are in the one that kubectl would use. */
+/** Gives objects without a namespace this one, as kubectl does. */
 export function inNamespace(objects: readonly KubeObject[], namespace: string): KubeObject[] {
   return objects.map((object) =>
     object.metadata.namespace || object.kind === 'Namespace'

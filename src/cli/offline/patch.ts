@@ -34,7 +34,7 @@ const FIELDS = [
   'sandbox.memory',
   'sandbox.memoBytes',
 ];
-/** Without a configuration the virtual cluster has no name; few patches use it. */
+/** Used where no configuration gives a name; few patches read it. */
 const DEFAULT_NAME = 'my-vcluster';
 
 interface PatchFlags {
@@ -76,7 +76,7 @@ async function patch(command: Command, flags: PatchFlags): Promise<number> {
     for (const { patchIndex, path, apiVersion, kind } of result.notAllowed) {
       const where = `patches[${patchIndex}] at ${plainText(path)}`;
       process.stderr.write(
-        `${where}: left as it is, the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
+        `${where}: unchanged, because the configuration allows no references to ${plainText(`${apiVersion} ${kind}`)}\n`,
       );
     }
     process.stdout.write(printObject(result.object, flags.output));
@@ -154,7 +154,7 @@ async function apply(job: Job): Promise<PatchedObject> {
   });
   const pipeline = createPatchPipeline({
     ...options,
-    // Nothing but the patches runs, so Pod references are not translated before.
+    // Only the patches run, so Pod references have not been translated before.
     references: { ...options.references, skipPodTargetRefs: false },
     validate: validateObject,
   });
@@ -167,13 +167,13 @@ async function apply(job: Job): Promise<PatchedObject> {
   return await pipeline.apply(direction, object, { hostObject, virtualObject, objectNamespace });
 }
 
-/** As vCluster's own command line names the namespace. */
+/** The default is the namespace that vCluster's command line creates. */
 function withHostNamespace(config: Config): Config {
   if (config.host.namespace !== '') return config;
   return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
 }
 
-/** A host object tells its virtual namespace by its annotations, or by where it is. */
+/** The virtual namespace of a host object, from its annotations, else from its host namespace. */
 function virtualNamespace(given: {
   readonly object: JsonObject;
   readonly virtualObject: JsonObject | null;

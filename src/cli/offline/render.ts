@@ -62,7 +62,9 @@ async function render(command: Command, flags: RenderFlags): Promise<number> {
 
 async function renderWorld(world: RenderWorld, config: Config, isReverse: boolean): Promise<Rendered[]> {
   if (syncedKinds(config).length === 0) {
-    process.stderr.write('sync.toHost.endpoints.enabled is false: nothing is synced\n');
+    process.stderr.write(
+      'no kind is synced: set sync.toHost.endpoints.enabled or sync.toHost.endpointSlices.enabled to true\n',
+    );
     return [];
   }
   await using sync = await openOfflineSync(config);

@@ -12,16 +12,16 @@ export interface Listing {
   /** Columns that only `wide` has. */
   readonly wideHeading?: readonly string[];
   readonly rows: readonly ListedRow[];
-  /** What `json`, `yaml` and `jsonpath` print. Default: an array with the JSON of each row. */
+  /** The value that `json`, `yaml` and `jsonpath` print. Default: an array with the JSON of each row. */
   readonly document?: JsonValue;
 }
 
 export interface ListedRow {
   readonly cells: readonly string[];
   readonly wideCells?: readonly string[];
-  /** What `-o name` prints. */
+  /** The line of `-o name`. */
   readonly name: string;
-  /** What `-o json` and `yaml` print. */
+  /** The value of `-o json` and `-o yaml`. */
   readonly json: JsonObject;
 }
 
@@ -98,7 +98,7 @@ const PLAIN_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: (
 
 function walkerOf(path: string): PathWalker {
   const parsed = parsePath(path);
-  if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is no path: ${parsed.problem.message}.`);
+  if (!parsed.ok) throw new InvalidArgumentError(`{${path}} is not a path: ${parsed.problem.message}.`);
   return compileWalker(parsed.segments, PLAIN_KEYS);
 }
 
@@ -106,7 +106,7 @@ function quotedText(text: string): string {
   try {
     return String(JSON.parse(text));
   } catch {
-    throw new InvalidArgumentError(`${text} is no quoted text.`);
+    throw new InvalidArgumentError(`${text} is not a quoted string.`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the demo's page shows besides the playground: the objects of both clusters as they change, and what each sync did. */
+/** The live part of the demo's page: the objects of both clusters as they change, and the outcome of each sync. */
 
 import { parse } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
@@ -20,7 +20,7 @@ interface ShownObject extends JsonObject {
   key: string;
   /** The id of the virtual object that a host copy belongs to. */
   counterpart: string | null;
-  /** What the last sync did. */
+  /** The outcome of the last sync. */
   outcome: JsonObject | null;
   /** YAML. */
   text: string;
@@ -55,7 +55,7 @@ export class DemoFeed {
   readonly #options: DemoFeedOptions;
   readonly #watched: readonly Watched[];
   readonly #log: JsonObject[] = [];
-  /** What the last sync of each key did. */
+  /** The outcome of the last sync of each key. */
   readonly #outcomes = new Map<string, JsonObject>();
   readonly #listeners = new Set<() => void>();
   #isSending = false;
@@ -119,7 +119,7 @@ export class DemoFeed {
     const text = ownValue(body, 'object');
     const object = parse(typeof text === 'string' ? text : '') as JsonValue; // YAML without custom tags is plain data
     if (!isJsonObject(object) || !isJsonObject(object['metadata']))
-      throw new Error('this is no Kubernetes object');
+      throw new Error('this is not a Kubernetes object');
     const resource = this.#options.resources.find(({ kind }) => kind === object['kind']);
     if (resource === undefined)
       throw new Error(`kind ${JSON.stringify(object['kind'])} cannot be edited here`);

@@ -1,4 +1,4 @@
-/** What the playground can start from: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices. */
+/** The examples of the playground: one example for each patch mode, for each recipe of docs/patches.md, and for EndpointSlices. */
 
 import type { JsonObject } from '../../base/json.ts';
 

@@ -1,4 +1,4 @@
-/** The patch paths that an object offers, for completion: every member once, with wildcards for the elements of lists. */
+/** The patch paths of an object, for completion: every member once, with wildcards for the elements of lists. */
 
 import { isJsonObject, ownValue, type JsonValue } from '../../base/json.ts';
 

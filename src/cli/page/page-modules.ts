@@ -25,7 +25,7 @@ export interface PageModules {
   read(path: string): string | undefined;
 }
 
-/** Reads each file when it is asked for. Throws where a package is not installed. */
+/** Reads each file when it is requested. Throws where a package is not installed. */
 export function findPageModules(): PageModules {
   const files = new Map<string, string>();
   for (const name of ROOTS) addPackage(name, createRequire(import.meta.url), files);

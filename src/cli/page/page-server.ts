@@ -23,7 +23,7 @@ const BODY_BYTES_MAX = 2 * 1024 * 1024;
 export type PageCall = (body: JsonObject) => Promise<JsonValue>;
 
 export interface PageServerOptions {
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   /** By path, such as `/api/run`; POST with a JSON object. */
   readonly calls: Readonly<Record<string, PageCall>>;
@@ -36,7 +36,7 @@ export interface PageServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Rejects with a `TerminalError` when the port cannot be had. */
+/** Rejects with a `TerminalError` when the port is not available. */
 export async function startPageServer(options: PageServerOptions): Promise<PageServer> {
   const modules = findPageModules();
   const closing = new AbortController();

@@ -1,4 +1,4 @@
-/** What the editors of the page hold, read and checked. */
+/** Reads and checks the texts of the page's editors. */
 
 import type { ConfigProblem } from '../../base/errors.ts';
 import { ownValue, type JsonObject } from '../../base/json.ts';

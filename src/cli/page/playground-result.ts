@@ -42,7 +42,7 @@ export function unsyncedNotes(config: Config, given: readonly KubeObject[]): Jso
   });
 }
 
-/** What a command would write to stderr. */
+/** The line that a command would write to standard error. */
 function noteOf(one: Rendered): JsonObject[] {
   switch (one.kind) {
     case 'object':

@@ -13,7 +13,7 @@ import { startState } from './start-state.ts';
 import { keepAlive, stopSignals } from '../run/process-lifecycle.ts';
 
 const FIELDS = ['name', 'host.namespace', 'references.naming', 'sandbox.expressionTimeout', 'sandbox.memory'];
-/** What the examples are written for. */
+/** The names that the examples use. */
 const DEFAULT_FLAGS = { name: 'my-vcluster', 'host.namespace': 'team-a' };
 
 interface PlaygroundFlags {
@@ -23,7 +23,7 @@ interface PlaygroundFlags {
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, FIELDS);
   command
-    .option('--port <number>', 'port on 127.0.0.1; 0 takes a free one', '0')
+    .option('--port <number>', 'port of the page on 127.0.0.1; 0 selects a free port', '0')
     .action(async (flags: PlaygroundFlags) => exit(await playground(command, flags)));
 }
 
@@ -54,7 +54,7 @@ async function playground(command: Command, flags: PlaygroundFlags): Promise<num
   }
 }
 
-/** The file that was given, else the names that the examples are written for. */
+/** The given configuration, else the names that the examples use. */
 async function configOf(command: Command): Promise<Config> {
   const input = loaderInput(command);
   if (configFile(input) !== undefined) return (await loadConfig(input)).config;

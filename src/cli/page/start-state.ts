@@ -1,4 +1,4 @@
-/** What the page is given when it is opened: names, examples, and what completion needs of the JSON Schema. */
+/** The data that the page requests when it opens: names, examples, and the definitions of the JSON Schema for completion. */
 
 import type { JsonObject, JsonValue } from '../../base/json.ts';
 import { configJsonSchema } from '../../config/schema/json-schema.ts';

@@ -75,7 +75,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   return exitCode;
 }
 
-/** A standby has no first pass until it leads, so it gets its memory back after a while. */
+/** A standby has no first pass until it leads, so it releases the memory of its start after a delay. */
 async function releaseMemoryAfterStart(daemon: Daemon, signal: AbortSignal): Promise<void> {
   await Promise.race([daemon.firstPass(signal), sleep(systemClock, START_MS_MAX, signal)]);
   if (!signal.aborted) releaseStartMemory();
@@ -100,7 +100,7 @@ async function start(
       exitAfterGracePeriod(0);
       return 0;
     }
-    // A TerminalError tells the user what to do; any other error is a bug, so its stack is logged.
+    // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
     if (error instanceof TerminalError) parts.logger.error({ reason: error.message }, 'cannot start');
     else parts.logger.error({ err: error }, 'cannot start');
     return 1;

@@ -41,7 +41,7 @@ export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {
 /** Where the outcome differs from what is expected. `prefix` begins the subject of each mismatch. */
 export function compareOutcome(prefix: string, expected: Expectation, actual: Outcome): Mismatch[] {
   const { host, virtual, skipped } = expected;
-  // An error that no case asks for is a failure even where nothing else is compared.
+  // An unexpected error is a failure even where nothing else is compared.
   const errors = expected.errors ?? [];
   return [
     ...(host === undefined ? [] : compareEntries(`${prefix}host`, host, actual.host, OBJECTS)),

@@ -1,4 +1,4 @@
-/** The outcome of a case in one direction, in the form in which test files write expectations. */
+/** The outcome of a case in one direction, in the format of the expectations in test files. */
 
 import { PatchError } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/json.ts';

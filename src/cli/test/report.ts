@@ -1,4 +1,4 @@
-/** What a run of test files found: a table with the differences below it, JSON, or JUnit XML. */
+/** The report of a test run: a table with the differences below it, JSON, or JUnit XML. */
 
 import { stringify } from 'yaml';
 import type { JsonObject, JsonValue } from '../../base/json.ts';
@@ -22,7 +22,7 @@ export interface FileCoverage {
 
 export interface TestReport {
   readonly cases: readonly CaseResult[];
-  /** Undefined: not asked for. */
+  /** Undefined: not requested. */
   readonly coverage: readonly FileCoverage[] | undefined;
 }
 
@@ -62,7 +62,7 @@ function asTable({ cases, coverage }: TestReport, paint: Paint): string {
   return `${table}${details.join('')}${summary}${coverage === undefined ? '' : coverageText(coverage)}`;
 }
 
-/** Always expected and actual, so that the case need not be run again. */
+/** Always shows expected and actual values, so that no second run is needed to see them. */
 function formatMismatch({ subject, path, expected, actual }: Mismatch, paint: Paint): string {
   const place = path === '' ? subject : `${subject}: ${path}`;
   return `  ${place}\n${side('- expected: ', expected, paint.red)}${side('+ actual:   ', actual, paint.green)}`;

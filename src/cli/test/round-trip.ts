@@ -49,7 +49,7 @@ async function roundTrip(
   return mismatches;
 }
 
-/** What goes to the host and comes back, as an API server stores it. What only the host may set does not count. */
+/** The part of an object that goes to the host and comes back, as an API server stores it, without the fields that only the host sets. */
 function crossing(object: KubeObject, { pipeline, kind }: RenderOptions): JsonObject {
   const metadata = { ...object.metadata };
   for (const member of ['annotations', 'labels'] as const) {

@@ -1,4 +1,4 @@
-/** Runs one test case offline, in the directions that it asks about. */
+/** Runs one test case offline, in the directions for which it has expectations. */
 
 import { objectKey, type KubeObject } from '../../kube/object.ts';
 import { renderToHost, renderToVirtual } from '../../syncer/render.ts';
@@ -12,7 +12,7 @@ import type { TestCase } from './test-file.ts';
 
 export interface CaseRun {
   readonly forward: Outcome;
-  /** Undefined: the case does not ask for it. */
+  /** Undefined: the case has no expectations for it. */
   readonly reverse: Outcome | undefined;
   /** Where an expectation does not hold. */
   readonly mismatches: readonly Mismatch[];
@@ -46,7 +46,7 @@ export async function runCase(
   return { forward, reverse, mismatches, brokenRoundTrip };
 }
 
-/** What flows back: host objects as the case gives them; where it gives none, or only a name, the copy that was just made. */
+/** The host objects that flow back: those of the case; where it gives none, or only a name, the copy of the forward run. */
 function hostAfter(given: readonly KubeObject[], copies: readonly KubeObject[]): KubeObject[] {
   const isWritten = (object: KubeObject): boolean =>
     object.metadata.annotations !== undefined ||

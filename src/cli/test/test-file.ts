@@ -1,4 +1,4 @@
-/** A file of test cases for patches, read and checked: which objects exist, and what a sync is expected to do. */
+/** Reads and checks a file of test cases for patches. */
 
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { cannotBeRead, readTextFile } from '../../config/source/text-file.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import { objectProblem, readObjects } from '../objects/object-files.ts';
 
-/** What the names of test files end in. */
+/** The end of the names of test files. */
 export const TEST_FILE_SUFFIX = 'endpoint-syncer-test.yaml';
 const BYTES_MAX = 4 * 1024 * 1024;
 
@@ -23,7 +23,7 @@ export interface TestFile {
   /** Path of the configuration, from the working directory. */
   readonly config: string;
   readonly cases: readonly TestCase[];
-  /** Everything that a run reads. */
+  /** Every file that a run reads. */
   readonly reads: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export interface TestCase {
   readonly roundTrip: boolean;
 }
 
-/** What is undefined is not compared. */
+/** A member that is undefined is not compared. */
 export interface Expectation {
   readonly host?: readonly JsonObject[];
   readonly virtual?: readonly JsonObject[];

@@ -33,7 +33,7 @@ export function define(command: Command, exit: (code: number) => void): void {
         .default('table'),
     )
     .option('--coverage', 'show which patches, directions and branches no case exercised')
-    .option('--update', 'write what came out as the expectations, in place')
+    .option('--update', 'write the actual results as the expectations, in place')
     .option('--watch', 'run again when a test file, its configuration or its objects change')
     .action(async (paths: string[], flags: TestFlags) => {
       exit(flags.watch === true ? await runAgain(paths, flags) : (await runOnce(paths, flags)).code);
@@ -104,7 +104,7 @@ async function runFiles(files: readonly TestFile[], flags: TestFlags): Promise<n
   return results.some(({ mismatches }) => mismatches.length > 0) ? 1 : 0;
 }
 
-/** Without a cluster there is no context that names a namespace: it is the one that vCluster's command line would create. */
+/** Offline there is no kubeconfig context, so the default is the namespace that vCluster's command line creates. */
 function withHostNamespace(config: Config): Config {
   if (config.host.namespace !== '') return config;
   return { ...config, host: { ...config.host, namespace: `vcluster-${config.name}` } };
@@ -117,7 +117,7 @@ async function update(file: TestFile, runs: readonly CaseRun[]): Promise<void> {
   process.stderr.write(`updated ${file.path}\n`);
 }
 
-/** Runs until interrupted: the exit code is that of the signal. */
+/** Runs until interrupted; the signal determines the exit code. */
 async function runAgain(paths: readonly string[], flags: TestFlags): Promise<number> {
   const changes = new FileChanges(paths);
   for (;;) {

@@ -1,4 +1,4 @@
-/** Writes what came out as the expectations of a test file, in place: comments and everything that is right already stay. */
+/** Writes the actual results as the expectations of a test file, in place; comments and correct expectations stay. */
 
 import { isMap, isSeq, parseDocument, type Document, type ToStringOptions } from 'yaml';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
@@ -29,7 +29,7 @@ export function updatedText({ text, cases }: TestFile, runs: readonly CaseRun[])
   return isChanged ? document.toString(styleOf(text)) : text;
 }
 
-/** A case that expects nothing yet gets everything that came out. */
+/** A case without expectations gets the whole outcome. */
 function bareExpectation({ host, skipped, errors }: Outcome): Expectation {
   return {
     host,
@@ -49,7 +49,7 @@ function updateExpectation(document: Document, at: Path, expect: Expectation, ac
   return isChanged;
 }
 
-/** Entries that are about something that came out are corrected; the others are replaced by what no entry was about. */
+/** Entries with an actual counterpart are corrected; the others are replaced by the actual entries without a counterpart. */
 function updateEntries(
   document: Document,
   at: Path,
@@ -85,7 +85,7 @@ function appendTo(document: Document, at: Path, entries: readonly JsonObject[]):
   for (const entry of entries) list.add(document.createNode(entry));
 }
 
-/** Texts are expected in part: one that is contained stays as it is written. */
+/** Texts are expected in part: an expected text that the actual one contains is kept. */
 function withPartialTexts(expected: JsonObject, actual: JsonObject): JsonObject {
   const result = { ...actual };
   for (const key of ['reason', 'contains']) {
@@ -95,7 +95,7 @@ function withPartialTexts(expected: JsonObject, actual: JsonObject): JsonObject 
   return result;
 }
 
-/** Corrects what the expectation mentions and nothing else. */
+/** Corrects only the members that the expectation mentions. */
 function updateValue(
   document: Document,
   at: Path,

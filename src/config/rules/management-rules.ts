@@ -48,9 +48,7 @@ function addressRules(fields: Fields): Finding[] {
   const other = parseBindAddress(fields.text('endpointSyncer.http.bindAddress', '127.0.0.1:8080'));
   const isSame = other?.port === address.port && other.host === address.host;
   if (fields.isOn('managementApi.enabled') && isSame && address.port !== 0) {
-    findings.push(
-      errorAtValue(pathOf(name), 'is that of endpointSyncer.http.bindAddress: choose another port'),
-    );
+    findings.push(errorAtValue(pathOf(name), 'is also endpointSyncer.http.bindAddress: choose another port'));
   }
   return findings;
 }
@@ -83,6 +81,6 @@ function storeNamespaceRules(fields: Fields): Finding[] {
   if (!fields.isOn('managementApi.enabled') || !isShared) return [];
   const message =
     "the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: " +
-    `set ${store} to a namespace of its own`;
+    `set ${store} to a separate namespace`;
   return [warningAtValue(pathOf('managementApi.store.driver'), message)];
 }

@@ -78,7 +78,7 @@ function checkTarget(target: string, path: ConfigPath, checks: ConfigChecks): Fi
   const [first, second, third] = checks.pathSegments(target) ?? [];
   if (first !== 'metadata' || typeof second !== 'string') return [];
   const refuse = (what: string): Finding[] => [
-    errorAtValue([...path, 'path'], `${what} cannot be patched: the translation needs it as it is`),
+    errorAtValue([...path, 'path'], `${what} cannot be patched: the translation depends on it`),
   ];
   if (IDENTITY.includes(second)) return refuse(`metadata.${second}`);
   if ((second !== 'annotations' && second !== 'labels') || typeof third !== 'string') return [];

@@ -80,7 +80,7 @@ function typeFinding(
   return errorAtValue(path, `must be ${wanted}, found ${show(value)}${typeHint(issue.expected, value)}`);
 }
 
-/** How to fix the usual mistakes. */
+/** How to fix common mistakes. */
 function typeHint(expected: string, value: JsonValue): string {
   if (expected === 'boolean' && typeof value === 'string') {
     const isTrue = /^(true|yes|on|y|1|enabled)$/iu.test(value);
@@ -109,7 +109,7 @@ function rangeMessage(
   return `must be ${limit}, found ${show(value)}`;
 }
 
-/** Keys that the schema knows in the mapping at a path. */
+/** The keys that the schema defines in the mapping at a path. */
 export function knownKeys(path: ConfigPath): string[] {
   let schema: unknown = configSchema;
   for (const step of path) schema = childOf(unwrapped(schema), step);
@@ -123,7 +123,7 @@ function childOf(schema: unknown, step: string | number): unknown {
   return memberOf(schema, typeof step === 'number' ? 'element' : 'valueType');
 }
 
-/** What is inside `optional`, `default` and `prefault`. */
+/** The schema inside of `optional`, `default` and `prefault`. */
 function unwrapped(schema: unknown): unknown {
   let inner = schema;
   for (let next = innerOf(inner); next !== undefined; next = innerOf(inner)) inner = next;

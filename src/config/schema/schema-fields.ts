@@ -32,7 +32,7 @@ export function choice<const T extends readonly [string, ...string[]]>(
   return z.enum(words).prefault(fallback).meta({ description });
 }
 
-/** A required DNS label; `hint` tells how to set it. */
+/** A required DNS label; `hint` says how to set it. */
 export function requiredLabel(description: string, hint: string) {
   return z
     .string({ error: (issue) => (issue.input === undefined ? `is required: ${hint}` : undefined) })

@@ -1,5 +1,5 @@
 /**
- * The one source of what a configuration file may hold. Sections of vCluster's format are open: only the keys that this program reads are
+ * The schema of a configuration file. Sections of vCluster's format are open: only the keys that this program reads are
  * checked. Sections of our own are closed: an unknown key is an error.
  */
 

@@ -64,8 +64,8 @@ describe('-o', () => {
   test.each([
     ['xml', 'Allowed choices are table, wide, name, json, yaml, jsonpath=TEMPLATE.'],
     ['jsonpath={[*].a', 'Unbalanced braces in {[*].a.'],
-    ['jsonpath={"a}', '"a is no quoted text.'],
-    ['jsonpath={.a[}', '{.a[} is no path: '],
+    ['jsonpath={"a}', '"a is not a quoted string.'],
+    ['jsonpath={.a[}', '{.a[} is not a path: '],
   ])('%s is rejected', (format, message) => {
     expect(() => parse(format)).toThrow(InvalidArgumentError);
     expect(() => parse(format)).toThrow(message);

@@ -90,7 +90,7 @@ describe('rules', () => {
     ['{tokenTtl: {max: 1h}}', 'managementApi.tokenTtl.max default (24h) must not be longer than max (1h)'],
     [
       '{enabled: true, bindAddress: "127.0.0.1:8080"}',
-      'managementApi.bindAddress is that of endpointSyncer.http.bindAddress: choose another port',
+      'managementApi.bindAddress is also endpointSyncer.http.bindAddress: choose another port',
     ],
     [
       '{bindAddress: ":8443"}',
@@ -108,7 +108,7 @@ describe('rules', () => {
     [
       '{enabled: true, store: {driver: kubernetes}}',
       "managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what " +
-        'tenants can name: set managementApi.store.namespace to a namespace of its own',
+        'tenants can name: set managementApi.store.namespace to a separate namespace',
     ],
   ])('%s', (section, problem) => {
     expect(problemsOf(section)).toEqual([problem]);

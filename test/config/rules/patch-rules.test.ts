@@ -135,7 +135,7 @@ describe('targets', () => {
   ])('%s is refused', (path, what) => {
     const [problem, ...others] = problemsIn(withPatches(JSON.stringify({ path, expression: 'value' })));
     expect(others).toEqual([]);
-    expect(problem).toBe(`5:13 ${BASE}[0].path ${what} cannot be patched: the translation needs it as it is`);
+    expect(problem).toBe(`5:13 ${BASE}[0].path ${what} cannot be patched: the translation depends on it`);
   });
 
   test.each([

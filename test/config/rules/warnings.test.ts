@@ -56,7 +56,7 @@ describe('warnings', () => {
     ],
     [
       `${NAME}\nmanagementApi: {enabled: true, store: {driver: kubernetes}}`,
-      "2:48 managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: set managementApi.store.namespace to a namespace of its own",
+      "2:48 managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: set managementApi.store.namespace to a separate namespace",
     ],
     ['endpointSyncer: {name: !x vc}', '1:24  (warning) unresolved tag: !x: the tag is ignored'],
     [`${NAME}\n---\n{a: 1}`, '3:1  (warning) a second document: only the first one is read'],

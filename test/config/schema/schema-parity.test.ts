@@ -17,7 +17,7 @@ const INEXPRESSIBLE = [
   /must not be longer than/u,
   /have the same path/u,
   /cannot be patched/u,
-  /^is that of endpointSyncer\.http\.bindAddress/u,
+  /^is also endpointSyncer\.http\.bindAddress/u,
   /^duplicate host namespace/u,
   /conflicts with/u,
   /multiple times/u,

@@ -165,7 +165,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     expect(expression).toMatch(/patches\[0\]\.expression: /);
     expect(object).toMatch(/\.yaml:1:/);
     expect(list).toMatch(/\.yaml:1:1: .*mapping/);
-    expect(empty).toMatch(/\.yaml: holds no object/);
+    expect(empty).toMatch(/\.yaml: contains no object/);
     expect(noPatches).toMatch(/nowhere\.yaml: cannot be read/);
     expect(noObject).toMatch(/nowhere\.yaml: cannot be read/);
     expect(nothing).toMatch(/no patches: give --patches FILE, or --config FILE/);

@@ -18,7 +18,7 @@ export function ignoredSentence({ seen, key, kind }: ObjectPlan, reason: IgnoreR
       return `${what} is never synced: it describes the API server itself, and the host has its own`;
     case 'controlled by another': {
       const where = isOptedOut(seen.virtual) ? 'the virtual object' : 'the host copy';
-      return `${what} is not synced: ${CONTROLLED_BY} on ${where} leaves it to another controller${copy}; remove it to resume syncing`;
+      return `${what} is not synced: ${CONTROLLED_BY} on ${where} assigns it to another controller${copy}; remove it to resume syncing`;
     }
     case 'skip-backsync':
       return `${what} no longer exists, and ${SKIP_BACKSYNC} on the host copy keeps that copy`;

@@ -1,4 +1,4 @@
-/** Why an object that references name, or that no sync leads to, is, or is not, on the other side: state, reason and sentence. Pure. */
+/** State, reason and sentence of an object that references name, and of an object that is not synced. Pure. */
 
 import type { Config } from '../../../config/types.ts';
 import { keyOf } from '../../../kube/object.ts';
@@ -27,7 +27,7 @@ export function statusOfImport({
     return {
       state: 'pending',
       reason,
-      sentence: `${what} is not in step: its copy is about to be ${verb}: ${reason}`,
+      sentence: `${what} is not in sync: its copy is about to be ${verb}: ${reason}`,
     };
   }
   if (!isReferenced)
@@ -55,7 +55,7 @@ export function statusOfImport({
       return {
         state: 'skipped',
         reason: 'controlled by another',
-        sentence: `${what} is not imported: ${CONTROLLED_BY} leaves it to another controller`,
+        sentence: `${what} is not imported: ${CONTROLLED_BY} assigns it to another controller`,
       };
     case 'none':
       return notImported(what, { seen, decision, kind });
@@ -90,7 +90,7 @@ function notImported(
   };
 }
 
-/** Of an object that exists and that no sync leads to. */
+/** The state of an existing object that is neither synced nor referenced. */
 export function statusOfOther(
   { resource, object, cluster, virtual }: Extract<Target, { kind: 'other' }>,
   config: Config,
@@ -111,6 +111,6 @@ export function statusOfOther(
   return {
     state: 'skipped',
     reason: 'NotManaged',
-    sentence: `host ${what} is no copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
+    sentence: `host ${what} is not a copy of an object of this virtual cluster: another client created it, so it is left untouched${blocks}`,
   };
 }

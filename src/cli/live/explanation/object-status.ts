@@ -1,4 +1,4 @@
-/** Why an object is, or is not, in step on the host: one state, one reason, one sentence. Pure. */
+/** Why an object is, or is not, in sync: one state, one reason, one sentence. Pure. */
 
 import { PatchError } from '../../../base/errors.ts';
 import { keyOf } from '../../../kube/object.ts';
@@ -12,7 +12,7 @@ export type State = 'synced' | 'pending' | 'skipped' | 'refused' | 'failed' | 'c
 
 export interface SyncStatus {
   readonly state: State;
-  /** As in Events where there is one; '' for what is in step. */
+  /** The reason of the Event where there is one; '' for an object in sync. */
   readonly reason: string;
   readonly sentence: string;
 }
@@ -28,7 +28,7 @@ export interface StatusFacts {
   readonly missingRights: readonly string[];
 }
 
-/** A report of the daemon older than this says nothing about now: delays end after five minutes, streaks after ten. */
+/** An older Event of the daemon is obsolete: delays end after five minutes, streaks after ten. */
 const RECENT_MS = 10 * 60_000;
 
 export function statusOf(plan: ObjectPlan, facts: StatusFacts): SyncStatus {
@@ -96,7 +96,7 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
   );
 }
 
-/** What only the daemon knows: it waits, or the API server refused its write. */
+/** State that only the daemon has: it waits, or the API server rejected its write. */
 function reported(
   plan: ObjectPlan,
   decision: Decision,
@@ -109,7 +109,7 @@ function reported(
     return {
       state: 'contested',
       reason: 'Contested',
-      sentence: `${what} is not in step: ${sentenceOf(contested.note)}`,
+      sentence: `${what} is not in sync: ${sentenceOf(contested.note)}`,
     };
   }
   const patch = recent(facts, 'PatchFailed');
@@ -117,7 +117,7 @@ function reported(
     return {
       state: 'failed',
       reason: 'PatchFailed',
-      sentence: `${what} is not in step: ${sentenceOf(patch.note)}`,
+      sentence: `${what} is not in sync: ${sentenceOf(patch.note)}`,
     };
   }
   const recreation = recent(facts, 'SyncError', /delet/);
@@ -137,7 +137,7 @@ function reported(
   return {
     state: 'failed',
     reason: refused.reason,
-    sentence: `${what} is not in step: ${sentenceOf(refused.note)}`,
+    sentence: `${what} is not in sync: ${sentenceOf(refused.note)}`,
   };
 }
 
@@ -156,13 +156,13 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
 
 function pending({ lease }: StatusFacts, reason: string, due: string): SyncStatus {
   if (lease === undefined)
-    return { state: 'pending', reason, sentence: `${due}; if it stays so, no daemon is running` };
+    return { state: 'pending', reason, sentence: `${due}; if it remains so, no daemon is running` };
   if (lease.holder !== '')
-    return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" does it` };
+    return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" writes it` };
   return {
     state: 'pending',
     reason: 'no leader',
-    sentence: `${due}; no replica holds Lease "${lease.key}", so no daemon does it`,
+    sentence: `${due}; no replica holds Lease "${lease.key}", so no daemon writes it`,
   };
 }
 
@@ -178,8 +178,8 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
   const update = plan.changes.find((change) => change.cluster === 'host')?.after;
   if (host !== undefined && update !== undefined && plan.kind.needsRecreation(update, host))
     return `${what}: ${hostOf(plan)} is about to be deleted and created again: an immutable field has changed`;
-  if (clusters.has('virtual')) return `${what} is not in step: a change on the host is about to flow back`;
-  return `${what} is not in step: ${hostOf(plan)} is about to be updated`;
+  if (clusters.has('virtual')) return `${what} is not in sync: a change on the host is about to flow back`;
+  return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
 }
 
 function reasonOf(decision: WriteDecision): string {
@@ -209,7 +209,7 @@ function hostOf({ seen: { target } }: ObjectPlan): string {
   return target === undefined ? 'the host copy' : `"${keyOf(target)}"`;
 }
 
-/** Notes of Events are sentences; inside another one they have no full stop and no capital. */
+/** Notes of Events are sentences; inside another sentence they have no full stop and no capital. */
 export function sentenceOf(note: string): string {
   const [first = ''] = note.split('\n');
   const text = first.replace(/\.$/u, '');

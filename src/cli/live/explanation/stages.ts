@@ -1,4 +1,4 @@
-/** The stages through which one object goes to the host, with what each of them did: what `explain` shows. */
+/** The stages of the sync of one object and what each of them did, as `explain` shows them. */
 
 import { systemClock } from '../../../base/clock.ts';
 import { PatchError } from '../../../base/errors.ts';
@@ -37,7 +37,7 @@ export interface PatchStage {
   readonly error: string | null;
 }
 
-/** A key that is not alike on both sides. */
+/** A key whose values differ between the sides. */
 export interface MergeStage {
   readonly path: string;
   readonly winner: 'virtual' | 'host';
@@ -182,7 +182,7 @@ function patchStage(direction: Direction, patch: TracedPatch): PatchStage {
   };
 }
 
-/** Both sides wrote: the one whose value is written to the other one wins. */
+/** Both sides changed: the winner is the side whose value is written to the other. */
 function mergeOf({ cluster, before, after }: Change, { content, hasStatus }: SyncedKind): MergeStage[] {
   if (before === undefined || after === undefined) return [];
   const winner = cluster === 'host' ? 'virtual' : 'host';

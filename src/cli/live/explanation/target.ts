@@ -1,4 +1,4 @@
-/** The object that a user means by a name: one that is synced, one that references name, or one that has nothing to do with it. */
+/** Finds the object that a name on the command line refers to: one that is synced, one that references name, or neither. */
 
 import {
   keyOf,
@@ -22,7 +22,7 @@ interface Named {
 export type Target =
   | (Named & { readonly kind: 'object'; readonly plan: ObjectPlan })
   | (Named & { readonly kind: 'import'; readonly plan: ImportPlan })
-  /** It exists, but nothing leads to it: a host object of another client, or a virtual object that nothing names. */
+  /** An existing object that is not synced: a host object of another client, or a virtual object that no reference names. */
   | (Named & { readonly kind: 'other'; readonly object: KubeObject; readonly cluster: 'virtual' | 'host' });
 
 export interface TargetName {
@@ -32,7 +32,7 @@ export interface TargetName {
   readonly kind: string | undefined;
 }
 
-/** Endpoints before what they name; undefined where nothing of this name exists. */
+/** Synced objects are preferred to referenced ones; undefined where no object has this name. */
 export function findTarget(plan: WorldPlan, wanted: TargetName): Target | undefined {
   const isKind = (resource: Resource): boolean => wanted.kind === undefined || resource.kind === wanted.kind;
   const object = plan.objects.find((one) => isKind(one.resource) && isObjectNamed(one, wanted));
@@ -83,7 +83,7 @@ function otherTarget(
   return undefined;
 }
 
-/** '' where it has no place on the host. */
+/** '' where it has no host name. */
 export function hostPlaceOf(target: Target): ObjectKey {
   switch (target.kind) {
     case 'object':

@@ -15,10 +15,10 @@ export interface Connection extends AsyncDisposable {
   readonly clusters: Clusters;
 }
 
-/** A daemon waits for a cluster that does not answer; a command does not. */
+/** The daemon waits for a cluster that does not respond; a command does not. */
 const CONNECT_TIMEOUT_MS = 15_000;
 
-/** Rejects with `TerminalError` where a kubeconfig, a Secret or a cluster is not there. */
+/** Rejects with `TerminalError` where a kubeconfig or Secret is missing or a cluster cannot be reached. */
 export async function connect(config: Config): Promise<Connection> {
   const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   try {

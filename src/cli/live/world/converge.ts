@@ -1,4 +1,4 @@
-/** Everything that a sync would write until nothing changes any more: a write may free a host name that another object needs. */
+/** Plans every write of a sync until the plan is stable: a write may free a host name that another object needs. */
 
 import { objectKey, SERVICES, type KubeObject } from '../../../kube/object.ts';
 import type { OfflineSync } from '../../offline/offline-sync.ts';
@@ -6,7 +6,7 @@ import type { Change } from './plan.ts';
 import { planSnapshot, type WorldPlan } from './session.ts';
 import type { KindSnapshot, Snapshot } from './snapshot.ts';
 
-/** A host name that becomes free is taken by the object that waited for it; longer chains do not occur. */
+/** A host name that becomes free is used by the object that waited for it; longer chains do not occur. */
 const ROUNDS_MAX = 4;
 
 export interface StablePlan {

@@ -1,4 +1,4 @@
-/** What the syncer of one virtual cluster created, in both clusters: decided by the same bookkeeping as everything else. Pure. */
+/** The objects that the syncer of one virtual cluster created, in both clusters, found by their bookkeeping. Pure. */
 
 import {
   keyOf,
@@ -29,7 +29,7 @@ export interface CreatedObject {
 
 export interface CreatedObjects {
   readonly deletable: readonly CreatedObject[];
-  /** Created by this program, but another controller or the user asked to leave it alone. */
+  /** Created by this program, but an annotation or label of the object excludes it from deletion. */
   readonly kept: readonly (CreatedObject & { readonly reason: string })[];
 }
 
@@ -73,7 +73,7 @@ export function createdObjects({ config, kinds, referenced }: Snapshot): Created
   return { deletable: all.filter(({ object }) => reasonToKeep(object) === undefined), kept };
 }
 
-/** Nothing where the virtual object has another status, or none. */
+/** Undefined where the virtual object has another status, or none. */
 function copiedStatus(
   copy: KubeObject,
   { plural }: Resource,
@@ -87,8 +87,8 @@ function copiedStatus(
 }
 
 function reasonToKeep(object: KubeObject): string | undefined {
-  if (isOptedOut(object)) return 'vcluster.loft.sh/controlled-by leaves it to another controller';
+  if (isOptedOut(object)) return 'vcluster.loft.sh/controlled-by assigns it to another controller';
   const { labels, annotations } = object.metadata;
   const isSkipped = labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
-  return isSkipped ? `${SKIP_BACKSYNC} asks to keep it` : undefined;
+  return isSkipped ? `${SKIP_BACKSYNC} keeps it` : undefined;
 }

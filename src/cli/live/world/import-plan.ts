@@ -65,7 +65,7 @@ export class ImportPlanner {
     this.#rules = rules;
   }
 
-  /** For the patches: what a referenced object is called on the other side. */
+  /** For the patches: the name of a referenced object in the other cluster. */
   readonly lookup: ReferenceLookup = (reference, direction) => {
     const view = this.#views.get(kindIdOf(reference));
     if (view === undefined) return undefined;
@@ -75,7 +75,7 @@ export class ImportPlanner {
     return copy && copiedFrom(copy, view.kind, this.#names);
   };
 
-  /** What the planned Endpoints name, and what was imported and may not be needed any more. */
+  /** The objects that the planned objects reference, and imports that may no longer be referenced. */
   plan(plans: readonly ObjectPlan[]): ImportPlan[] {
     const wanted = new Map<string, { kind: KindId; name: NamespacedName; isReferenced: boolean }>();
     const add = (kind: KindId, { namespace, name }: NamespacedName, isReferenced: boolean): void => {
@@ -195,7 +195,7 @@ function isSkipped({ metadata: { labels, annotations } }: KubeObject): boolean {
   return labels?.[SKIP_BACKSYNC] === 'true' || annotations?.[SKIP_BACKSYNC] === 'true';
 }
 
-/** Endpoints that cannot be translated, or that another controller takes care of, keep what their copies name. */
+/** The references of an object that cannot be translated, or that another controller manages, are those of its copy. */
 function mayBeNamed({ metadata: { name } }: KubeObject, plans: readonly ObjectPlan[]): boolean {
   return plans.some(({ key, seen: { host, ownership }, decision, error }) => {
     const isUnknown = error !== undefined || decision.kind === 'ignore';

@@ -29,7 +29,7 @@ import type { JsonObject } from '../../../base/json.ts';
 import { objectsOf, type Snapshot } from './snapshot.ts';
 import { staticLister } from '../../objects/static-lister.ts';
 
-/** One object on one side, before and after; undefined: it is not there. */
+/** One object on one side, before and after; undefined: it does not exist. */
 export interface Change {
   readonly cluster: ClusterName;
   readonly resource: Resource;
@@ -44,14 +44,14 @@ export interface ObjectPlan {
   readonly kind: SyncedKind;
   readonly seen: Observation;
   readonly decision: Decision;
-  /** Empty: both sides are as they should be, or nothing may be done. */
+  /** Empty: both sides are in sync, or no write is allowed. */
   readonly changes: readonly Change[];
-  /** What keeps the copy from being built, a `PatchError` as a rule. */
+  /** Why the copy cannot be built, usually a `PatchError`. */
   readonly error: unknown;
   readonly references: readonly TranslatedReference[];
 }
 
-/** A pair comes to rest after two writes; more rounds than this are a defect, which the property tests would show. */
+/** A pair is stable after two writes; more rounds than this are a defect, which the property tests would show. */
 const ROUNDS_MAX = 5;
 
 /** Plans the objects of one kind. */
@@ -137,7 +137,7 @@ export class Planner {
     }
   }
 
-  /** The host's endpoints controller is at work while the host Service selects Pods. */
+  /** The host's endpoints controller writes these Endpoints while the host Service selects Pods. */
   #isBusy(target: NamespacedName): boolean {
     const service = this.#hostServices.get(keyOf(target));
     return service !== undefined && hasSelector(service);
@@ -181,7 +181,7 @@ export class Planner {
     return { cluster: 'host', resource: this.kind.resource, before, after: undefined, reason };
   }
 
-  /** The status that came from the copy goes with it. */
+  /** A status that came from the copy is cleared when the copy is deleted. */
   #clearedStatus({ virtual }: Observation, host: KubeObject): Change[] {
     const { resource, statusPatch } = this.kind;
     if (virtual === undefined || statusPatch(virtual, host) !== undefined) return [];

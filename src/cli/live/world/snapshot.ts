@@ -1,4 +1,4 @@
-/** Everything that a sync would look at, read once from both clusters. */
+/** Every object that a sync reads, read once from both clusters. */
 
 import { TerminalError } from '../../../base/errors.ts';
 import type { Config } from '../../../config/types.ts';
@@ -146,7 +146,7 @@ export async function listAll(
   return found.map((object) => ({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind }));
 }
 
-/** What a request failed for, as a user can act on it. */
+/** The failure of a request as an error that the user can act on. */
 export async function reaching<T>(cluster: ClusterName, request: () => Promise<T>): Promise<T> {
   try {
     return await request();

@@ -1,4 +1,4 @@
-/** Both clusters of the demo side by side: what belongs together is linked, what changed has a colour, and objects can be edited. */
+/** Both clusters of the demo side by side: copies are linked to their originals, changes are coloured, and objects can be edited. */
 
 import { createEditor } from './editors.js';
 import { element } from './trace.js';

@@ -80,7 +80,7 @@ export function showText(parent, label, text, original) {
     extensions.push(unifiedMergeView({ original, mergeControls: false, gutter: true }));
   }
   parent.replaceChildren();
-  // Only the new view is in the page; the old one goes with its element.
+  // The old view is removed with its element.
   return new EditorView({ parent, doc: text, extensions });
 }
 

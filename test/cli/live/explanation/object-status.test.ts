@@ -84,7 +84,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'skipped',
       'NotManaged',
-      /^host Endpoints ".+" is no copy .+; "shop\/web" cannot be synced while it has this name$/,
+      /^host Endpoints ".+" is not a copy .+; "shop\/web" cannot be synced while it has this name$/,
     ],
   },
   'a namespace that is not mapped': {
@@ -112,7 +112,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'skipped',
       'controlled by another',
-      /vcluster\.loft\.sh\/controlled-by on the virtual object leaves it to another controller; remove it to resume syncing$/,
+      /vcluster\.loft\.sh\/controlled-by on the virtual object assigns it to another controller; remove it to resume syncing$/,
     ],
   },
   'a copy that is opted out': {
@@ -121,7 +121,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'skipped',
       'controlled by another',
-      /on the host copy leaves it .+; the host copy "host\/web-x-shop-x-vc" stays as it is; remove it/,
+      /on the host copy assigns it .+; the host copy "host\/web-x-shop-x-vc" stays as it is; remove it/,
     ],
   },
   'a copy that outlives its object': {
@@ -157,7 +157,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'failed',
       'PatchFailed',
-      /is not in step: patches\[1\]: this expression is quarantined until later/,
+      /is not in sync: patches\[1\]: this expression is quarantined until later/,
     ],
   },
   contested: {
@@ -174,14 +174,14 @@ const CASES: Record<string, Case> = {
     expected: [
       'contested',
       'Contested',
-      'Endpoints "shop/web" is not in step: field manager "vcluster" keeps overwriting the host copy, so it is left alone for now',
+      'Endpoints "shop/web" is not in sync: field manager "vcluster" keeps overwriting the host copy, so it is left alone for now',
     ],
   },
   'contested a long time ago': {
     virtual: [web()],
     after: editedHost({ labels: {} }),
     facts: { events: [{ ...event('Contested', 'Field manager.'), lastMs: NOW - 3_600_000 }] },
-    expected: ['pending', 'differs', /is about to be updated; if it stays so, no daemon is running$/],
+    expected: ['pending', 'differs', /is about to be updated; if it remains so, no daemon is running$/],
   },
   'waiting for re-creation': {
     virtual: [web()],
@@ -209,7 +209,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'failed',
       'SyncError',
-      /is not in step: syncing to the host failed and is retried: exceeded quota$/,
+      /is not in sync: syncing to the host failed and is retried: exceeded quota$/,
     ],
   },
   'no leader': {
@@ -218,18 +218,18 @@ const CASES: Record<string, Case> = {
     expected: [
       'pending',
       'no leader',
-      /is about to be created; no replica holds Lease "host\/endpoint-syncer-vc", so no daemon does it$/,
+      /is about to be created; no replica holds Lease "host\/endpoint-syncer-vc", so no daemon writes it$/,
     ],
   },
   'another replica leads': {
     virtual: [web()],
     facts: { lease: { key: 'host/endpoint-syncer-vc', holder: 'pod-2', object: undefined } },
-    expected: ['pending', 'no host copy', /is about to be created; the leader "pod-2" does it$/],
+    expected: ['pending', 'no host copy', /is about to be created; the leader "pod-2" writes it$/],
   },
   'a change on the host': {
     virtual: [web()],
     after: editedHost({ annotations: { note: 'x' } }),
-    expected: ['pending', 'differs', /is not in step: a change on the host is about to flow back/],
+    expected: ['pending', 'differs', /is not in sync: a change on the host is about to flow back/],
   },
   'a virtual object that was created again': {
     virtual: [web()],
@@ -294,7 +294,7 @@ const CASES: Record<string, Case> = {
   'an import that is due': {
     virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
     key: 'shop/tls',
-    expected: ['pending', 'is referenced', /is not in step: its copy is about to be written: is referenced$/],
+    expected: ['pending', 'is referenced', /is not in sync: its copy is about to be written: is referenced$/],
   },
   'a reference to nothing': {
     virtual: [web({ secret: 'tls' })],
