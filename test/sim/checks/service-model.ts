@@ -37,10 +37,12 @@ export function isExcludedSlice(labels: Readonly<Record<string, string>>, settin
 export function serviceDifferences(copy: KubeObject, virtual: KubeObject): string[] {
   const [actual, wanted] = [serviceSpec(copy), serviceSpec(virtual)];
   const isBalanced = wanted.type === 'LoadBalancer';
+  // A class that the virtual Service does not name may be the host's default.
+  const wantedClass = wanted.loadBalancerClass ?? actual.loadBalancerClass;
   const differences: Readonly<Record<string, boolean>> = {
     type: actual.type !== wanted.type,
     externalName: actual.externalName !== wanted.externalName,
-    loadBalancerClass: actual.loadBalancerClass !== wanted.loadBalancerClass,
+    loadBalancerClass: isBalanced && actual.loadBalancerClass !== wantedClass,
     selector: actual.selector !== undefined,
     ports: portsOf(actual.ports) !== portsOf(wanted.ports),
     'cluster IP': isHeadless(copy) !== isHeadless(virtual),

@@ -75,12 +75,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: '',
   },
   {
-    name: 'services: another class of load balancer is not created again',
-    file: SERVICES,
-    snippet: "return areBalanced && next['loadBalancerClass'] !== now['loadBalancerClass'];",
-    replacement: "return areBalanced && next['loadBalancerClass'] === '';",
-  },
-  {
     name: 'services: the load-balancer status stays on the host',
     file: SERVICES,
     snippet: 'if (jsonEquals(asStored(from), asStored(to))) return undefined;',
@@ -153,12 +147,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: OBSERVER,
     snippet: 'const copy = copyKey === hostKey ? undefined : host.get(copyKey);',
     replacement: 'const copy = copyKey === hostKey ? host.get("") : undefined;',
-  },
-  {
-    name: 'reconciler: a stray beside an unchanged pair stays',
-    file: RECONCILER,
-    snippet: "const isUpdate = decision.kind === 'update' && seen.strays.length === 0;",
-    replacement: "const isUpdate = decision.kind === 'update';",
   },
   {
     name: 'reconciler: refusals are not reported',
