@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Those that take longer than 4 s, longest first. Half of them mostly wait, so they leave the processor to the other worker. */
 const LONGEST: readonly string[] = [
+  'docs/packed', // installs the package first, unless it has not changed
   'scenarios/embedded-sync',
   'attack/fuzz',
   'scenarios/embedded-operation',
@@ -15,7 +16,6 @@ const LONGEST: readonly string[] = [
   'attack/noisy-neighbour',
   'cli/test/test',
   'scenarios/embedded-live-commands',
-  'docs/packed',
   'apiserver/storage/sqlite/kill',
   'apiserver/request/request-cost',
   'syncer/translate/merge/merge-properties',
