@@ -1,61 +1,38 @@
-/** Records Events on objects. Failures are counted and logged once, and never affect syncing.
- */
+/** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
 import type { KubeObject, Resource } from '../object.ts';
-import { StatusError } from '../status-error.ts';
-import type { Clock, Timer } from '../../base/clock.ts';
-import type { Random } from '../../base/random.ts';
+import type { Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { RetryDelay } from '../../base/retry.ts';
 import { TokenBucket, type Rate } from '../../base/token-bucket.ts';
+import { EventSender, type EventSenderOptions } from './event-sender.ts';
 import {
   boundedNote,
-  eventName,
-  newEvent,
+  needsNewEvent,
   newSeries,
-  seriesField,
+  SERIES_LIFE_MS,
   seriesKey,
   type EventSeries,
 } from './event-series.ts';
 import { verdictOf } from './event-verdict.ts';
-import type { ClusterClient, EventRecorder, RecordedEvent } from '../types.ts';
-
-const EVENTS: Resource = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
+import type { EventRecorder, RecordedEvent } from '../types.ts';
 
 /** Counts Events by result. */
 export interface EventMetrics {
   event(result: 'sent' | 'dropped' | 'error'): void;
 }
 
-export interface EventRecorderOptions {
-  client: Pick<ClusterClient, 'create' | 'patch'>;
-  /** A qualified name: `endpoint-syncer/controller`. */
-  reportingController: string;
-  /** This process, e.g. the host name; at most 128 characters are kept. */
-  reportingInstance: string;
-  clock: Clock;
-  random: Random;
-  logger: Logger;
-  metrics: EventMetrics;
+export interface EventRecorderOptions extends EventSenderOptions {
+  readonly logger: Logger;
+  readonly metrics: EventMetrics;
 }
 
 /** Burst and rate of Normal Events. */
 const NORMAL: Rate = { burst: 25, perSecond: 5 };
 /** How long repetitions are counted before they are sent. */
 const REPEAT_DELAY_MS = 10_000;
-/** After this long without an occurrence the next one is a new Event. */
-const SERIES_LIFE_MS = 10 * 60_000;
-/** Different notes of one series that become separate Events within its life. */
-const NOTES_MAX = 10;
 const SERIES_MAX = 20_000;
 const SENDERS = 4;
-const SEND_TIMEOUT_MS = 10_000;
 /** The pause after the API server has denied Events or does not serve them. */
 const REFUSED_PAUSE_MS = 5 * 60_000;
 const RETRY_BASE_MS = 1000;
@@ -67,6 +44,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 
 class AggregatingRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
+  readonly #sender: EventSender;
   readonly #normal: TokenBucket;
   /** Least recently observed first. */
   readonly #series = new Map<string, EventSeries>();
@@ -84,6 +62,7 @@ class AggregatingRecorder implements EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    this.#sender = new EventSender(options);
     this.#normal = new TokenBucket(NORMAL, options.clock);
     this.#retryDelay = new RetryDelay(options.random, { baseMs: RETRY_BASE_MS, maxMs: RETRY_MAX_MS });
   }
@@ -99,7 +78,7 @@ class AggregatingRecorder implements EventRecorder {
     series.count += 1;
     series.lastObservedMs = clock.now();
     if (this.#due.has(series)) return;
-    if (this.#isFirst(series) && !this.#sending.has(series)) this.#due.add(series);
+    if (needsNewEvent(series, clock.now()) && !this.#sending.has(series)) this.#due.add(series);
     else this.#delay(series);
     this.#pump();
   }
@@ -138,16 +117,6 @@ class AggregatingRecorder implements EventRecorder {
     if (victim === undefined) return;
     this.#series.delete(victim.key);
     if (this.#due.delete(victim) || this.#later.delete(victim)) this.#options.metrics.event('dropped');
-  }
-
-  /** Needs a new Event now. */
-  #isFirst(series: EventSeries): boolean {
-    const { stored, note, createdMs } = series;
-    if (stored === undefined) return createdMs.length === 0;
-    if (stored.note === note) return false;
-    const sinceMs = this.#options.clock.now() - SERIES_LIFE_MS;
-    series.createdMs = createdMs.filter((ms) => ms > sinceMs);
-    return series.createdMs.length < NOTES_MAX;
   }
 
   #delay(series: EventSeries): void {
@@ -194,7 +163,7 @@ class AggregatingRecorder implements EventRecorder {
   /** Never rejects. */
   async #send(series: EventSeries): Promise<void> {
     try {
-      await this.#write(series);
+      await this.#sender.send(series);
       this.#options.metrics.event('sent');
       this.#retryDelay.reset();
       this.#isRefused = false;
@@ -202,43 +171,6 @@ class AggregatingRecorder implements EventRecorder {
       this.#options.metrics.event('error');
       this.#failed(series, error);
     }
-  }
-
-  async #write(series: EventSeries): Promise<void> {
-    const { stored } = series;
-    if (stored !== undefined && !this.#isFirst(series)) {
-      if (stored.count === series.count) return;
-      try {
-        await this.#patch(series, stored.name);
-        return;
-      } catch (error) {
-        // Events are deleted after an hour: the series continues in a new one.
-        if (!(error instanceof StatusError) || error.code !== 404) throw error;
-      }
-    }
-    await this.#create(series);
-  }
-
-  async #patch(series: EventSeries, name: string): Promise<void> {
-    const { count } = series;
-    const key = { namespace: series.namespace, name };
-    const body = { series: seriesField(series) };
-    await this.#options.client.patch(EVENTS, key, { type: 'merge', body }, { timeoutMs: SEND_TIMEOUT_MS });
-    series.stored = { name, note: series.stored?.note ?? series.note, count };
-  }
-
-  async #create(series: EventSeries): Promise<void> {
-    const { client, clock, random, reportingController, reportingInstance } = this.#options;
-    // A new note starts a new Event with its own count.
-    if (series.stored !== undefined && series.stored.note !== series.note) {
-      series.count = Math.max(1, series.count - series.stored.count);
-    }
-    const { note, count } = series;
-    const name = eventName(series, clock.now(), random());
-    const reporting = { controller: reportingController, instance: reportingInstance.slice(0, 128) };
-    await client.create(EVENTS, newEvent(series, name, reporting), { timeoutMs: SEND_TIMEOUT_MS });
-    series.stored = { name, note, count };
-    series.createdMs.push(clock.now());
   }
 
   #failed(series: EventSeries, error: unknown): void {

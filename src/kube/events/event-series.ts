@@ -5,6 +5,10 @@ import { apiVersionOf } from '../object.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { RecordedEvent } from '../types.ts';
 
+/** After this long without an occurrence the next one is a new Event. */
+export const SERIES_LIFE_MS = 10 * 60_000;
+/** Different notes of one series that become separate Events within its life. */
+const NOTES_MAX = 10;
 const NOTE_BYTES_MAX = 1024;
 const NAME_CHARS_MAX = 220;
 
@@ -57,6 +61,15 @@ export function newSeries(regarding: KubeObject, resource: Resource, event: Reco
     stored: undefined,
     createdMs: [],
   };
+}
+
+/** The last occurrence gets an Event of its own; otherwise it is counted. Forgets creation times that are too old to matter. */
+export function needsNewEvent(series: EventSeries, nowMs: number): boolean {
+  const { stored, note, createdMs } = series;
+  if (stored === undefined) return createdMs.length === 0;
+  if (stored.note === note) return false;
+  series.createdMs = createdMs.filter((ms) => ms > nowMs - SERIES_LIFE_MS);
+  return series.createdMs.length < NOTES_MAX;
 }
 
 /** The Event of events.k8s.io/v1 for a series that has none in the API yet. */
