@@ -12,8 +12,13 @@ interface KeySource {
   expiresAtMs(record: KeyRecord): number | undefined;
 }
 
+interface MeasuredKeys extends KeySource {
+  /** Since the store last responded; 0 while it responds. */
+  readonly unconfirmedMs: number;
+}
+
 /** Counts at each scrape, so that a key that expires changes its state without an event. */
-export function keySeries(registry: SeriesRegistry, index: KeySource, clock: Clock): void {
+export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: Clock): void {
   const setters = new Map<KeyState, Observe>();
   const gauge = registry.refreshedGauge(
     {
@@ -27,6 +32,15 @@ export function keySeries(registry: SeriesRegistry, index: KeySource, clock: Clo
     },
   );
   for (const state of KEY_STATES) setters.set(state, gauge.of({ state }));
+  const setUnconfirmed = registry
+    .refreshedGauge(
+      {
+        name: 'endpoint_syncer_access_keys_unconfirmed_seconds',
+        help: 'Time since the store of the access keys last responded; 0 while it responds. Keys are accepted up to 600.',
+      },
+      () => setUnconfirmed(index.unconfirmedMs / 1000),
+    )
+    .of({});
 }
 
 export function countByState(index: KeySource, nowMs: number): Record<KeyState, number> {

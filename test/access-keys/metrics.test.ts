@@ -28,6 +28,7 @@ test('all series exist from the start', () => {
     linesOf(
       initial,
       'endpoint_syncer_access_keys',
+      'endpoint_syncer_access_keys_unconfirmed_seconds',
       'endpoint_syncer_tokens_issued_total',
       'authentication_attempts',
     ),
@@ -35,6 +36,7 @@ test('all series exist from the start', () => {
     'authentication_attempts{result="error"} 0',
     'authentication_attempts{result="failure"} 0',
     'authentication_attempts{result="success"} 0',
+    'endpoint_syncer_access_keys_unconfirmed_seconds 0',
     'endpoint_syncer_access_keys{state="active"} 0',
     'endpoint_syncer_access_keys{state="deleting"} 0',
     'endpoint_syncer_access_keys{state="disabled"} 0',

@@ -17,7 +17,7 @@ import { MasterKey } from '../../../src/access-keys/credentials/master-key.ts';
 import { createKeys, type Keys } from '../../../src/access-keys/keys/create-keys.ts';
 import { KEY_DESCRIPTIONS, KEY_TYPES } from '../../../src/access-keys/keys/resource/key-types.ts';
 import { SCOPE_DESCRIPTIONS, SCOPE_TYPES } from '../../../src/access-keys/authorization/scope/scope-types.ts';
-import { silentLogger } from '../../../src/base/logger.ts';
+import { silentLogger, type Logger } from '../../../src/base/logger.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import type { Store } from '../../../src/apiserver/storage/store.ts';
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
@@ -33,6 +33,8 @@ export interface KeyServerOptions {
   authorizeWrite?: (write: AdmissionRequest) => Promise<void>;
   masterKey?: MasterKey;
   audit?: (event: AuditEvent) => void;
+  /** Of the keys. Default: silent. */
+  readonly logger?: Logger;
 }
 
 export interface KeyServer extends AsyncDisposable {
@@ -54,12 +56,13 @@ export function keyTypes(): TypeTable {
 
 export function makeKeys(store: Store, options: KeyServerOptions = {}): Keys {
   const { clock = systemClock, maxTtlSeconds = 0, authorizer = allowEverything } = options;
+  const { logger = silentLogger } = options;
   return createKeys({
     store,
     clock,
     random: systemRandom,
     randomBytes,
-    logger: silentLogger,
+    logger,
     masterKey: options.masterKey ?? new MasterKey(MASTER_BYTES, randomBytes),
     types: keyTypes(),
     limits: { maxTtlSeconds },

@@ -14,6 +14,7 @@ import { endOf } from '../lifecycle/key-expiry.ts';
 import { KEY_STORAGE } from '../resource/key-kind.ts';
 import { indexedKey, type IndexedKey, type KeyChange } from './key-record.ts';
 import { KeyTable } from './key-table.ts';
+import { StoreConfirmation } from './store-confirmation.ts';
 
 const RETRY_BASE_MS = 100;
 const RETRY_MAX_MS = 10_000;
@@ -22,11 +23,6 @@ const CATCH_UP_POLL_MS = 10;
 /** After this time the watch is closed and the keys are listed again. */
 const CATCH_UP_RELIST_AFTER_MS = 2_000;
 const CATCH_UP_MAX_MS = 5_000;
-
-/** The store is asked again after this time, in the background. */
-const CONFIRM_AFTER_MS = 10_000;
-/** While the store fails, the index is used for this long: an upgrade of the host cluster must not lock out all users. */
-const UNCONFIRMED_MS_MAX = 10 * 60_000;
 
 export interface KeyIndexOptions {
   readonly store: Store;
@@ -45,12 +41,11 @@ export class KeyIndex implements KeyIndexContract {
   /** Incremented with every list: events of an older watch are ignored. */
   #round = 0;
   #following: Promise<void> | undefined;
-  /** Monotonic time of the last request to which the store responded. */
-  #confirmedMs = Number.NEGATIVE_INFINITY;
-  #confirming: Promise<void> | undefined;
+  readonly #confirmation: StoreConfirmation;
 
   constructor(options: KeyIndexOptions) {
     this.#options = options;
+    this.#confirmation = new StoreConfirmation(options);
   }
 
   /** Lists all keys and watches from then on. Rejects with `StoreError` if the first list fails. */
@@ -118,21 +113,12 @@ export class KeyIndex implements KeyIndexContract {
   }
 
   confirmed(): Promise<void> | undefined {
-    const ageMs = this.#options.clock.monotonicMs() - this.#confirmedMs;
-    if (ageMs < CONFIRM_AFTER_MS) return undefined;
-    this.#confirming ??= this.#confirm().finally(() => {
-      this.#confirming = undefined;
-    });
-    if (ageMs >= UNCONFIRMED_MS_MAX) return this.#confirming;
-    // Rejected later, when the index is too old.
-    this.#confirming.catch(() => undefined);
-    return undefined;
+    return this.#confirmation.confirmed();
   }
 
-  async #confirm(): Promise<void> {
-    const startedMs = this.#options.clock.monotonicMs();
-    await this.#options.store.revision();
-    this.#confirmedMs = startedMs;
+  /** Since the store last responded; 0 while it responds. */
+  get unconfirmedMs(): number {
+    return this.#confirmation.unconfirmedMs;
   }
 
   /** Rejects with `StoreError` if the store fails or the watch does not catch up within 5 seconds. */
@@ -166,7 +152,7 @@ export class KeyIndex implements KeyIndexContract {
     const range = { resource: KEY_STORAGE };
     const startedMs = clock.monotonicMs();
     const { entries, revision } = await store.list(range);
-    this.#confirmedMs = startedMs;
+    this.#confirmation.responded(startedMs);
     if (round !== this.#round) return;
     for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#notify(change);
     const watch = await store.watch(range, revision, {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { StatusError } from '../../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../../src/access-keys/identity.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
 import { FakeClock, settle } from '../../../fake-clock.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
@@ -155,7 +156,10 @@ describe('a replica that cannot reach the store', () => {
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });
     const lagging = new LaggingStore(store);
-    const partitioned = makeKeys(lagging, { clock });
+    const lines: string[] = [];
+    const note = (_fields: object, message: string): void => void lines.push(message);
+    const logger = { ...silentLogger, info: note, warn: note, error: note };
+    const partitioned = makeKeys(lagging, { clock, logger });
     await partitioned.start();
     const [revoked, kept] = [
       keyOf(await api.create('revoked', { ttl: 0 })),
@@ -167,6 +171,8 @@ describe('a replica that cannot reach the store', () => {
     await api.send('DELETE', `${KEYS_PATH}/revoked`);
     await clock.advanceAsync(599_000);
     expect(await outcome({ keys: partitioned }, kept)).toBe('u');
+    await settle();
+    expect(partitioned.index.unconfirmedMs).toBe(599_000);
     await clock.advanceAsync(2_000);
     for (const key of [revoked, kept])
       expect(await outcome({ keys: partitioned }, key)).toContain('no response');
@@ -175,6 +181,12 @@ describe('a replica that cannot reach the store', () => {
     await settle();
     expect(await outcome({ keys: partitioned }, kept)).toBe('u');
     expect(await outcome(api, revoked)).toBe('unknown');
+    expect(partitioned.index.unconfirmedMs).toBe(0);
+    expect(lines.filter((line) => line.startsWith('the store of the access keys'))).toEqual([
+      expect.stringContaining('does not respond: keys are accepted as last read, also revoked ones'),
+      expect.stringContaining('has not responded for ten minutes: requests get 503'),
+      expect.stringContaining('responds again'),
+    ]);
     await partitioned.stop();
   });
 });
