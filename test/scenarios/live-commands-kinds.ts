@@ -200,6 +200,13 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
         'Secret',
         'Service',
       ]);
+      const names = await run(world, ['cleanup', '--dry-run', '-o', 'name'], later);
+      expect(names.out.trim().split('\n').toSorted()).toEqual([
+        `endpoints/${world.hostName('default/db')}`,
+        `endpointslice.discovery.k8s.io/${world.hostName('default/db-extra')}`,
+        expect.stringMatching(/^secret\/\w+$/u),
+        `service/${world.hostName('default/db')}`,
+      ]);
       const done = await run(world, ['cleanup', '--yes'], later);
       expect(done.code).toBe(0);
       expect(done.out).toContain('cleared the status of Service "default/db" in the virtual cluster\n');

@@ -10,7 +10,7 @@ import type { ClusterName } from '../../kube/types.ts';
 import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
-import { formatListing, outputOption } from '../output/listing.ts';
+import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { showProgress } from '../output/terminal.ts';
 import type { Connection } from './world/connection.ts';
 import { createdObjects, type CreatedObject } from './world/created-objects.ts';
@@ -89,7 +89,7 @@ function listingOf(objects: readonly CreatedObject[], output: string): string {
         };
         return {
           cells: [cluster, resource.kind, namespace, name, of === undefined ? '-' : keyOf(of)],
-          name: objectKey(object),
+          name: resourceName(resource.kind, resource.group, name),
           json,
         };
       }),
