@@ -1,4 +1,4 @@
-/** The worked cases in `test/cases/*.yaml`: facts with exact expected values, run as they are. */
+/** Loads the test cases in `test/cases/*.yaml`, which have exact expected values. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

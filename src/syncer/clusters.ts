@@ -77,7 +77,7 @@ export async function connectClusters(options: ClustersOptions): Promise<Cluster
   const foundAccess =
     secret === ''
       ? loadClusterAccess(config.virtual, { clock })
-      : await untilAnswered(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
+      : await untilResponse(options, 'host', () => kubeconfigFromSecret(host, hostNamespace, secret, clock));
   const virtualAccess = server === '' ? foundAccess : withServer(foundAccess, server);
   const virtualHint = secret === '' ? undefined : hintForServer(virtualAccess.server);
   if (virtualAccess.server === hostAccess.server) {
@@ -149,7 +149,7 @@ class ConnectedClusters implements Clusters {
   async resolveReferences(config: Config): Promise<readonly ReferencedKind[]> {
     const { sync } = config;
     if (syncedKinds(config).length === 0) return [];
-    return untilAnswered(this.#options, 'virtual', () =>
+    return untilResponse(this.#options, 'virtual', () =>
       resolveNamedKinds(kindPolicy(sync), this.discoveries),
     );
   }
@@ -157,7 +157,7 @@ class ConnectedClusters implements Clusters {
   async resolveOwner({ owner, host }: Config): Promise<OwnerReference | undefined> {
     if (owner === undefined) return undefined;
     const { apiVersion, kind, name } = owner;
-    return untilAnswered(this.#options, 'host', async () => {
+    return untilResponse(this.#options, 'host', async () => {
       const resource = await createDiscovery(this.host).resolve(apiVersion, kind);
       const object = await this.host
         .get(resource, { namespace: host.namespace, name })
@@ -193,7 +193,7 @@ class ConnectedClusters implements Clusters {
 
   async #missing(cluster: ClusterName, rights: readonly Right[]): Promise<readonly Right[]> {
     const wanted = rights.filter((right) => right.cluster === cluster);
-    return untilAnswered(this.#options, cluster, () => missingRights(this[cluster], wanted));
+    return untilResponse(this.#options, cluster, () => missingRights(this[cluster], wanted));
   }
 }
 
@@ -201,7 +201,7 @@ class ConnectedClusters implements Clusters {
 const NO_EVENTS: EventRecorder = { event: () => undefined, flush: async () => undefined };
 
 /** Retries until the API server responds, and logs why it waits. A permanent error becomes a `TerminalError`. */
-async function untilAnswered<T>(
+async function untilResponse<T>(
   { clock, random, logger, signal, isDryRun, virtualHint }: ConnectOptions,
   cluster: ClusterName,
   request: () => Promise<T>,

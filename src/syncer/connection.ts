@@ -1,4 +1,4 @@
-/** Ends requests to the clusters: with the signal of the start while the daemon starts, and by {@link Connection.close}. */
+/** Aborts requests to the clusters: on the signal of the start while the daemon starts, and on {@link Connection.close}. */
 
 export class Connection {
   readonly #closing = new AbortController();
@@ -15,7 +15,7 @@ export class Connection {
     return this.#closing.signal;
   }
 
-  /** The start is over: requests in flight may be finished when the daemon stops. */
+  /** Ignores the signal of the start from now on, so that requests in flight can be completed when the daemon stops. */
   keep(): void {
     this.#start.removeEventListener('abort', this.#follow);
   }

@@ -1,4 +1,4 @@
-/** Copies of kinds that are no longer synced: they stay on the host until a user removes them. */
+/** Reports copies of kinds that are no longer synced. They stay on the host until a user removes them. */
 
 import type { Resource } from '../kube/object.ts';
 import type { GenerationOptions } from './generation.ts';
@@ -13,7 +13,7 @@ const CLEANUP = 'endpoint-syncer cleanup --config FILE';
 
 type CopiesOptions = Pick<GenerationOptions, 'config' | 'clients' | 'logger'>;
 
-/** Logs for each kind that is not synced how many copies of it are left. */
+/** Logs the number of copies on the host for each kind that is not synced. */
 export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
   const { config, logger } = options;
   const { names } = createTranslators(config);
@@ -24,7 +24,7 @@ export async function reportCopiesLeft(options: CopiesOptions): Promise<void> {
       const fields = { kind: resource.kind, copies, command: CLEANUP };
       if (copies > 0) logger.warn(fields, 'copies are left on the host; the command removes them');
     } catch (error) {
-      // Without the right to list a kind, no copies of it are known.
+      // The right to list a kind that is not synced is optional.
       const why = error instanceof Error ? error.message : String(error);
       logger.debug(
         { kind: resource.kind, error: why },

@@ -22,7 +22,7 @@ import { checkNamespaceMappings } from './translate/names/namespace-mapping-chec
 
 export interface DaemonOptions {
   readonly config: Config;
-  /** Has the API servers check each write without storing it, and logs what it would change. */
+  /** Each write is sent as a dry run and logged as a difference. */
   readonly isDryRun: boolean;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -30,22 +30,22 @@ export interface DaemonOptions {
   readonly version: string;
   /** Aborts a start that waits for a cluster. */
   readonly signal: AbortSignal;
-  /** Starts what is served beside the sync, the key and token API. Absent where nothing is. */
+  /** Starts the key and token API; absent if it is disabled. */
   readonly startCompanion?: StartCompanion;
 }
 
 export interface Daemon {
   /** `http://host:port` of `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
-  /** Resolves with the reason when the daemon cannot continue; it has to be stopped then. */
+  /** Resolves with the reason when the daemon cannot continue; the caller then stops it. */
   readonly failed: Promise<string>;
-  /** Applies what may change live. Rejects, and changes nothing, when the new configuration lacks a right. */
+  /** Applies the changes that need no restart. Rejects without a change if a right for the new configuration is missing. */
   reload(config: Config): Promise<void>;
-  /** The file is invalid: the running configuration stays in force, and readiness says so. */
+  /** Reports in readiness that the file is invalid; the running configuration remains active. */
   reloadFailed(): void;
-  /** Resolves when everything that was there at the start has been dealt with, or when `signal` aborts; what a dry run has found. */
+  /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
-  /** Stops intake, finishes what is queued and sends pending Events, all within {@link DRAIN_MS}, and logs what is left. */
+  /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}, and logs the number of remaining objects. */
   stop(): Promise<void>;
 }
 
@@ -53,10 +53,10 @@ const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'clusters are not conn
 
 const IDLE_CHECK_MS = 50;
 
-/** What is not done then is left to the next start. The process ends within 8 s, so a second is for everything after. */
+/** The next start reconciles the remaining objects. The process exits within 8 s, of which a second is for the steps after the drain. */
 const DRAIN_MS = 6500;
 
-/** Connects, checks rights, and starts to sync. Rejects with `TerminalError` where only a user can help. */
+/** Connects, checks rights, and starts to sync. Rejects with `TerminalError` for errors that a retry does not fix. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { clock, logger, version, isDryRun } = options;
   const metrics = createMetrics({ monotonicMs: () => clock.monotonicMs(), version });
@@ -107,14 +107,14 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return daemon;
 }
 
-/** What lives as long as the daemon. */
+/** Objects with the lifetime of the daemon. */
 interface DaemonParts extends DaemonOptions, Omit<GenerationOptions, 'references' | 'config' | 'clusters'> {
   readonly clusters: Clusters;
   readonly companion: Companion;
   readonly connection: Connection;
 }
 
-/** What a reload replaces. */
+/** The part of the daemon that a reload replaces. */
 interface Running {
   readonly config: Config;
   readonly generation: Generation;
@@ -142,14 +142,13 @@ class SyncDaemon implements Daemon {
     this.#isConfigInvalid = false;
     const before = this.#running.config;
     const { live, restart } = diffConfig(before, located(config, clusters.hostNamespace));
-    if (restart.length > 0)
-      logger.warn({ paths: restart }, 'configuration changed where a restart is needed');
+    if (restart.length > 0) logger.warn({ paths: restart }, 'configuration changes need a restart');
     if (live.length > 0) await this.#replace(withLiveChanges(before, config));
     metrics.sync.reloaded('ok');
     if (live.length > 0) logger.info({ paths: live }, 'configuration reloaded');
   }
 
-  /** The running generation continues until everything that can fail about its successor has succeeded. */
+  /** The running generation continues until the new one can start without an error. */
   async #replace(config: Config): Promise<void> {
     const { clusters } = this.#parts;
     const references = await clusters.resolveReferences(config);
@@ -167,7 +166,7 @@ class SyncDaemon implements Daemon {
 
   async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {
     const { clock, dryRun } = this.#parts;
-    // Twice in a row: a decision may queue another object.
+    // Idle in two consecutive checks, because a decision may queue another object.
     for (let idle = 0; idle < 2 && !signal.aborted;) {
       await sleep(clock, IDLE_CHECK_MS, signal);
       idle = this.#running.generation.isIdle() ? idle + 1 : 0;
@@ -198,7 +197,7 @@ class SyncDaemon implements Daemon {
       'management-api': () => companion.check(),
       configuration: () =>
         this.#isConfigInvalid
-          ? { isOk: true, detail: 'the file is invalid, the configuration before it is in force' }
+          ? { isOk: true, detail: 'the file is invalid, the previous configuration remains active' }
           : { isOk: true },
     };
   }
@@ -211,7 +210,7 @@ async function prepareGeneration(options: GenerationOptions): Promise<Generation
   return IDLE_GENERATION;
 }
 
-/** The configuration with the host namespace filled in, where it is the context's own: mappings can be checked against it only now. */
+/** The configuration with the host namespace, which may come from the kubeconfig context. Only now can mappings be validated against it. */
 function located(config: Config, hostNamespace: string): Config {
   const { name, sync, management } = config;
   const namespace = config.host.namespace || hostNamespace;

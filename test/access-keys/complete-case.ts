@@ -1,7 +1,6 @@
-/**
- * The worked cases of any kind, completed for this one. They were observed on a server that needs nothing in `spec`; a key must say what it
- * is called, how long it lives, of what type it is and whose. Where a case is about something else, the runner says it for the case, and
- * takes it out of the answer again. `spec.key`, which only the answer to a create has, is a case of its own.
+/** Adds the required fields of an OwnedAccessKey (display name, lifetime, type, subject) to generic cases, which were recorded with a kind
+ * whose `spec` has no required fields, and removes them from the response. `spec.key`, which only the response to a create contains, has
+ * separate cases.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json.ts';

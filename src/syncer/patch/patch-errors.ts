@@ -1,4 +1,4 @@
-/** The errors of a patch on one object, with the place where it failed. */
+/** Errors of a patch on one object, with the path of the failed match. */
 
 import type { CompiledPatch } from './compile.ts';
 import { printPath } from './paths/print-path.ts';
@@ -9,7 +9,7 @@ import type { JsonObject } from '../../base/json.ts';
 import type { EvaluateError } from '../sandbox/types.ts';
 import type { ConcretePath } from '../translate/types.ts';
 
-/** The first match that failed in the sandbox; `errors` is not empty. */
+/** The error of the first match that failed in the sandbox; `errors` is not empty. */
 export function evaluateError(
   patch: CompiledPatch,
   object: JsonObject,

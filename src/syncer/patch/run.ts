@@ -1,4 +1,4 @@
-/** Runs the patches on one object: a state machine that continues when the sandbox answers. */
+/** Runs the patches on one object: a state machine that continues when the sandbox responds. */
 
 import { covers, type CompiledPatch } from './compile.ts';
 import { translateLabels } from './modes/labels-patch.ts';
@@ -14,22 +14,22 @@ import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../b
 import type { ConcretePath, LabelTranslator } from '../translate/types.ts';
 import type { EvaluateResponse, Evaluator, ObjectIdentity, Program } from '../sandbox/types.ts';
 
-/** What is wrong with a patched object, and where. */
+/** A validation error of a patched object. */
 export interface ResultProblem {
   readonly path: ConcretePath;
   readonly message: string;
 }
 
 export interface RunSettings {
-  /** Undefined where no patch has an expression. */
+  /** Undefined if no patch has an expression. */
   readonly evaluator: Evaluator | undefined;
   readonly references: ReferenceRules;
   readonly labels: LabelTranslator;
-  /** Finds the first thing that the patches made invalid on the way to the host; undefined: every result is accepted. */
+  /** Returns the first error that the patches towards the host caused; undefined: every result is accepted. */
   readonly validate?: ((before: JsonObject, after: JsonObject) => ResultProblem | undefined) | undefined;
 }
 
-/** Patches that do not see each other's results, so their requests are sent to the sandbox together. */
+/** Independent patches, whose requests are sent to the sandbox together. */
 export type Stage = readonly CompiledPatch[];
 
 const NOTHING: readonly never[] = [];
@@ -42,7 +42,7 @@ export class PatchRun {
   readonly #context: PatchContext;
   #object: JsonObject;
   #stage = 0;
-  #unanswered = 0;
+  #pending = 0;
   #failure: { readonly index: number; readonly error: PatchError } | undefined;
   #references: ReferenceTranslation | undefined;
   #resolve: ((result: PatchedObject) => void) | undefined;
@@ -70,21 +70,21 @@ export class PatchRun {
     });
   }
 
-  /** Runs stages until one has to wait for the sandbox (false) or everything is done (true). */
+  /** Runs stages until one has to wait for the sandbox (false) or all are finished (true). */
   #advance(): boolean {
     for (; this.#stage < this.#stages.length; this.#stage++) {
       for (const patch of this.#stages[this.#stage] ?? NOTHING) this.#run(patch);
-      if (this.#unanswered > 0) return false;
+      if (this.#pending > 0) return false;
       if (this.#failure !== undefined) return true;
     }
     return true;
   }
 
-  /** Finishes a patch that had to wait, and runs what follows. */
+  /** Finishes a patch that had to wait, and runs the next stages. */
   #resume(finish: () => void): void {
     try {
       finish();
-      if (--this.#unanswered > 0) return;
+      if (--this.#pending > 0) return;
       this.#stage++;
       if (this.#failure !== undefined || this.#advance()) this.#resolve?.(this.#finish());
     } catch (error) {
@@ -122,7 +122,7 @@ export class PatchRun {
     }
   }
 
-  /** Waits where the names of a kind that only data led to are not known yet. */
+  /** Waits if the names of a kind that only data contains are not loaded yet. */
   #translateReferences(patch: CompiledPatch, reference: CompiledReference): void {
     const { references: rules } = this.#settings;
     const translation = (this.#references ??= new ReferenceTranslation(
@@ -139,14 +139,14 @@ export class PatchRun {
       translate();
       return;
     }
-    this.#unanswered++;
+    this.#pending++;
     pending.then(
       () => this.#resume(translate),
       (error: unknown) => this.#reject?.(error),
     );
   }
 
-  /** Keeps the target's own value. For a whole object, `apiVersion` and `kind` come from this side. */
+  /** Keeps the value of the target. A whole object gets `apiVersion` and `kind` of this side. */
   #keep(patch: CompiledPatch): void {
     const { hostObject, virtualObject } = this.#context;
     const target = (this.#direction === 'toHost' ? hostObject : virtualObject) ?? undefined;
@@ -166,11 +166,11 @@ export class PatchRun {
       { program: program.id, object: this.#identity(), context: this.#context, values, paths },
       (later) => this.#resume(() => this.#take(patch, later)),
     );
-    if (response === undefined) this.#unanswered++;
+    if (response === undefined) this.#pending++;
     else this.#take(patch, response);
   }
 
-  /** The same in both directions where the virtual object is known. */
+  /** Equal in both directions if the virtual object is known. */
   #identity(): ObjectIdentity {
     const { virtualObject, objectNamespace } = this.#context;
     const metadata = ownValue(virtualObject ?? this.#input, 'metadata');
@@ -247,7 +247,7 @@ export class PatchRun {
   }
 }
 
-/** The path of the patch leads to this place, or below it. */
+/** The path of the patch matches this path, one above it or one below it. */
 function mayHaveWritten(patch: CompiledPatch, path: ConcretePath): boolean {
   return covers(patch.segments, path) || covers(patch.segments.slice(0, path.length), path);
 }

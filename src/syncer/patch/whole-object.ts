@@ -1,8 +1,8 @@
-/** Patches without a path: what they make of the whole object. */
+/** The results of patches on the whole object. */
 
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../base/json.ts';
 
-/** The object as the other side has it, with `apiVersion` and `kind` of this side. */
+/** The object of the other side with `apiVersion` and `kind` of this side. */
 export function withKind(object: JsonValue, own: JsonObject): JsonValue {
   if (!isJsonObject(object)) return object;
   const result: JsonObject = { ...object };
@@ -13,7 +13,7 @@ export function withKind(object: JsonValue, own: JsonObject): JsonValue {
   return result;
 }
 
-/** The result of a patch on the whole object is laid over it member by member, as vCluster does; null deletes a member. */
+/** Merges the result of a patch into the object field by field, as vCluster does; null deletes a field. */
 export function layOver(object: JsonObject, result: JsonObject): JsonObject {
   const merged: JsonObject = { ...object };
   for (const key of Object.keys(result)) {

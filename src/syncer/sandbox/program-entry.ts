@@ -17,7 +17,7 @@ export class ProgramEntry {
   readonly message: ProgramMessage;
   readonly projection: Projection;
   /** A result contained quotes, so results are no longer sent as joined strings. */
-  needsPlainAnswer = false;
+  needsPlainResponse = false;
   readonly quarantine: Quarantine;
   /** Undefined: results are not cached. */
   readonly memo: ProgramMemo | undefined;

@@ -24,7 +24,7 @@ export function podRefsToHost(content: JsonValue, { namespace, names, mapRefs }:
 
 /**
  * The other way: by what the virtual object's own references translate to, which brings back uid and resourceVersion too; then by the
- * name rule, where it has one answer, or one in the object's own namespace. Other references stay as they are.
+ * name rule, if it has one result, or one in the namespace of the object. Other references are not changed.
  */
 export function podRefsToVirtual(
   content: JsonValue,

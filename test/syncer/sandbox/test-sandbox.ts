@@ -45,7 +45,7 @@ export function recordingLogger(lines: LogLine[]): Logger {
   return logger;
 }
 
-/** What came of one match, in the words of the worked cases. */
+/** The outcome of one match, in the format of `test/cases`. */
 export type Outcome =
   | { value: JsonValue }
   | { undefined: true }

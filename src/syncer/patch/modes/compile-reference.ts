@@ -1,17 +1,17 @@
-/** A reference patch as configured, compiled: its relative paths become walkers. */
+/** Compiles the configuration of a reference patch: its relative paths become walkers. */
 
 import { parsePath, type Segment } from '../paths/path-syntax.ts';
 import { compileWalker, type PathWalker } from '../paths/walk.ts';
 import { PatchError } from '../../../base/errors.ts';
 import type { ReferenceConfig } from '../../../config/types.ts';
 
-/** A place below the matched value. */
+/** A path relative to the matched value. */
 export interface SubPath {
   readonly segments: readonly Segment[];
   readonly walker: PathWalker;
 }
 
-/** A path that is undefined is not configured. */
+/** An undefined path is not configured. */
 export interface CompiledReference {
   readonly patchIndex: number;
   readonly apiVersion: string;
@@ -42,7 +42,7 @@ export function compileReference(config: ReferenceConfig, patchIndex: number): C
   };
 }
 
-/** Sub-paths are relative: a `metadata` in them is not the object's. They hold no wildcards either. */
+/** Sub-paths are relative, so a `metadata` in them is not that of the object, and they contain no wildcards. */
 const NO_PROTECTED_KEYS = { isBookkeepingAnnotation: () => false, isBookkeepingLabel: () => false };
 
 /** The value names a namespace, not an object in one. */

@@ -1,11 +1,11 @@
-/** The parts of a value that names another object: read from the value, and replaced in it. */
+/** Reads and replaces the parts of a reference value: name, namespace, kind and apiVersion. */
 
 import type { CompiledReference, SubPath } from './compile-reference.ts';
 import { UntranslatableValue } from './untranslatable.ts';
 import { isJsonObject, type JsonValue } from '../../../base/json.ts';
 import type { NamespacedName } from '../../../kube/object.ts';
 
-/** A kind as the data name it. */
+/** A kind that the data of an object contains. */
 export interface ReferencedGvk {
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,7 +17,7 @@ export interface ReferenceParts extends ReferencedGvk {
   readonly namespace: string | undefined;
 }
 
-/** Undefined: there is no name, nothing to translate. Throws {@link UntranslatableValue}. */
+/** Undefined for a value without a name, which is not translated. Throws {@link UntranslatableValue}. */
 export function partsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
   const apiVersion = stringAt(reference.apiVersionPath, value, 'apiVersionPath') ?? reference.apiVersion;
   const kind = stringAt(reference.kindPath, value, 'kindPath') ?? reference.kind;
@@ -37,7 +37,7 @@ export function partsOf(reference: CompiledReference, value: JsonValue): Referen
   return { name, namespace: stringAt(reference.namespacePath, value, 'namespacePath'), apiVersion, kind };
 }
 
-/** Like {@link partsOf} where an invalid value is reported elsewhere: undefined for it too. */
+/** Like {@link partsOf}, but undefined for an invalid value, for callers whose errors are reported elsewhere. */
 export function validPartsOf(reference: CompiledReference, value: JsonValue): ReferenceParts | undefined {
   try {
     return partsOf(reference, value);
@@ -47,16 +47,16 @@ export function validPartsOf(reference: CompiledReference, value: JsonValue): Re
   }
 }
 
-/** Undefined: no such path, nothing there, or an empty string, which Kubernetes takes for absent. */
+/** Undefined without a path, without a value, and for an empty string, which Kubernetes treats as absent. */
 export function stringAt(path: SubPath | undefined, value: JsonValue, field: string): string | undefined {
   if (path === undefined) return undefined;
   const [found] = path.walker.values(value);
   if (found === undefined || found === '') return undefined;
   if (typeof found === 'string') return found;
-  throw new UntranslatableValue(`${field} leads to ${describe(found)}, it has to be a string`);
+  throw new UntranslatableValue(`${field} leads to ${describe(found)}, which must be a string`);
 }
 
-/** The value with the name of another object; its namespace is replaced only where the value has one. */
+/** The value with another name, and with another namespace if the value has one. */
 export function withParts(reference: CompiledReference, value: JsonValue, target: NamespacedName): JsonValue {
   if (reference.namePath === undefined) return target.name;
   const named = reference.namePath.walker.replace(value, [target.name]) ?? null;
@@ -67,7 +67,7 @@ export function withParts(reference: CompiledReference, value: JsonValue, target
     : (namespacePath.walker.replace(named, [target.namespace]) ?? null);
 }
 
-/** A value of the wrong type, for a message: bounded. */
+/** Describes a value of the wrong type in a message of limited length. */
 export function describe(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

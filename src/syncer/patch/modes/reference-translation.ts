@@ -1,4 +1,4 @@
-/** Reference patches: the value names another object, and the name is rewritten to what that object is called on the other side. */
+/** Reference patches: the value is the name of another object, and is replaced with the name of that object on the other side. */
 
 import { isNamespaceReference, type CompiledReference, type SubPath } from './compile-reference.ts';
 import {
@@ -22,27 +22,27 @@ import { isJsonObject, valueAt, type JsonObject, type JsonValue } from '../../..
 import type { NamespacedName } from '../../../kube/object.ts';
 import type { ConcretePath, NameTranslator } from '../../translate/types.ts';
 
-/** What reference patches depend on. */
+/** Dependencies of reference patches. */
 export interface ReferenceRules {
   readonly names: NameTranslator;
   readonly lookup: ReferenceLookup;
-  /** Makes known what lookups need to know of these kinds. Undefined: nothing has to be waited for. */
+  /** Loads the data that lookups of these kinds need. Undefined: it is loaded already. */
   prepare?(kinds: readonly ReferencedGvk[]): Promise<void> | undefined;
-  /** May references of this kind be rewritten, although only `kindPath` or `apiVersionPath` led to it? */
+  /** Whether references to a kind from `kindPath` or `apiVersionPath` may be translated. */
   isKindAllowed(apiVersion: string, kind: string): boolean;
-  /** The objects are Endpoints whose Pod `targetRef`s the built-in translation rewrites: they are not rewritten again. */
+  /** The built-in translation has already translated the Pod `targetRef`s of the objects. */
   readonly skipPodTargetRefs: boolean;
 }
 
-/** One matched value and where it is. */
+/** One matched value and its path. */
 export interface ReferenceMatch {
   readonly value: JsonValue;
   readonly path: ConcretePath;
-  /** The object as it is when this patch runs. */
+  /** The state of the object when this patch runs. */
   readonly object: JsonObject;
 }
 
-/** All references of one object in one direction, collected on the way. */
+/** Translates the references of one object in one direction, and collects them. */
 export class ReferenceTranslation {
   readonly references: TranslatedReference[] = [];
   readonly notAllowed: ObjectReference[] = [];
@@ -56,7 +56,7 @@ export class ReferenceTranslation {
     this.#context = context;
   }
 
-  /** Kinds that a patch names are known from the start; those that data lead to may have to be waited for. */
+  /** Kinds that a patch names are loaded at start; kinds that only data contains may have to be loaded first. */
   prepare(reference: CompiledReference, values: () => readonly JsonValue[]): Promise<void> | undefined {
     const isOpen = reference.kindPath !== undefined || reference.apiVersionPath !== undefined;
     if (this.#direction === 'toVirtual' || !isOpen || this.#rules.prepare === undefined) return undefined;
@@ -64,7 +64,7 @@ export class ReferenceTranslation {
     return this.#rules.prepare(kinds.filter((kind) => this.#isAllowed(reference, kind)));
   }
 
-  /** The value as the other side has it; the same value where there is nothing to rewrite. Throws {@link UntranslatableValue}. */
+  /** The value for the other side; the same value if there is nothing to translate. Throws {@link UntranslatableValue}. */
   translate(reference: CompiledReference, match: ReferenceMatch): JsonValue {
     if (isNamespaceReference(reference)) return this.#translateNamespace(reference.namespacePath, match);
     const parts = partsOf(reference, match.value);
@@ -87,7 +87,7 @@ export class ReferenceTranslation {
     return target === undefined ? match.value : withParts(reference, match.value, target);
   }
 
-  /** The value names a namespace and no object, so nothing is imported for it. */
+  /** The value references a namespace instead of an object, so nothing is imported for it. */
   #translateNamespace(path: SubPath, { value, path: place }: ReferenceMatch): JsonValue {
     if (!isJsonObject(value)) {
       throw new UntranslatableValue(
@@ -106,7 +106,7 @@ export class ReferenceTranslation {
     return written === undefined ? value : (path.walker.replace(value, [written]) ?? null);
   }
 
-  /** Many virtual namespaces may share one on the host: then what the virtual object has at this place decides. */
+  /** Several virtual namespaces may share one on the host. The value of the virtual object at the same path then selects one of them. */
   #virtualNamespace(host: string, path: SubPath, place: ConcretePath): string | undefined {
     const known = this.#rules.names.namespaceToVirtual(host);
     if (known !== undefined) return known;
@@ -121,7 +121,7 @@ export class ReferenceTranslation {
     return isConfigured || this.#rules.isKindAllowed(parts.apiVersion, parts.kind);
   }
 
-  /** What a reference without a namespace of its own means. */
+  /** The namespace of references that contain none. */
   #ownNamespace(): string {
     const { objectNamespace } = this.#context;
     if (this.#direction === 'toHost') return objectNamespace;
@@ -139,9 +139,8 @@ export class ReferenceTranslation {
     return host;
   }
 
-  /**
-   * A generated name cannot be computed back, so candidates are tried forward: what a lookup knows, what the virtual object has at this
-   * place, what the long rule gives. An unknown name belongs to the host and stays.
+  /** A generated name is not reversible, so candidates are translated forward and compared: the result of the lookup, the value of the
+   * virtual object at the same path, and the reversed long name. An unknown name is that of a host object and is kept.
    */
   #toVirtual(
     reference: CompiledReference,
@@ -163,7 +162,7 @@ export class ReferenceTranslation {
     return candidates.length === 1 ? candidates[0] : undefined;
   }
 
-  /** A value without a namespace of its own can only name objects of the object's namespace. */
+  /** A value without a namespace can reference only objects in the namespace of the object. */
   #writable(
     reference: CompiledReference,
     value: JsonValue,
@@ -173,11 +172,11 @@ export class ReferenceTranslation {
     return stringAt(reference.namespacePath, value, 'namespacePath') === undefined ? undefined : virtual;
   }
 
-  /** What the virtual object names at the same place. */
+  /** The reference in the virtual object at the same path. */
   #virtualCounterpart(reference: CompiledReference, path: ConcretePath): NamespacedName | undefined {
     const value = valueAt(this.#context.virtualObject, path);
     if (value === undefined) return undefined;
-    // The virtual side's value is only a hint here; its own errors are reported on the way to the host.
+    // Errors of the virtual value are reported by the translation to the host.
     const parts = validPartsOf(reference, value);
     return parts && { name: parts.name, namespace: parts.namespace ?? this.#context.objectNamespace };
   }

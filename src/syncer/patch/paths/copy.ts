@@ -1,4 +1,4 @@
-/** Copies of JSON with one thing changed; nothing is changed in place. */
+/** Copies of JSON values with one change; inputs are not modified. */
 
 import { setOwn, type JsonArray, type JsonObject, type JsonValue } from '../../../base/json.ts';
 
@@ -21,7 +21,7 @@ export function withMember(object: JsonObject, key: string, value: JsonValue | u
   return copy;
 }
 
-/** Maps every element; undefined removes it; the same array when nothing changed. */
+/** Maps every element; undefined removes it. Returns the same array if nothing changed. */
 export function mapElements(
   array: JsonArray,
   map: (element: JsonValue, index: number) => JsonValue | undefined,
@@ -41,7 +41,7 @@ export function mapElements(
   return copy;
 }
 
-/** Maps every member; undefined removes it; the same object when nothing changed. */
+/** Maps every member; undefined removes it. Returns the same object if nothing changed. */
 export function mapMembers(
   object: JsonObject,
   map: (key: string, member: JsonValue) => JsonValue | undefined,

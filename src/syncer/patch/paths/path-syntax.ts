@@ -1,4 +1,4 @@
-/** The path of a patch: text to segments, with errors that point at a character. */
+/** Parses the path of a patch into segments, with the character offset of an error. */
 
 import { bracketProblem, isIndex, plainNameProblem, show } from './unquoted.ts';
 
@@ -18,10 +18,10 @@ export type ParsedPath =
   | { readonly ok: true; readonly segments: readonly Segment[] }
   | { readonly ok: false; readonly problem: PathProblem };
 
-/** Limits that no real path comes near. */
+/** Limits far above any real path. */
 const LENGTH_MAX = 4096;
 const SEGMENTS_MAX = 64;
-/** Keys that lead to prototypes in JavaScript; no segment may name them and no wildcard matches them. */
+/** Keys that access prototypes in JavaScript: segments may not contain them, and wildcards do not match them. */
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 export function isForbiddenKey(key: string): boolean {
@@ -145,7 +145,7 @@ class PathParser {
     this.#push(segment, start);
   }
 
-  /** What stands in a bracket without quotes: an index or a wildcard, or something to explain. */
+  /** Unquoted text in a bracket: an index, a wildcard, or an error. */
   #bare(open: number): Segment {
     const start = this.#at;
     const text = this.#untilClosing(open).trim();
@@ -156,7 +156,7 @@ class PathParser {
     return text === '*' ? { kind: 'wildcard' } : { kind: 'index', index: Number(text) };
   }
 
-  /** Up to the bracket's own end, so that a filter with brackets of its own is named as a whole. */
+  /** Up to the matching bracket, so that an error contains a filter with nested brackets completely. */
   #untilClosing(open: number): string {
     const start = this.#at;
     let depth = 1;
@@ -169,7 +169,7 @@ class PathParser {
     return this.#fail('unclosed bracket: "]" is missing', open);
   }
 
-  /** A quoted key; a backslash takes the next quote or backslash as it is. */
+  /** A quoted key; a backslash escapes a quote or a backslash. */
   #quoted(): string {
     const start = this.#at;
     const quote = this.#peek();

@@ -1,9 +1,9 @@
-/** Concrete paths as text, in vCluster's form. */
+/** Prints concrete paths in vCluster's form. */
 
 import type { ConcretePath } from '../../translate/types.ts';
 import { plainNameProblem } from './unquoted.ts';
 
-/** Parses back to the same place: `subsets.0.addresses.1.ip`, `metadata.annotations."example.com/key"`. */
+/** The result parses to the same path: `subsets.0.addresses.1.ip`, `metadata.annotations."example.com/key"`. */
 export function printPath(path: ConcretePath): string {
   let text = '';
   for (const step of path) text = joinStep(text, step);

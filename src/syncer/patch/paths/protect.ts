@@ -1,4 +1,4 @@
-/** What no patch may change: an object's identity, and the bookkeeping that records which object it is a copy of. */
+/** Protects fields that patches may not change: the identity of an object, and the bookkeeping of a copy. */
 
 import { withMember } from './copy.ts';
 import { IDENTITY_KEYS } from './walk.ts';
@@ -6,7 +6,7 @@ import { isBookkeepingAnnotation, isBookkeepingLabel } from '../../translate/met
 import { isJsonObject, ownValue, setOwn, type JsonObject, type JsonValue } from '../../../base/json.ts';
 import type { ConcretePath } from '../../translate/types.ts';
 
-/** A place that no patch may target and no wildcard matches. */
+/** Whether no patch may target the path and no wildcard matches it. */
 export function isProtected(path: ConcretePath): boolean {
   const [root, field, key] = path;
   if (root !== 'metadata' || typeof field !== 'string') return false;
@@ -20,9 +20,8 @@ export type Restored =
   | { readonly ok: true; readonly object: JsonObject }
   | { readonly ok: false; readonly path: ConcretePath; readonly message: string };
 
-/**
- * Restores what a patch on a place above it removed. Bookkeeping always keeps its old value, because an expression over all annotations
- * cannot know them; a changed name, namespace or uid is reported as an error.
+/** Restores protected fields after a patch of a parent. Bookkeeping always keeps its old value, because an expression over all annotations
+ * does not see it; a changed name, namespace or uid is reported as an error.
  */
 export function restoreProtected(
   before: JsonObject,

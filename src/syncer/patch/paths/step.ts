@@ -1,4 +1,4 @@
-/** One segment of a compiled path and, behind it, the rest of the path. */
+/** One segment of a compiled path, linked to the next one. */
 
 import { joinStep } from './print-path.ts';
 import { copyOf, withMember } from './copy.ts';
@@ -12,7 +12,7 @@ export interface Cursor {
 
 export type PathMatches = { readonly values: JsonValue[]; readonly paths: string[] };
 
-/** One segment and, behind it, the rest of the path. `replace` and `overlay` answer undefined to be deleted by their parent. */
+/** One segment, linked to the next one. `replace` and `overlay` return undefined for a value that the parent has to delete. */
 export interface Step {
   collect(node: JsonValue, values: JsonValue[]): void;
   collectPaths(node: JsonValue, prefix: string, matches: PathMatches): void;
@@ -21,7 +21,7 @@ export interface Step {
   overlay(node: JsonValue, other: JsonValue | undefined): JsonValue | undefined;
 }
 
-/** Behind the last segment: the matched value itself. */
+/** The end of the path: the matched value. */
 export class EndStep implements Step {
   collect(node: JsonValue, values: JsonValue[]): void {
     values.push(node);
@@ -94,7 +94,7 @@ export class KeyStep implements Step {
     return result === child ? node : this.#with(node, result);
   }
 
-  /** Undefined: not there. JSON has no undefined, so reading is enough but for what every object inherits. */
+  /** Undefined: absent. JSON has no undefined, so a read is sufficient except for inherited properties. */
   #child(node: JsonValue): JsonValue | undefined {
     if (typeof node !== 'object' || node === null) return undefined;
     if (Array.isArray(node)) return this.#index === undefined ? undefined : node[this.#index];

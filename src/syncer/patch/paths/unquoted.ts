@@ -1,11 +1,11 @@
-/** What may stand in a path without quotes, and what to say about anything else. */
+/** Unquoted names and brackets in a path, and the error messages for invalid ones. */
 
 /** A list index: no leading zeros, at most ten digits. */
 export function isIndex(text: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(text);
 }
 
-/** Why a name cannot stand in a path without quotes; undefined when it can. */
+/** The error for a name that is not allowed without quotes; undefined if it is allowed. */
 export function plainNameProblem(name: string): string | undefined {
   if (name === '') return 'an empty name needs quotes: ""';
   if (name.startsWith('?')) return `filters such as ${show(name)} are not supported`;
@@ -30,7 +30,7 @@ export function plainNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Why this cannot stand in a bracket without quotes; undefined for an index and `*`. */
+/** The error for text that is not allowed in a bracket without quotes; undefined for an index and `*`. */
 export function bracketProblem(text: string): string | undefined {
   if (text === '*') return undefined;
   if (isIndex(text)) return undefined;
@@ -44,7 +44,7 @@ export function bracketProblem(text: string): string | undefined {
   return `a key in brackets needs quotes: ["${text.length > 40 ? '…' : text.replaceAll('"', '\\"')}"]`;
 }
 
-/** A part of the user's path for a message: bounded. */
+/** A part of the path for a message, of limited length. */
 export function show(part: string): string {
   return JSON.stringify(part.length > 40 ? `${part.slice(0, 40)}…` : part);
 }

@@ -1,6 +1,5 @@
-/**
- * A path compiled once, run on every object: a chain of steps that collects the matches, and a second pass over the same object
- * that puts results in their place. Nothing is changed in place; what a patch does not touch is shared with the input.
+/** A compiled path, which runs on every object: a chain of steps that collects the matches, and a second pass over the same object
+ * that replaces them with the results. Inputs are not modified; unchanged parts are shared with the input.
  */
 
 import type { Segment } from './path-syntax.ts';
@@ -26,14 +25,13 @@ export interface PathWalker {
   values(root: JsonValue): JsonValue[];
   /** Like `values`, and the paths of the matches where they are needed. */
   collect(root: JsonValue, matches: Matches): void;
-  /** Where the matches are, in the order of `collect`. */
+  /** The paths of the matches, in the order of `collect`. */
   locate(root: JsonValue): ConcretePath[];
-  /**
-   * Puts one result per match in the place of the value; null and undefined delete the member or the element. `results` is in the
-   * order of `collect` on the same object. Undefined only for the empty path.
+  /** Replaces each match with its result; null and undefined delete the member or the element. `results` is in the order of `collect` on
+   * the same object. Returns undefined only for the empty path.
    */
   replace(root: JsonValue, results: readonly (JsonValue | undefined)[]): JsonValue | undefined;
-  /** Gives every place that the path matches on either side the value that `other` has there; what `other` lacks is deleted. */
+  /** Sets every match of the path on either side to the value in `other`; values that `other` does not have are deleted. */
   overlay(root: JsonValue, other: JsonValue | undefined): JsonValue | undefined;
 }
 
@@ -59,7 +57,7 @@ export function compileWalker(segments: readonly Segment[], protectedKeys: Prote
   };
 }
 
-/** Where in a Kubernetes object a wildcard stands: there are keys it must not match at some places. */
+/** The position of a wildcard in a Kubernetes object, which determines the keys that it must not match. */
 type Place = 'root' | 'metadata' | 'annotations' | 'labels' | 'elsewhere';
 
 function compileStep(segments: readonly Segment[], at: number, place: Place, keys: ProtectedKeys): Step {

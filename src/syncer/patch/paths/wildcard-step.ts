@@ -16,9 +16,9 @@ import type { ConcretePath } from '../../translate/types.ts';
 
 /** The step for the member of this key; undefined: the wildcard does not match it. */
 export interface WildcardRule {
-  /** For elements, and for every key where no key is special. */
+  /** For elements, and for every key if no key is protected. */
   readonly usual: Step;
-  /** Undefined where only prototype keys are special. */
+  /** Undefined if only prototype keys are protected. */
   readonly stepFor: ((key: string) => Step | undefined) | undefined;
 }
 
@@ -75,7 +75,7 @@ export class WildcardStep implements Step {
     });
   }
 
-  /** As {@link mapElements}; written out because this loop is where the time goes. */
+  /** Like {@link mapElements}, inlined because this is the hot loop. */
   #replaceElements(array: JsonArray, cursor: Cursor): JsonArray {
     let copy: JsonArray | undefined;
     let kept = 0;

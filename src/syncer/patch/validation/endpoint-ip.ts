@@ -1,17 +1,17 @@
-/** Which IP addresses an endpoint may have, as kube-apiserver 1.36 checks them (strict parsing, no special ranges). */
+/** Validates the IP addresses of endpoints like kube-apiserver 1.36 (strict parsing, no special ranges). */
 
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Why the address is invalid, or undefined. */
+/** The error for an invalid address; undefined for a valid one. */
 export function endpointIpProblem(text: string): string | undefined {
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-  if (isIPv4(text)) return answer(specialIpv4(text), shown);
+  if (isIPv4(text)) return rangeProblem(specialIpv4(text), shown);
   // Node accepts a zone (`fe80::1%eth0`), Kubernetes does not.
   if (!isIPv6(text) || text.includes('%')) return `must be an IP address, not ${shown}`;
-  return answer(specialIpv6(groupsOf(text)), shown);
+  return rangeProblem(specialIpv6(groupsOf(text)), shown);
 }
 
-function answer(range: string | undefined, shown: string): string | undefined {
+function rangeProblem(range: string | undefined, shown: string): string | undefined {
   return range === undefined ? undefined : `must not be ${range}, not ${shown}`;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Writer } from '../write/writer.ts';
 
 /** After a lost response the event may take as long as a silent watch. */
-const UNANSWERED_MS = 10 * 60_000;
+const RESPONSE_MAX_MS = 10 * 60_000;
 
 export class OwnDeletions {
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class OwnDeletions {
   }
 
   #forgetOld(): void {
-    const limitMs = this.#clock.monotonicMs() - UNANSWERED_MS;
+    const limitMs = this.#clock.monotonicMs() - RESPONSE_MAX_MS;
     for (const [uid, sentMs] of this.#sentMs) {
       if (sentMs > limitMs) return;
       this.#sentMs.delete(uid);

@@ -1,4 +1,4 @@
-/** A batch as the text that is sent to the child, and the text that the child answers. */
+/** Encodes batches for the child, and decodes its responses. */
 
 import { Batch, failJob } from './batch.ts';
 import type { Job } from './group.ts';
@@ -9,7 +9,7 @@ export interface EncodedBatch {
   readonly text: string;
 }
 
-/** The batch and its text, without jobs that JSON cannot hold; undefined when nothing is left. */
+/** The batch and its text, without jobs that cannot be encoded as JSON; undefined if none is left. */
 export function encodeBatch(batch: Batch): EncodedBatch | undefined {
   if (batch.isFinished) return undefined;
   try {
@@ -34,8 +34,8 @@ function isWritable({ values, objects }: Job): boolean {
   }
 }
 
-/** Gives the results in the text to the batch. False when the text is no valid answer to it. */
-export function takeAnswer(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
+/** Adds the results in the text to the batch. False if the text is not a valid response to it. */
+export function takeResponse(child: SandboxChild, batch: Batch, text: string, isLast: boolean): boolean {
   if (batch.isSpoiled) return true;
   const before = batch.matchesLeft;
   const outcome = batch.receive(text);

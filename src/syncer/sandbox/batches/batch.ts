@@ -1,9 +1,8 @@
-/**
- * Requests that are sent to the child together: grouped by program into columns, and the answers split into requests again. A batch
- * tracks its progress, so that the rest of it can be sent again.
+/** Requests that are sent to the child together, grouped by program into columns; the responses are split into requests again. A batch
+ * tracks its progress, so that the remaining part can be sent again.
  */
 
-import { readAnswer, type AnswerColumn } from '../results/answer-text.ts';
+import { readResponse, type ResponseColumn } from '../results/response-text.ts';
 import { Group, type Job } from './group.ts';
 import type { ProgramEntry } from '../program-entry.ts';
 import type { GroupMessage } from '../process/protocol.ts';
@@ -20,14 +19,14 @@ export interface Position {
   readonly job: Job;
   /** Index of the match in the job. */
   readonly match: number;
-  /** The job began with this batch, or with the part of it that was sent last. */
+  /** The job started in this batch, or in the part of it that was sent last. */
   readonly isFirstJob: boolean;
 }
 
 export class Batch {
   readonly #groups: Group[] = [];
   #groupAt = 0;
-  /** Where the part that was sent last begins. */
+  /** Start of the part that was sent last. */
   #sentGroup = 0;
   #sentMatch = 0;
   matches = 0;
@@ -36,7 +35,7 @@ export class Batch {
   retriedFreshAt: number | undefined;
   /** How often it was sent again because the child had too little processor time. */
   starvations = 0;
-  /** The rest of its answer is ignored. */
+  /** The rest of its response is ignored. */
   isSpoiled = false;
 
   add(job: Job): void {
@@ -76,7 +75,7 @@ export class Batch {
     return left;
   }
 
-  /** The rest of it as JSON. Throws a RangeError when a value is too deep or the text too long. */
+  /** The remaining part as JSON. Throws a RangeError if a value is too deep or the text too long. */
   encode(): string {
     this.#sentGroup = this.#groupAt;
     this.#sentMatch = this.#groups[this.#groupAt]?.done.length ?? 0;
@@ -89,12 +88,11 @@ export class Batch {
     return JSON.stringify(messages);
   }
 
-  /**
-   * Takes the next results. `foreign`: this cannot be an answer to what was sent. `spoiled`: a result broke the list that it is in;
-   * what is left has to be sent again.
+  /** Adds the next results. `foreign`: not a valid response to the request. `spoiled`: a result made its list undecodable; the remaining
+   * part has to be sent again.
    */
   receive(text: string): 'taken' | 'spoiled' | 'foreign' {
-    const columns = readAnswer(text);
+    const columns = readResponse(text);
     if (columns === undefined) return 'foreign';
     for (const column of columns) {
       const group = this.#groups[this.#groupAt];
@@ -105,7 +103,7 @@ export class Batch {
     return 'taken';
   }
 
-  /** The match that comes next, undefined when all are done. */
+  /** The next match; undefined if all are finished. */
   position(): Position | undefined {
     const group = this.#groups[this.#groupAt];
     if (group === undefined) return undefined;
@@ -139,14 +137,14 @@ export class Batch {
     return extracted;
   }
 
-  /** Fails everything that is left. */
+  /** Fails all remaining matches. */
   failAll(error: EvaluateError): void {
     while (!this.isFinished) this.failNext(error);
   }
 
-  #receiveColumn(group: Group, column: AnswerColumn): 'taken' | 'spoiled' | 'foreign' {
+  #receiveColumn(group: Group, column: ResponseColumn): 'taken' | 'spoiled' | 'foreign' {
     if (column.values === undefined) {
-      group.entry.needsPlainAnswer = true;
+      group.entry.needsPlainResponse = true;
       return 'spoiled';
     }
     if (!group.take(column.values, column.undefinedAt, column.errors)) return 'foreign';

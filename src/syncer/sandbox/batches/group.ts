@@ -1,7 +1,7 @@
 /** The part of a batch that one program evaluates: the columns of several requests one after the other. */
 
 import type { JsonValue } from '../../../base/json.ts';
-import type { AnswerColumn } from '../results/answer-text.ts';
+import type { ResponseColumn } from '../results/response-text.ts';
 import type { ProgramEntry } from '../program-entry.ts';
 import type { Projected } from '../results/projection.ts';
 import type { ContextRun, GroupMessage, LeafColumns } from '../process/protocol.ts';
@@ -74,7 +74,7 @@ export class Group {
   take(
     values: (JsonValue | undefined)[],
     undefinedAt: readonly number[],
-    errors: AnswerColumn['errors'],
+    errors: ResponseColumn['errors'],
   ): boolean {
     if (values.length > this.matchesLeft) return false;
     const base = this.done.length;
@@ -139,7 +139,7 @@ export class Group {
       missing.length > 0 ? missing : 0,
       reads.path ? paths : 0,
       this.entry.projection.isEmpty ? 0 : this.#contexts(firstJob, from),
-      this.entry.needsPlainAnswer ? 1 : 0,
+      this.entry.needsPlainResponse ? 1 : 0,
     ];
   }
 
@@ -160,7 +160,7 @@ export class Group {
     return { counts, leaves, escapes: escapes ? 1 : 0 };
   }
 
-  /** Where one object lacks a path that is read, all are sent as objects. */
+  /** If an object does not have one of the read paths, all contexts are sent as objects. */
   #runs(jobs: readonly Job[], skipped: number): readonly ContextRun[] {
     const { projection } = this.entry;
     return jobs.map(({ objects, values }, i) => {

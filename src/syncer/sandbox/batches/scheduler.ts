@@ -5,7 +5,7 @@
 
 import type { Timer } from '../../../base/clock.ts';
 import { Batch, failJob } from './batch.ts';
-import { encodeBatch, takeAnswer, type EncodedBatch } from './batch-text.ts';
+import { encodeBatch, takeResponse, type EncodedBatch } from './batch-text.ts';
 import type { Job } from './group.ts';
 import type { SandboxChild } from '../process/child.ts';
 import { ChildPool, type PoolOptions } from '../process/child-pool.ts';
@@ -19,15 +19,15 @@ export interface SchedulerOptions extends PoolOptions {
   readonly memoryBytes: number;
   /** A batch of this many matches was sent. */
   batched(matches: number): void;
-  /** Takes queued jobs that the quarantine routes to the throttled process by now; undefined: this is that process. */
+  /** Receives queued jobs that the quarantine now assigns to the throttled process; undefined: this is that process. */
   readonly divert: ((job: Job) => void) | undefined;
 }
 
-/** One more than is being evaluated, so that the child never waits for the daemon. */
+/** One batch is evaluated while the next one is in flight, so that the child never waits for the daemon. */
 const IN_FLIGHT_MAX = 2;
 const BATCH_JOBS_MAX = 512;
 const BATCH_MATCHES_MAX = 2048;
-/** Share of the memory limit: a stop may leave memory behind that would count against the next expression. */
+/** Share of the memory limit. Memory that remains allocated after a stop would count against the next expression. */
 const BLOATED_SHARE = 0.6;
 const PAUSE_MS = 1000;
 
@@ -46,7 +46,7 @@ export class Scheduler {
   readonly #pool: ChildPool;
   #jobs: Job[] = [];
   #matches = 0;
-  /** Sent again, before new jobs. */
+  /** Batches that are sent again, before new jobs. */
   #again: Batch[] = [];
   #inFlight: EncodedBatch[] = [];
   #collectTimer: Timer | undefined;
@@ -108,7 +108,7 @@ export class Scheduler {
     }
   }
 
-  /** Kills the children and fails everything that waits. */
+  /** Kills the children and fails all waiting jobs. */
   close(): void {
     this.#isClosed = true;
     this.#watchdog.stop();
@@ -192,7 +192,7 @@ export class Scheduler {
       return;
     }
     const isLast = line.startsWith('.');
-    if (!(isLast || line.startsWith('+')) || !takeAnswer(child, head.batch, line.slice(1), isLast)) {
+    if (!(isLast || line.startsWith('+')) || !takeResponse(child, head.batch, line.slice(1), isLast)) {
       // A violation of the protocol: the child is compromised.
       child.kill();
       return;
@@ -226,7 +226,7 @@ export class Scheduler {
     this.#flush();
   }
 
-  /** The child has ended with all its batches. Only the first had begun. */
+  /** The child has exited with all its batches in flight, of which only the first had started. */
   #lost(child: SandboxChild, stop: Stop): void {
     this.#watchdog.rest();
     const [first, ...rest] = this.#inFlight.splice(0).map(({ batch }) => batch);

@@ -18,7 +18,7 @@ const CHARS_PER_MS = 10_000;
 
 export interface Silence {
   readonly silenceMs: number;
-  /** Before the first answer only: reading a long text and compiling programs does not count against an expression. */
+  /** Applies only before the first response: decoding a long text and compiling programs does not count against an expression. */
   readonly allowanceMs: number;
 }
 

@@ -73,9 +73,9 @@ export class ResultColumn {
   }
 
   /** The message for the matches up to `end`, and its text, see `ColumnMessage`. */
-  take(end: number, isWhole: boolean, plainAnswer: 0 | 1): { message: ColumnMessage; text: string } {
+  take(end: number, isWhole: boolean, plainResponse: 0 | 1): { message: ColumnMessage; text: string } {
     const values = isWhole ? this.results : this.results.slice(this.#from, end);
-    const text = this.#isText && plainAnswer === 0 ? joined(values as (string | null)[]) : undefined;
+    const text = this.#isText && plainResponse === 0 ? joined(values as (string | null)[]) : undefined;
     const message: ColumnMessage = [
       end - this.#from,
       text === undefined ? values : text.length,

@@ -70,7 +70,7 @@ export type GroupMessage = readonly [
   paths: readonly string[] | 0,
   contexts: readonly ContextRun[] | LeafColumns | 0,
   /** 1: respond in JSON even if every result is a string, see {@link ColumnMessage}. */
-  plainAnswer: 0 | 1,
+  plainResponse: 0 | 1,
 ];
 
 /** `count` consecutive matches share both objects. `escapes` is 1 if the program can keep a reference to a part of them. */

@@ -74,7 +74,7 @@ export function namedVirtual(
   return isProven(known, virtual, kind, translator) ? virtual : undefined;
 }
 
-/** Host → virtual: by bookkeeping, then, for an object without any, by the name rule where it has one answer only. */
+/** Host → virtual: from bookkeeping, or, for an object without bookkeeping, from the naming rule if it has exactly one result. */
 export function virtualOf(
   object: KubeObject,
   kind: GroupVersionKind,

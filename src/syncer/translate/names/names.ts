@@ -1,10 +1,10 @@
-/** How names are built: the rules alone, without knowing which of them is in force. */
+/** The naming rules, as pure functions; the configuration selects one of them elsewhere. */
 
 import { hash } from 'node:crypto';
 
-/** Longest name of any kind, in bytes: what a label value and a DNS label may hold. */
+/** Maximum length of a name in bytes: the limit of label values and DNS labels. */
 const NAME_BYTES_MAX = 63;
-/** What is kept of a longer name; a dash and the digest's digits fill it up again. */
+/** Length of the prefix that is kept of a longer name, before a dash and digits of its digest. */
 const KEPT_BYTES = 52;
 const DIGEST_DIGITS = 10;
 const SHORT_DIGITS = 13;

@@ -2,7 +2,7 @@
 
 export interface NamespaceMappings {
   toHost(virtualNamespace: string): string | undefined;
-  /** The best answer; where several entries lead to one host namespace, {@link candidates} has them all. */
+  /** The most specific result; {@link candidates} returns all if several entries map to one host namespace. */
   toVirtual(hostNamespace: string): string | undefined;
   /** Every virtual namespace that translates to this host namespace. */
   candidates(hostNamespace: string): readonly string[];

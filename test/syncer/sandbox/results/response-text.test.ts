@@ -1,18 +1,18 @@
 /** Responses of a child process that an attacker controls. */
 
 import { describe, expect, test } from 'vitest';
-import { readAnswer } from '../../../../src/syncer/sandbox/results/answer-text.ts';
+import { readResponse } from '../../../../src/syncer/sandbox/results/response-text.ts';
 
 const none = { undefinedAt: [], errors: [] };
 
 describe('an answer', () => {
   test('of strings', () => {
-    expect(readAnswer('[[2,9,0,0]]\t["a","b"]')).toEqual([{ values: ['a', 'b'], ...none }]);
+    expect(readResponse('[[2,9,0,0]]\t["a","b"]')).toEqual([{ values: ['a', 'b'], ...none }]);
   });
 
   test('of two texts and a list', () => {
     const text = '[[1,5,0,0],[2,[1,{}],[0],0],[2,9,0,0]]\t["a"]["b","c"]';
-    expect(readAnswer(text)).toEqual([
+    expect(readResponse(text)).toEqual([
       { values: ['a'], ...none },
       { values: [1, {}], undefinedAt: [0], errors: [] },
       { values: ['b', 'c'], ...none },
@@ -26,7 +26,7 @@ describe('an answer', () => {
     ['a backslash', '[[2,11,0,0]]\t["a\\",","b"]'],
     ['something that is not a string', '[[2,7,0,0]]\t["a",1]'],
   ])('with %s is detected as corrupt', (_what, text) => {
-    expect(readAnswer(text)?.[0]?.values).toBeUndefined();
+    expect(readResponse(text)?.[0]?.values).toBeUndefined();
   });
 
   test.each([
@@ -47,12 +47,12 @@ describe('an answer', () => {
     '[[1,5,0,0]]\t["a"]more',
     '[[1.5,[1],0,0]]\t',
   ])('%j is none', (text) => {
-    expect(readAnswer(text)).toBeUndefined();
+    expect(readResponse(text)).toBeUndefined();
   });
 
   test('with a value that is too deep or ill-formed fails there', () => {
     const deep = `${'['.repeat(65)}${']'.repeat(65)}`;
-    const [column] = readAnswer(`[[3,[1,${deep},"\\ud800"],0,0]]\t`) ?? [];
+    const [column] = readResponse(`[[3,[1,${deep},"\\ud800"],0,0]]\t`) ?? [];
     expect(column?.errors.map((each) => ('error' in each ? each.index : -1))).toEqual([1, 2]);
   });
 });

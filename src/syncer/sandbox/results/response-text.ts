@@ -5,7 +5,7 @@ import { acceptResult } from './result.ts';
 import type { ErrorEntry } from '../process/protocol.ts';
 import type { EvaluateError } from '../types.ts';
 
-export interface AnswerColumn {
+export interface ResponseColumn {
   /** Undefined if a quote in a result made the list invalid. */
   readonly values: (JsonValue | undefined)[] | undefined;
   readonly undefinedAt: readonly number[];
@@ -21,11 +21,11 @@ export interface EvaluateErrorAt {
 const NONE: readonly never[] = [];
 
 /** Undefined: not a valid response. */
-export function readAnswer(text: string): readonly AnswerColumn[] | undefined {
+export function readResponse(text: string): readonly ResponseColumn[] | undefined {
   const tab = text.indexOf('\t');
   const parsed = parse(text.slice(0, tab));
   if (tab === -1 || !Array.isArray(parsed)) return undefined;
-  const columns: AnswerColumn[] = [];
+  const columns: ResponseColumn[] = [];
   let at = tab + 1;
   for (const column of parsed as unknown[]) {
     if (!Array.isArray(column) || column.length !== 4) return undefined;
@@ -61,7 +61,7 @@ function readValues(
   values: (JsonValue | undefined)[],
   text: string,
   lists: { readonly undefinedAt: readonly number[]; readonly errors: readonly ErrorEntry[] },
-): AnswerColumn {
+): ResponseColumn {
   // Lone surrogates are stringified as escapes, so one check of the text replaces a check of every string.
   const mayBeIllFormed = text.includes('\\ud');
   const found: EvaluateErrorAt[] = [];
