@@ -3,7 +3,30 @@
 import type { Seeded } from './seeded.ts';
 
 const TYPE = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' };
+const AUTHENTICATION = 'authentication.k8s.io/v1';
+const AUTHORIZATION = 'authorization.k8s.io/v1';
+/** Of the other resources. */
+const OTHER_TYPES = [
+  { ...TYPE, kind: 'DirectClusterEndpointToken' },
+  { ...TYPE, kind: 'OwnedAccessKeyRotation' },
+  { apiVersion: AUTHENTICATION, kind: 'TokenReview' },
+  { apiVersion: AUTHENTICATION, kind: 'SelfSubjectReview' },
+  { apiVersion: AUTHORIZATION, kind: 'SubjectAccessReview' },
+  { apiVersion: AUTHORIZATION, kind: 'SelfSubjectAccessReview' },
+  { apiVersion: AUTHORIZATION, kind: 'SelfSubjectRulesReview' },
+  { apiVersion: 'v1', kind: 'Event' },
+  { apiVersion: 'meta.k8s.io/v1', kind: 'DeleteOptions' },
+];
 const WORDS = [
+  'token',
+  'audiences',
+  'resourceAttributes',
+  'nonResourceAttributes',
+  'verb',
+  'namespace',
+  'extra',
+  'overlapSeconds',
+  'preconditions',
   'metadata',
   'spec',
   'status',
@@ -161,7 +184,8 @@ function several(random: Seeded, make: () => string): string[] {
 
 /** Right at the top, wrong below. */
 function nearlyAnObject(random: Seeded): string {
-  const type = random.is(0.9) ? TYPE : { ...TYPE, [random.pick(['kind', 'apiVersion'])]: random.text(10) };
+  const known = random.is(0.6) ? TYPE : random.pick(OTHER_TYPES);
+  const type = random.is(0.9) ? known : { ...known, [random.pick(['kind', 'apiVersion'])]: random.text(10) };
   const head = JSON.stringify({
     ...type,
     metadata: { name: random.is(0.5) ? 'k-1' : random.text(12) },

@@ -15,6 +15,20 @@ export interface Garbage {
 const KEYS = '/apis/management.platform.sh/v1/ownedaccesskeys';
 const TOKENS = '/apis/management.platform.sh/v1/directclusterendpointtokens';
 
+const REVIEWS = ['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews'];
+/** The key of the rotation does not exist: the state must not change. */
+const POST_PATHS = [
+  KEYS,
+  KEYS,
+  KEYS,
+  TOKENS,
+  TOKENS,
+  `${KEYS}/missing/rotate`,
+  '/apis/authentication.k8s.io/v1/tokenreviews',
+  '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+  ...REVIEWS.map((plural) => `/apis/authorization.k8s.io/v1/${plural}`),
+];
+
 export function garbage(random: Seeded, token: string): Garbage {
   return random.is(0.15) ? brokenHttp(random, token) : oddRequest(random, token);
 }
@@ -56,7 +70,7 @@ const METHODS = [
 ];
 
 function path(random: Seeded, method: string): string {
-  if (random.is(0.5)) return method === 'POST' ? random.pick([KEYS, KEYS, TOKENS]) : `${KEYS}/k-1`;
+  if (random.is(0.5)) return method === 'POST' ? random.pick(POST_PATHS) : `${KEYS}/k-1`;
   return random.oneOf([
     () => `${KEYS}/k-1${random.pick(['', '/status', '/scale', '/', '//', '/status/x'])}`,
     () => random.pick([KEYS, TOKENS, `${TOKENS}/x`, `${KEYS}/${'n'.repeat(random.integer(3000))}`]),
