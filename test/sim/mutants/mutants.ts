@@ -118,12 +118,6 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: "|| this.#ownDeletions.has('' + (object.metadata.uid ?? '').slice(99))",
   },
   {
-    name: 'deletion: a Service that is created again takes its Endpoints along',
-    file: CREATE,
-    snippet: 'this.#options.replacing(target);',
-    replacement: '',
-  },
-  {
     name: 'decide: a selector does not gate',
     file: DECIDE,
     snippet: 'if (gate !== undefined) return ownsCopy',
