@@ -103,6 +103,26 @@ export function serviceScenarios(newWorld: NewWorld): void {
       await whenService(world, key, (one) => specOf(one)['externalName'] === 'db2.example.com');
     });
 
+    test('replaced while the daemon is down do not keep the class of the earlier load balancer', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const key = 'default/balanced';
+      const spec = { type: 'LoadBalancer', loadBalancerClass: 'example.com/lb' };
+      const first = await world.startSync({ config: SERVICES });
+      await world.virtual.create('Service', plain(key, { spec }));
+      await world.virtual.create('EndpointSlice', slice(`${key}-1`, 'balanced'));
+      const earlier = await whenService(world, key);
+      expect(specOf(earlier)).toMatchObject(spec);
+      await world.settle(first);
+      await first.stop();
+      await world.virtual.delete('Service', ...pair(key));
+      await world.virtual.create('Service', plain(key, { spec: { type: 'LoadBalancer' } }));
+      await world.startSync({ config: SERVICES });
+      const isReplaced = ({ metadata }: KubeObject): boolean => metadata.uid !== earlier.metadata.uid;
+      expect(specOf(await whenService(world, key, isReplaced))).not.toHaveProperty('loadBalancerClass');
+    });
+
     test('keep the type, and updates keep the cluster IP and node ports of the host', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/nodes`;

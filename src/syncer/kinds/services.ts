@@ -5,6 +5,7 @@
 import { ENDPOINT_SLICES, ENDPOINTS, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { asStored, listAt, memberOf } from '../translate/content.ts';
+import { OBJECT_UID } from '../translate/metadata/bookkeeping.ts';
 import type { ContentRules } from '../translate/types.ts';
 import { serviceKeyOf } from './endpoint-slices.ts';
 import { hasSelector, type GateReason, type SyncedKind } from './kind.ts';
@@ -44,7 +45,7 @@ const TYPES_OF_FIELD: Readonly<Record<string, readonly string[]>> = {
 const serviceContent: ContentRules = {
   members: [SPEC],
   ownMembers: [STATUS],
-  toHost: (virtual, { host }) => ({ [SPEC]: specToHost(specOf(virtual), host && specOf(host)) }),
+  toHost: (virtual, { host }) => ({ [SPEC]: specToHost(specOf(virtual), host && keptSpec(virtual, host)) }),
   // The spec is never synced back.
   toVirtual: (_host, { original }) => ({ [SPEC]: original === undefined ? null : memberOf(original, SPEC) }),
   ownLabels: () => ({}),
@@ -104,6 +105,15 @@ function gate(
   if (typeOf(specOf(virtual)) === EXTERNAL_NAME) return undefined;
   if (hasSelector(virtual)) return 'selects Pods';
   return hasSyncedEndpoints(virtual) ? undefined : 'no synced endpoints';
+}
+
+/** The spec of the copy, without the load-balancer class if an earlier object of this name has set it: only a default of the host is kept. */
+function keptSpec(virtual: KubeObject, host: KubeObject): JsonObject {
+  const spec = specOf(host);
+  const uid = ownValue(host.metadata.annotations ?? {}, OBJECT_UID);
+  if (uid === undefined || uid === virtual.metadata.uid) return spec;
+  const { loadBalancerClass: _earlier, ...rest } = spec;
+  return rest;
 }
 
 /** The spec of the copy: the virtual one, with what the host has allocated. */

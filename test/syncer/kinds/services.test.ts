@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/json.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 import { createServiceKind } from '../../../src/syncer/kinds/services.ts';
+import { OBJECT_UID } from '../../../src/syncer/translate/metadata/bookkeeping.ts';
 import { needsWrite } from '../../../src/syncer/reconcile/write/diff.ts';
 import { translators } from '../translate/setup.ts';
 
@@ -111,6 +112,19 @@ describe('the spec of a copy', () => {
     ],
   ])('%s', (_what, virtual, host, expected) => {
     expect(copied(virtual, host)).toEqual(expected);
+  });
+
+  test.each([
+    ['of this object, keeps the class that the host has set', 'u-1', { loadBalancerClass: 'host' }],
+    ['of an earlier object, loses the class that it had', 'u-0', {}],
+  ])('%s', (_what, uid, expected) => {
+    const virtual = service({ type: 'LoadBalancer' });
+    const host = service({ type: 'LoadBalancer', loadBalancerClass: 'host' });
+    const spec = kind.content.toHost(
+      { ...virtual, metadata: { ...virtual.metadata, uid: 'u-1' } },
+      { names, host: { ...host, metadata: { ...host.metadata, annotations: { [OBJECT_UID]: uid } } } },
+    )['spec'];
+    expect(spec).toEqual({ type: 'LoadBalancer', sessionAffinity: 'None', ports: [], ...expected });
   });
 
   test('defaults of an API server are not a difference, a disabled node port is one', () => {
