@@ -43,6 +43,12 @@ export interface Daemon {
   reload(config: Config): Promise<void>;
   /** Reports in readiness that the file is invalid; the running configuration remains active. */
   reloadFailed(): void;
+  /**
+   * Resolves with true when every object is cached and another replica leads; with false when this one leads, or when `signal` aborts.
+   */
+  isStandby(signal: AbortSignal): Promise<boolean>;
+  /** Resolves when this replica leads, or when `signal` aborts. */
+  whenLeading(signal: AbortSignal): Promise<void>;
   /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
   /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}, and logs the number of remaining objects. */
@@ -52,6 +58,9 @@ export interface Daemon {
 const NOT_CONNECTED: CheckResult = { isOk: false, detail: 'clusters are not connected yet' };
 
 const IDLE_CHECK_MS = 50;
+
+/** A replica that starts alone takes the lease at about the time at which its caches are filled. */
+const STANDBY_AFTER_MS = 1000;
 
 /** The next start reconciles the remaining objects. The process exits within 8 s, of which a second is for the steps after the drain. */
 const DRAIN_MS = 6500;
@@ -162,6 +171,18 @@ class SyncDaemon implements Daemon {
   reloadFailed(): void {
     this.#isConfigInvalid = true;
     this.#parts.metrics.sync.reloaded('error');
+  }
+
+  async isStandby(signal: AbortSignal): Promise<boolean> {
+    const { clock, leadership } = this.#parts;
+    while (!signal.aborted && !leadership.isLeading && !this.#running.generation.isCached())
+      await sleep(clock, IDLE_CHECK_MS, signal);
+    if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
+    return !signal.aborted && !leadership.isLeading;
+  }
+
+  whenLeading(signal: AbortSignal): Promise<void> {
+    return this.#parts.leadership.whenLeading(signal);
   }
 
   async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {

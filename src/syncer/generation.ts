@@ -46,6 +46,8 @@ export interface GenerationOptions {
 export interface Generation {
   /** Readiness checks by name. */
   readonly checks: Checks;
+  /** Every first list is in its cache. */
+  readonly isCached: () => boolean;
   /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
   start(): void;
@@ -78,8 +80,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     options.references,
     referrers,
   );
-  const referenceInformers = references.informers;
-  const { lookup, prepare } = references;
+  const { informers: referenceInformers, lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
     const { pipeline } = createTranslation({
       config,
@@ -110,6 +111,7 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
       references: () => referencesCheck(referenceInformers),
       sandbox: () => sandboxCheck(sandbox),
     },
+    isCached: () => areSynced([...Object.values(engine.informers), ...referenceInformers]),
     isIdle: () => engine.isIdle,
     start() {
       running ??= Promise.all([
@@ -137,6 +139,7 @@ async function checkOwnSlices(options: GenerationOptions, signal: AbortSignal): 
 /** For a configuration that syncs nothing. */
 export const IDLE_GENERATION: Generation = {
   checks: {},
+  isCached: () => true,
   isIdle: () => true,
   start: () => undefined,
   stop: async () => undefined,
@@ -227,4 +230,8 @@ function informerCheck(informer: ObservableInformer): CheckResult {
     isOk: informer.stalenessMs < STALENESS_MAX_MS,
     detail: `${informer.size} objects, ${staleness}${why}`,
   };
+}
+
+function areSynced(informers: readonly ObservableInformer[]): boolean {
+  return informers.every(({ isSynced }) => isSynced);
 }

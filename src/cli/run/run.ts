@@ -17,7 +17,8 @@ import { packageVersion } from '../version.ts';
 import { growYoungGeneration, releaseStartMemory } from '../heap-growth.ts';
 import { watchConfigFiles } from './watch-file.ts';
 
-const START_MS_MAX = 60_000;
+/** A longer first pass continues with limited memory. */
+const FIRST_PASS_MS_MAX = 60_000;
 
 interface RunOptions {
   readonly dryRun?: boolean;
@@ -75,9 +76,14 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   return exitCode;
 }
 
-/** A standby has no first pass until it leads, so it releases the memory of its start after a delay. */
+/** A standby holds its first lists, but has no first pass until it leads. */
 async function releaseMemoryAfterStart(daemon: Daemon, signal: AbortSignal): Promise<void> {
-  await Promise.race([daemon.firstPass(signal), sleep(systemClock, START_MS_MAX, signal)]);
+  if (await daemon.isStandby(signal)) {
+    releaseStartMemory();
+    await daemon.whenLeading(signal);
+    if (!signal.aborted) growYoungGeneration();
+  }
+  await Promise.race([daemon.firstPass(signal), sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
   if (!signal.aborted) releaseStartMemory();
 }
 
