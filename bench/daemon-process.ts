@@ -47,7 +47,9 @@ export function startNode(
 ): Omit<Running, 'url'> {
   const log = openSync(join(directory, `${vcluster}.log`), 'a');
   const startedMs = performance.now();
-  const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log] });
+  // As in the image.
+  const env = { ...process.env, MALLOC_ARENA_MAX: '1' };
+  const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log], env });
   return { child, pid: child.pid ?? 0, startedMs };
 }
 
