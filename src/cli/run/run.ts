@@ -14,7 +14,7 @@ import { reportConfigError } from '../output/config-report.ts';
 import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
 import { formatListing, outputOption } from '../output/listing.ts';
 import { packageVersion } from '../version.ts';
-import { growYoungGeneration, releaseStartMemory } from '../heap-growth.ts';
+import { startHeap, type StartHeap } from '../heap-growth.ts';
 import { watchConfigFiles } from './watch-file.ts';
 
 /** A longer first pass continues with limited memory. */
@@ -57,14 +57,15 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals();
   using _alive = keepAlive();
-  growYoungGeneration();
+  const heap = startHeap();
+  heap.grow();
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, output);
   const watching = watchConfigFiles({ files: loaded.files, readAtMs }, () =>
     reloadFrom(load, daemon, logger),
   );
-  void releaseMemoryAfterStart(daemon, stop.signal);
+  void releaseMemoryAfterStart(heap, daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);
   const exitCode = failure === undefined ? 0 : 1;
@@ -77,14 +78,14 @@ async function run(command: Command, options: RunOptions): Promise<number> {
 }
 
 /** A standby holds its first lists, but has no first pass until it leads. */
-async function releaseMemoryAfterStart(daemon: Daemon, signal: AbortSignal): Promise<void> {
+async function releaseMemoryAfterStart(heap: StartHeap, daemon: Daemon, signal: AbortSignal): Promise<void> {
   if (await daemon.isStandby(signal)) {
-    releaseStartMemory();
+    heap.release();
     await daemon.whenLeading(signal);
-    if (!signal.aborted) growYoungGeneration();
+    if (!signal.aborted) heap.grow();
   }
   await Promise.race([daemon.firstPass(signal), sleep(systemClock, FIRST_PASS_MS_MAX, signal)]);
-  if (!signal.aborted) releaseStartMemory();
+  if (!signal.aborted) heap.release();
 }
 
 /** The running daemon, or the exit code of a failed start. */
