@@ -12,7 +12,7 @@ import { describeReference } from '../kinds/referenced-kind.ts';
 import { forgeHostImport } from './import-forge.ts';
 import {
   isStillOurs,
-  REQUEUE_AFTER_MS,
+  requeued,
   waitWhileContested,
   type ImportContext,
   type ImportJob,
@@ -121,11 +121,6 @@ export class HostImporter {
 
   #requeue({ id }: ImportJob): ReconcileResult {
     this.#context.recheck(id);
-    return {
-      outcome: 'waiting',
-      reason: 'host copy has changed',
-      waitMs: REQUEUE_AFTER_MS,
-      isTransient: true,
-    };
+    return requeued('host copy has changed');
   }
 }

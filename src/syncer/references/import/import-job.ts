@@ -41,7 +41,12 @@ export interface ImportContext {
 }
 
 /** The cache is behind the API server, or the object is being deleted; the event usually arrives sooner. */
-export const REQUEUE_AFTER_MS = 500;
+const REQUEUE_AFTER_MS = 500;
+
+/** The result where an object is no longer what the cache showed: another attempt follows. */
+export function requeued(reason: string): ReconcileResult {
+  return { outcome: 'waiting', reason, waitMs: REQUEUE_AFTER_MS, isTransient: true };
+}
 
 /** True when the object that was read from the API server is still the copy that the cache showed. */
 export function isStillOurs(actual: KubeObject, copy: KubeObject): boolean {

@@ -11,7 +11,7 @@ import { isWhole } from '../kinds/kind-caches.ts';
 import { describeReference } from '../kinds/referenced-kind.ts';
 import { forgeVirtualImport } from './import-forge.ts';
 import {
-  REQUEUE_AFTER_MS,
+  requeued,
   waitWhileContested,
   type ImportContext,
   type ImportJob,
@@ -44,12 +44,7 @@ export class VirtualImporter {
     const full = await resources.host.read({ namespace, name }, uid);
     if (full?.metadata.uid !== uid || this.#isRefused(job, full)) {
       this.#context.recheck(id);
-      return {
-        outcome: 'waiting',
-        reason: 'source has changed',
-        waitMs: REQUEUE_AFTER_MS,
-        isTransient: true,
-      };
+      return requeued('source has changed');
     }
     return imported === undefined ? this.#create(job, full) : this.#update(job, full, imported);
   }
@@ -89,13 +84,7 @@ export class VirtualImporter {
     resources.caches.rememberImport(imported);
     const isCached = isWhole(resources.caches.kind);
     const current = isCached ? imported : await resources.virtual.read(seen.virtual, uid);
-    if (current?.metadata.uid !== uid)
-      return {
-        outcome: 'waiting',
-        reason: 'import has changed',
-        waitMs: REQUEUE_AFTER_MS,
-        isTransient: true,
-      };
+    if (current?.metadata.uid !== uid) return requeued('import has changed');
     const wanted = this.#forged(resources, seen, full, current);
     if (!needsWrite(wanted, current))
       return this.#tracker.markSynced(id, full, current, { outcome: 'unchanged' });
