@@ -10,7 +10,8 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     execArgv: ['--no-node-snapshot'],
-    maxWorkers: 2,
+    // One more than cores: some files mostly wait.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Of tests that mostly wait, see the scenarios.
     maxConcurrency: 3,
