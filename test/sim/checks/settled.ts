@@ -199,7 +199,8 @@ function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): 
   return plurals.flatMap((plural) =>
     [...world.host.list(plural), ...world.virtual.list(plural)].flatMap((object) => {
       if (!world.isOurs(object) || wanted.has(object.metadata.uid ?? '')) return [];
-      if (held.includes(`"${object.metadata.name}"`)) return [];
+      // Also a name that only begins with it, such as the translated one.
+      if (held.includes(object.metadata.name)) return [];
       if (object.metadata.namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
       return [`${plural} ${objectKey(object)} is an import that nothing references`];
     }),
