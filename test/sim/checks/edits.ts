@@ -9,6 +9,8 @@ interface Intent {
   readonly side: 'virtual' | 'host';
   /** What the virtual object has to hold; undefined: no such annotation. */
   readonly value: string | undefined;
+  /** Both sides agreed before this edit on the host. */
+  readonly isFromAgreement?: boolean;
 }
 
 /** A synced object: `plural` and the index of its name. */
@@ -113,8 +115,9 @@ export class Edits {
     const current = virtual.metadata.annotations?.[key];
     if (current === (value ?? undefined)) return;
     const pending = this.#intents.get(id);
-    // The host's own edit has not come across: which of the two came first depends on what the daemon has seen.
-    if (pending?.side === 'host' && pending.value !== current) this.#intents.delete(id);
+    // Several edits on the host are under way: which of them this one may undo depends on what the daemon has seen. A single one loses.
+    const isUnderWay = pending?.side === 'host' && pending.value !== current;
+    if (isUnderWay && pending.isFromAgreement !== true) this.#intents.delete(id);
     else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
   }
 
@@ -136,7 +139,7 @@ export class Edits {
     const back = value !== null && isPatched && key === TEAM ? value.replace(/^team-/, '') : value;
     const pending = this.#intents.get(id);
     if (isInStep || pending?.side === 'host')
-      this.#intents.set(id, { side: 'host', value: back ?? undefined });
+      this.#intents.set(id, { side: 'host', value: back ?? undefined, isFromAgreement: isInStep });
     else this.#intents.delete(id);
   }
 

@@ -77,6 +77,7 @@ class Draw {
     if (roll < 0.02) return this.#takenPlace();
     if (roll < 0.04) return this.#interruptedEdit();
     if (roll < 0.06 && settings.hasReferences) return this.#editedImport();
+    if (roll > 0.98) return this.#editedOnBothSides();
     return [{ afterMs: 0, action: this.#action() }];
   }
 
@@ -161,6 +162,18 @@ class Draw {
         afterMs: 200 + this.#random() * 3000,
         action: { kind: 'configure', settings: { isPatched }, isRestart: true },
       },
+    ];
+  }
+
+  /** Users of both clusters edit the same annotation, the second before the edit of the first can have come across. */
+  #editedOnBothSides(): Scene {
+    const plural = this.#areEndpoints() ? 'endpoints' : 'endpointslices';
+    const object = this.#below(VIRTUAL_NAMES.length);
+    const edit = { kind: 'annotate', plural, object, key: this.#key() } as const;
+    return [
+      { afterMs: 0, action: this.#put(plural, object) },
+      { afterMs: 2000, action: { ...edit, side: 'host', value: this.#value() } },
+      { afterMs: this.#random() * 10, action: { ...edit, side: 'virtual', value: this.#value() } },
     ];
   }
 
