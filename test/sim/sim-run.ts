@@ -3,6 +3,7 @@
 import { jsonEquals } from '../../src/base/json.ts';
 import { objectKey, type KubeObject } from '../../src/kube/object.ts';
 import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { watchContestedSlices } from './checks/contested-slices.ts';
 import { editWorld } from './checks/edit-world.ts';
 import { Edits } from './checks/edits.ts';
 import { LeaderCheck } from './checks/leader.ts';
@@ -80,6 +81,7 @@ class SimRun {
     const violation = (message: string): void => void this.#violations.push(message);
     const { deletesVirtual } = options.settings;
     this.#provenance = watchProvenance(this.#clusters, { deletesVirtual, violation });
+    watchContestedSlices(this.#clusters, violation);
     this.#daemons = this.#createDaemons(violation);
     for (const cluster of Object.values(this.#clusters))
       cluster.subscribe((change) => this.#onChange(cluster.name, change));

@@ -12,6 +12,8 @@ export const MIRRORING = 'endpointslicemirroring-controller.k8s.io';
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 
 const REACTION_MS = 40;
+/** Of a name that an API server generates. */
+const RANDOM_CHARS = 5;
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 
 export interface Controllers {
@@ -120,7 +122,8 @@ class MirroringController {
       const metadata = { ...slice.metadata, ...wanted };
       this.#cluster.update('endpointslices', { ...slice, ...content, metadata }, CONTROLLER_MANAGER);
     } else {
-      const generated = { name: `${name}-${(this.#suffixes++).toString(36)}`, generateName: `${name}-` };
+      const suffix = (this.#suffixes++).toString(36).padStart(RANDOM_CHARS, '0');
+      const generated = { name: `${name}-${suffix}`, generateName: `${name}-` };
       const metadata = { ...generated, namespace, ...wanted };
       this.#cluster.create('endpointslices', { ...type, metadata, ...content }, CONTROLLER_MANAGER);
     }
