@@ -2,7 +2,7 @@
 
 import type { Random } from '../../../src/base/random.ts';
 import { CONFIG, FORWARD, SECRET, TEAM, type Settings } from '../daemon/sim-config.ts';
-import type { FaultRates } from '../world/faults.ts';
+import { CALM, type FaultRates } from '../world/faults.ts';
 import { MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
 import { HOST_NAMESPACE, REFERENCE_NAMES, VIRTUAL_NAMES, VIRTUAL_NAMESPACES } from '../world/names.ts';
 import {
@@ -78,6 +78,7 @@ class Draw {
     if (roll < 0.04) return this.#interruptedEdit();
     if (roll < 0.06 && settings.hasReferences) return this.#editedImport();
     if (roll > 0.98) return this.#editedOnBothSides();
+    if (roll > 0.96 && settings.hasReferences) return this.#takenImport();
     return [{ afterMs: 0, action: this.#action() }];
   }
 
@@ -189,6 +190,25 @@ class Draw {
       { afterMs: 0, action: { ...referenced, side: 'host', value: this.#value() } },
       { afterMs: this.#random() * 20, action: { ...referrer, annotations } },
       { afterMs: this.#random() * 5000, action: { ...referenced, side: 'virtual', value: this.#value() } },
+    ];
+  }
+
+  /** A user of the virtual cluster creates a ConfigMap while it is imported from the host, and its event is late. */
+  #takenImport(): Scene {
+    const [object, name] = [this.#below(VIRTUAL_NAMES.length), this.#one(REFERENCE_NAMES.slice(0, 2))];
+    const namespace = VIRTUAL_NAMES[object]?.namespace ?? '';
+    const referenced = { kind: 'object', plural: 'configmaps', namespace, name, place: 'name' } as const;
+    const absent = { ...referenced, form: 'absent', value: '' } as const;
+    const referrer = this.#put(this.#areEndpoints() ? 'endpoints' : 'endpointslices', object);
+    const annotations = { ...referrer.annotations, [CONFIG]: name };
+    const plain = (side: Side): Action => ({ ...referenced, side, form: 'plain', value: this.#value() });
+    return [
+      { afterMs: 0, action: { ...absent, side: 'host' } },
+      { afterMs: 0, action: { ...absent, side: 'virtual' } },
+      { afterMs: 0, action: { ...referrer, annotations } },
+      { afterMs: 3000, action: { kind: 'trouble', forMs: 2000, rates: { ...CALM, latencyMaxMs: 300 } } },
+      { afterMs: 0, action: plain('host') },
+      { afterMs: this.#random() * 600, action: plain('virtual') },
     ];
   }
 
