@@ -65,6 +65,8 @@ export function watchProvenance(
 /** The virtual objects whose copies other clients have deleted. */
 class CopyDeletions {
   readonly #uids = new Set<string>();
+  /** The uid of the virtual object that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation. */
+  readonly #originals = new Map<string, string>();
   #ownServiceDeletion = '';
 
   note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
@@ -72,9 +74,11 @@ class CopyDeletions {
     const isByService = manager === API_SERVER_MANAGER && this.#ownServiceDeletion === key;
     // What the API server deletes along with a Service follows immediately.
     this.#ownServiceDeletion = isDeletion && plural === 'services' && manager === DAEMON_MANAGER ? key : '';
+    const { uid = '', annotations } = object.metadata;
+    if (manager === DAEMON_MANAGER)
+      this.#originals.set(uid, annotations?.['vcluster.loft.sh/object-uid'] ?? '');
     if (!isDeletion || manager === DAEMON_MANAGER || owner !== DAEMON_MANAGER || isByService) return;
-    const uid = object.metadata.annotations?.['vcluster.loft.sh/object-uid'];
-    this.#uids.add(`${plural} ${uid}`);
+    this.#uids.add(`${plural} ${this.#originals.get(uid)}`);
   }
 
   has(plural: string, { metadata: { uid } }: KubeObject): boolean {
@@ -130,11 +134,13 @@ function misplaced(
 
 /** An object of another client, unless the host's endpoints controller created it for a Service that has lost its selector. */
 function foreignWrite(
-  { object, isDeletion, plural }: Change,
+  { object, previous, isDeletion, plural }: Change,
   owner: string,
   virtual: SimCluster,
 ): string | undefined {
-  if (owner !== CONTROLLER_MANAGER || isDeletion || plural !== 'endpoints') return `it belongs to ${owner}`;
+  // An update without the last finalizer also removes an object, but only one that another client has deleted.
+  const isDeleted = isDeletion && previous?.metadata['deletionTimestamp'] === undefined;
+  if (owner !== CONTROLLER_MANAGER || isDeleted || plural !== 'endpoints') return `it belongs to ${owner}`;
   const service = virtual.get('services', keyOf(stated(object.metadata.annotations ?? {})));
   if (service === undefined) return 'it is taken over although its virtual Service does not exist';
   return hasSelector(service) ? 'it is taken over although its virtual Service has a selector' : undefined;
