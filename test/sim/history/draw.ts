@@ -73,7 +73,8 @@ class Draw {
 
   scene(): Scene {
     const { isCalm, settings } = this.#options;
-    const roll = isCalm ? 1 : this.#random();
+    if (isCalm) return [{ afterMs: 0, action: this.#edit() }];
+    const roll = this.#random();
     if (roll < 0.02) return this.#takenPlace();
     if (roll < 0.04) return this.#interruptedEdit();
     if (roll < 0.06 && settings.hasReferences) return this.#editedImport();
@@ -83,8 +84,7 @@ class Draw {
   }
 
   #action(): Action {
-    const { isCalm, settings } = this.#options;
-    if (isCalm) return this.#edit();
+    const { settings } = this.#options;
     const roll = this.#random();
     if (roll < (settings.hasReferences ? 0.45 : 0.58)) return this.#edit();
     if (roll < 0.58) return this.#object();
