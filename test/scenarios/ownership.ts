@@ -89,6 +89,22 @@ export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
       expect(await world.whenEvent(key, 'TakenOver')).toContain(world.hostName(key));
     });
 
+    test('that another client still holds by a finalizer keeps it when it is taken over', async () => {
+      const { world, namespace } = shared();
+      const key = `${await namespace()}/held`;
+      const hostKey = world.hostKey(key);
+      const held = await putOnHost(world, key, { labels: BY_CONTROLLER });
+      await world.host.merge('Endpoints', hostKey, { metadata: { finalizers: ['example.com/held'] } });
+      await world.host.delete('Endpoints', ...hostKey);
+      await world.virtual.create('Service', service(key));
+      await world.virtual.create('Endpoints', endpoints(key));
+      const copy = await world.whenCopied(key);
+      expect(copy.metadata.uid).toBe(held.metadata.uid);
+      expect(copy.metadata['finalizers']).toEqual(['example.com/held']);
+      await world.host.merge('Endpoints', hostKey, { metadata: { finalizers: null } });
+      await world.whenCopy(key, ({ metadata }) => metadata.uid !== held.metadata.uid);
+    });
+
     test('is foreign without proof that the controller created it, and is kept when the virtual object is deleted', async () => {
       const { world, daemon, namespace } = shared();
       const key = `${await namespace()}/unproven`;

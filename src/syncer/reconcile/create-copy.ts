@@ -59,8 +59,10 @@ export class CopyCreation {
     const copy = await forge.fresh(pairOf(seen));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.deleteToRecreate(seen, host);
-    const { resourceVersion, uid = '' } = host.metadata;
-    const metadata = { ...copy.host.metadata, resourceVersion, uid };
+    // Without its finalizers, an object that is being deleted is removed before another client is done with it.
+    const { resourceVersion, uid = '', finalizers } = host.metadata;
+    const kept = finalizers === undefined ? {} : { finalizers };
+    const metadata = { ...copy.host.metadata, ...kept, resourceVersion, uid };
     const stored = await this.#options.host.writer.update({ ...copy.host, metadata }, reason);
     references.recordReferences(seen.key, copy.references);
     await this.#rememberWithStatus(seen, virtual, stored ?? host);

@@ -134,13 +134,11 @@ function misplaced(
 
 /** An object of another client, unless the host's endpoints controller created it for a Service that has lost its selector. */
 function foreignWrite(
-  { object, previous, isDeletion, plural }: Change,
+  { object, isDeletion, plural }: Change,
   owner: string,
   virtual: SimCluster,
 ): string | undefined {
-  // An update without the last finalizer also removes an object, but only one that another client has deleted.
-  const isDeleted = isDeletion && previous?.metadata['deletionTimestamp'] === undefined;
-  if (owner !== CONTROLLER_MANAGER || isDeleted || plural !== 'endpoints') return `it belongs to ${owner}`;
+  if (owner !== CONTROLLER_MANAGER || isDeletion || plural !== 'endpoints') return `it belongs to ${owner}`;
   const service = virtual.get('services', keyOf(stated(object.metadata.annotations ?? {})));
   if (service === undefined) return 'it is taken over although its virtual Service does not exist';
   return hasSelector(service) ? 'it is taken over although its virtual Service has a selector' : undefined;
