@@ -20,13 +20,16 @@ export interface LoadOptions {
   readonly isNameOptional?: boolean;
 }
 
+/** Text by path; undefined for a file that could not be read. */
+export type FileTexts = ReadonlyMap<string, string | undefined>;
+
 export interface LoadedConfig {
   readonly config: Config;
   readonly warnings: readonly ConfigProblem[];
   /** Undefined for standard input, and if there is no file. */
   readonly file: string | undefined;
-  /** Every file that a reload reads: that one, and vCluster's own values. */
-  readonly files: readonly string[];
+  /** What a reload reads again: that file, and vCluster's own values. */
+  readonly files: FileTexts;
   readonly text: string;
 }
 
@@ -36,9 +39,9 @@ export const FILE_BYTES_MAX = 1024 * 1024;
 /** A configuration that was read, but is invalid. */
 export class InvalidConfigError extends ConfigError {
   /** See {@link LoadedConfig.files}. */
-  readonly files: readonly string[];
+  readonly files: FileTexts;
 
-  constructor(problems: readonly ConfigProblem[], files: readonly string[]) {
+  constructor(problems: readonly ConfigProblem[], files: FileTexts) {
     super(problems);
     this.files = files;
   }
@@ -74,7 +77,10 @@ export async function checkConfig(file: string | undefined, options: CheckOption
     vclusterText,
   );
   const own = file === '-' ? undefined : file;
-  const files = [own ?? '', vclusterFile].filter((name) => name !== '');
+  const files = new Map<string, string | undefined>();
+  if (own !== undefined) files.set(own, text);
+  if (vclusterText !== undefined)
+    files.set(vclusterFile, 'text' in vclusterText ? vclusterText.text : undefined);
   return { ...result, file: own, files, text };
 }
 

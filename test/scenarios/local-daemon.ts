@@ -37,7 +37,6 @@ export class LocalDaemon extends RunningDaemon {
   static async start(configPath: string): Promise<LocalDaemon> {
     const load = (): Promise<LoadedConfig> =>
       loadConfig({ file: configPath, env: {}, flags: {}, checks: CONFIG_CHECKS });
-    const readAtMs = Date.now();
     const { config, files, warnings } = await load();
     const lines = { text: '' };
     const destination = { write: (line: string) => void (lines.text += line) };
@@ -52,7 +51,7 @@ export class LocalDaemon extends RunningDaemon {
       version: 'test',
       signal: new AbortController().signal,
     });
-    const watching = watchConfigFiles({ files, readAtMs }, () => reloadFrom(load, daemon, logger));
+    const watching = watchConfigFiles(files, () => reloadFrom(load, daemon, logger));
     await using resources = new AsyncDisposableStack();
     const local = resources.use(new LocalDaemon({ configPath, daemon, lines, watching }));
     await eventually(

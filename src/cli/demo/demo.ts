@@ -84,16 +84,17 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
   await createSamples(virtualClient);
   const load = (): Promise<LoadedConfig> =>
     loadConfig({ file: files.config, env: {}, flags: {}, checks: CONFIG_CHECKS });
+  const loaded = await load();
   await using page = once
     ? undefined
-    : await openPage(pagePort, await load(), { virtual: virtualClient, host: hostClient });
+    : await openPage(pagePort, loaded, { virtual: virtualClient, host: hostClient });
   const activity = new ActivityLogger(
     once ? undefined : (line) => process.stdout.write(`${line}\n`),
     (entry) => page?.feed.record(entry),
   );
   if (page !== undefined) introduce(dir, page.url);
   const daemon = await startDaemon({
-    config: (await load()).config,
+    config: loaded.config,
     isDryRun: false,
     logger: activity,
     clock: systemClock,
@@ -105,9 +106,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     if (!once)
       process.stdout.write(`Metrics and health: ${daemon.healthUrl}/metrics, ${daemon.healthUrl}/readyz\n\n`);
     if (once) return await showOnce({ host: hostClient, activity, output, signal: stop.signal });
-    const watcher = watchConfigFiles({ files: [files.config], readAtMs: Date.now() }, () =>
-      reloadFrom(load, daemon, activity),
-    );
+    const watcher = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, activity));
     await keepChanging({ virtual: virtualClient, host: hostClient }, stop.signal);
     watcher.close();
     return 0;

@@ -1,7 +1,7 @@
 /** Lifecycle of a long-running command: signals, exit, keeping the process alive, reload of the configuration. */
 
 import type { Daemon } from '../../syncer/daemon.ts';
-import { InvalidConfigError, type LoadedConfig } from '../../config/load.ts';
+import { InvalidConfigError, type FileTexts, type LoadedConfig } from '../../config/load.ts';
 import { ConfigError, TerminalError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 
@@ -41,16 +41,20 @@ export function keepAlive(): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Reloads the file into the daemon. A file that is invalid, or needs a missing right, is logged and changes nothing. */
+/**
+ * Reloads the configuration into the daemon and returns the files that it read, as far as they are known. A configuration that is invalid,
+ * or needs a missing right, is logged and changes nothing.
+ */
 export async function reloadFrom(
   load: () => Promise<LoadedConfig>,
   daemon: Daemon,
   logger: Logger,
-): Promise<readonly string[] | undefined> {
+): Promise<FileTexts | undefined> {
+  let files: FileTexts | undefined;
   try {
-    const { config, files } = await load();
-    await daemon.reload(config);
-    return files;
+    const loaded = await load();
+    ({ files } = loaded);
+    await daemon.reload(loaded.config);
   } catch (error) {
     daemon.reloadFailed();
     const what =
@@ -58,6 +62,7 @@ export async function reloadFrom(
     const isOurBug = !(error instanceof ConfigError) && !(error instanceof TerminalError);
     const why = error instanceof Error ? error.message : String(error);
     logger.error(isOurBug ? { err: error } : { reason: why }, `${what}, keeping the running configuration`);
-    return error instanceof InvalidConfigError ? error.files : undefined;
+    if (error instanceof InvalidConfigError) ({ files } = error);
   }
+  return files;
 }

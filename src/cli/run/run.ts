@@ -46,7 +46,6 @@ async function run(command: Command, options: RunOptions): Promise<number> {
     return 2;
   }
   const load = (): Promise<LoadedConfig> => loadConfig(loaderInput(command));
-  const readAtMs = Date.now();
   let loaded: LoadedConfig;
   try {
     loaded = await load();
@@ -62,9 +61,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
   if (typeof daemon === 'number') return daemon;
   if (once) return await firstPass(daemon, stop.signal, output);
-  const watching = watchConfigFiles({ files: loaded.files, readAtMs }, () =>
-    reloadFrom(load, daemon, logger),
-  );
+  const watching = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, logger));
   void releaseMemoryAfterStart(heap, daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
   const failure = await Promise.race([stop.requested, daemon.failed]);

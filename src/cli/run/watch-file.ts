@@ -1,85 +1,96 @@
-/** Watches the content of a file, including one that is replaced through a symbolic link, as mounted ConfigMaps are. */
+/** Reloads a configuration when the text of one of its files changes, also if the file is replaced through a symbolic link, as mounted ConfigMaps are. */
 
-import { statSync, watch, type FSWatcher } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { watch } from 'node:fs';
 import { dirname } from 'node:path';
+import { ConfigError } from '../../base/errors.ts';
+import { readConfigText, type FileTexts } from '../../config/load.ts';
 
-/** Debounce: an editor that saves a file writes, renames and touches it. */
-const QUIET_MS = 100;
+/** An editor that saves a file writes, renames and touches it within this time. */
+const SETTLE_MS = 100;
 
-/** Calls `onChange` when the content has changed, also between `readAtMs` and now; one call at a time. */
-function watchFile(path: string, readAtMs: number, onChange: () => Promise<void>): { close(): void } {
-  let content = readText(path);
+/** For a folder that does not exist yet, or that the system cannot watch because all its inotify instances are in use. */
+const POLL_MS = 5000;
+
+interface Closable {
+  close(): void;
+}
+
+/**
+ * Watches the files of a configuration that was read as `files`. `reload` returns the files that it read, as far as they are known: it may
+ * read others. One reload runs at a time, whichever files change.
+ */
+export function watchConfigFiles(
+  files: FileTexts,
+  reload: () => Promise<FileTexts | undefined>,
+  { pollMs = POLL_MS }: { readonly pollMs?: number } = {},
+): Closable {
+  const folders = new Map<string, Closable>();
+  let inUse = files;
   let timer: NodeJS.Timeout | undefined;
-  let running = Promise.resolve();
+  let looking = Promise.resolve();
+  let isClosed = false;
+
   const look = async (): Promise<void> => {
-    const next = await readText(path);
-    if (next === undefined || next === (await content)) return;
-    content = Promise.resolve(next);
-    await onChange();
+    timer = undefined;
+    const texts = await readTexts(inUse);
+    if (isClosed || !hasChanged(inUse, texts)) return;
+    inUse = (await reload()) ?? texts;
+    follow();
   };
-  const schedule = (check: () => Promise<void>): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      running = running.then(check);
-    }, QUIET_MS);
+  const schedule = (): void => {
+    timer ??= setTimeout(() => {
+      looking = looking.then(look);
+    }, SETTLE_MS);
   };
-  // The folder, not the file: a watch on a file ends when the file is replaced.
-  const watcher: FSWatcher = watch(dirname(path), () => schedule(look));
-  if (isWrittenSince(path, readAtMs)) schedule(onChange);
+  const follow = (): void => {
+    if (isClosed) return;
+    const wanted = new Set([...inUse.keys()].map((file) => dirname(file)));
+    for (const [folder, watcher] of folders) {
+      if (wanted.has(folder)) continue;
+      watcher.close();
+      folders.delete(folder);
+    }
+    for (const folder of wanted)
+      if (!folders.has(folder)) folders.set(folder, watchFolder(folder, schedule, pollMs));
+    // A file may have changed after it was read and before its folder was watched.
+    schedule();
+  };
+
+  follow();
   return {
     close() {
+      isClosed = true;
       clearTimeout(timer);
-      watcher.close();
+      for (const watcher of folders.values()) watcher.close();
     },
   };
 }
 
-function isWrittenSince(path: string, atMs: number): boolean {
-  const written = statSync(path, { throwIfNoEntry: false });
-  return written !== undefined && written.mtimeMs > atMs;
+/** The folder, not the file: a watch on a file ends when the file is replaced. */
+function watchFolder(folder: string, onChange: () => void, pollMs: number): Closable {
+  try {
+    return watch(folder, onChange);
+  } catch {
+    const timer = setInterval(onChange, pollMs);
+    return { close: () => clearInterval(timer) };
+  }
+}
+
+async function readTexts(files: FileTexts): Promise<FileTexts> {
+  return new Map(
+    await Promise.all([...files.keys()].map(async (file) => [file, await readText(file)] as const)),
+  );
 }
 
 async function readText(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8');
-  } catch {
-    return undefined; // being replaced at this moment: the next event reads it
+    return await readConfigText(path);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return undefined;
   }
 }
 
-/**
- * Watches the files of a configuration that was read at `readAtMs`; a reload may read other files. `reload` returns those that it read, as
- * far as they are known; one reload runs at a time, whichever files change.
- */
-export function watchConfigFiles(
-  { files, readAtMs }: { readonly files: readonly string[]; readonly readAtMs: number },
-  reload: () => Promise<readonly string[] | undefined>,
-): { close(): void } {
-  const watchers = new Map<string, { close(): void }>();
-  let reloading = Promise.resolve();
-  let isClosed = false;
-  const follow = (wanted: readonly string[], atMs: number): void => {
-    for (const [file, watcher] of watchers) {
-      if (wanted.includes(file)) continue;
-      watcher.close();
-      watchers.delete(file);
-    }
-    for (const file of wanted)
-      if (!isClosed && !watchers.has(file)) watchers.set(file, watchFile(file, atMs, onChange));
-  };
-  const onChange = (): Promise<void> => {
-    reloading = reloading.then(async () => {
-      const atMs = Date.now();
-      follow((await reload()) ?? [...watchers.keys()], atMs);
-    });
-    return reloading;
-  };
-  follow(files, readAtMs);
-  return {
-    close() {
-      isClosed = true;
-      follow([], 0);
-    },
-  };
+function hasChanged(before: FileTexts, now: FileTexts): boolean {
+  return [...now].some(([file, text]) => text !== before.get(file));
 }
