@@ -181,7 +181,7 @@ describe('paths', () => {
       { 'host.kubeconfig': 'package.json' },
     );
     expect(problems).toEqual([]);
-    expect(files).toEqual([join(folder, 'conf/own.yaml'), join(folder, 'conf/values.yaml')]);
+    expect([...files.keys()]).toEqual([join(folder, 'conf/own.yaml'), join(folder, 'conf/values.yaml')]);
     expect(config?.vclusterConfig).toMatchObject({ networking: { podCIDR: 'inherited' } });
     expect(config?.vclusterConfigFile).toBe(join(folder, 'conf/values.yaml'));
     expect([config?.virtual.kubeconfig, config?.host.kubeconfig]).toEqual([
