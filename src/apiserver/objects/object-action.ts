@@ -3,7 +3,8 @@
 import { cloneJson, type JsonObject } from '../../base/json.ts';
 import { currentForm, type Target } from '../request/target.ts';
 import type { StoredEntry } from '../storage/store.ts';
-import type { ObjectRegistry, WriteContext, Written } from './object-registry.ts';
+import type { ObjectRegistry } from './object-registry.ts';
+import type { WriteContext, Written } from './object-writer.ts';
 import type { SubresourceAction } from './resource-definition.ts';
 
 export interface ActionRequest {
@@ -22,7 +23,7 @@ export function performAction(
   const { definition } = target;
   const change = async (_current: JsonObject, entry: StoredEntry): Promise<Written> => {
     const previous = currentForm(definition, entry);
-    await registry.admit({ target, next: cloneJson(previous), previous, entry }, context);
+    await registry.writer.admit({ target, next: cloneJson(previous), previous, entry }, context);
     const result = action.perform(entry.value, body, context.user);
     const done = { isCreated: true, isDeleted: false };
     if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };

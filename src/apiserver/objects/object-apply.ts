@@ -12,7 +12,8 @@ import {
 import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/store.ts';
 import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata } from './object-metadata.ts';
-import type { ObjectRegistry, Written } from './object-registry.ts';
+import type { ObjectRegistry } from './object-registry.ts';
+import type { Written } from './object-writer.ts';
 import { decodeBody, type ParsedBody, type Warn } from '../request/body/read-body.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
@@ -99,13 +100,13 @@ async function applyNew(
     throw conflict(groupName(definition), name, why);
   }
   await registry.admission.beforeCreate(definition, namespace, name);
-  const writer = registry.writer(definition, 'Apply', manager);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', manager);
   const live = emptyObject(definition.schema);
   const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);
   const now = timeText(registry.clock.now());
   const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
   definition.applyDefaults(created);
-  return registry.insertPrepared(target, withManagedFields(created, managedFields), {
+  return registry.writer.insertPrepared(target, withManagedFields(created, managedFields), {
     user,
     manager,
     isDryRun: options.isDryRun,
@@ -124,11 +125,11 @@ async function applyExisting(
     throw conflict(groupName(definition), name, MODIFIED);
   }
   const live = currentForm(definition, entry);
-  const writer = registry.writer(definition, 'Apply', manager, target.subresource);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', manager, target.subresource);
   const result = applyFields(definition, { live, config: applied, isForced: options.isForced }, writer);
   const object = cloneJson(result.object);
   definition.applyDefaults(object);
-  return registry.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
+  return registry.writer.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
     user,
     manager,
     isDryRun: options.isDryRun,

@@ -2,7 +2,8 @@
 
 import { cloneJson, isJsonObject, jsonEquals, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import type { ObjectRegistry, Written } from './object-registry.ts';
+import type { ObjectRegistry } from './object-registry.ts';
+import type { Written } from './object-writer.ts';
 import { checkName, rejectOtherNamespace, type Target } from '../request/target.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
 import { unknownInOperations } from '../patch/patch-operation.ts';
@@ -45,7 +46,7 @@ export async function patchObject(
       checkPatched(target, current, patched);
       const parsed = { value: patched, duplicates: problems };
       const body = decodePatched(target.definition, parsed, request);
-      return registry.replace(target, entry, body, context);
+      return registry.writer.replace(target, entry, body, context);
     },
     pinsVersion(patch),
   );

@@ -93,7 +93,7 @@ export class KeyRemoval {
       const object = cloneJson(currentForm(definition, entry));
       const body = { ...object, metadata: change(metadataOf(object)) };
       try {
-        await registry.replace(target, entry, body, CONTEXT);
+        await registry.writer.replace(target, entry, body, CONTEXT);
         return;
       } catch (error) {
         if (!isRevisionConflict(error) || attempt >= ATTEMPTS) throw error;
