@@ -122,3 +122,10 @@ export const SECRETS: Resource = {
   plural: 'secrets',
   isNamespaced: true,
 };
+export const EVENTS: Resource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  isNamespaced: true,
+};

@@ -2,20 +2,13 @@
 
 import { isJsonObject, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import type { Config } from '../../config/types.ts';
-import { asJson, type KubeObject, type Resource } from '../../kube/object.ts';
+import { asJson, EVENTS, type KubeObject } from '../../kube/object.ts';
 import { LEASES } from '../../kube/lease.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import type { ClusterClient } from '../../kube/types.ts';
 import { leaseName } from '../../syncer/leadership.ts';
 import { listAll } from './world/snapshot.ts';
 
-const EVENTS: Resource = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
 const CONTROLLER = 'endpoint-syncer/controller';
 
 /** An Event of a daemon of this program, about one object. */

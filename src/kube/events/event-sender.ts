@@ -1,19 +1,12 @@
 /** Writes the Event of a series: creates it, or updates the count of the one that is stored. */
 
-import type { Resource } from '../object.ts';
+import { EVENTS } from '../object.ts';
 import { isNotFound } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { eventName, needsNewEvent, newEvent, seriesField, type EventSeries } from './event-series.ts';
 import type { ClusterClient } from '../types.ts';
 
-const EVENTS: Resource = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
 const SEND_TIMEOUT_MS = 10_000;
 
 export interface EventSenderOptions {

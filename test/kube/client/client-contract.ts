@@ -13,20 +13,12 @@ import {
   type ObservableInformer,
 } from '../../../src/kube/informer/informer.ts';
 import type { CacheEvent, WatchClient } from '../../../src/kube/types.ts';
-import { ENDPOINTS, NAMESPACES, type KubeObject, type Resource } from '../../../src/kube/object.ts';
+import { ENDPOINTS, EVENTS, NAMESPACES, type KubeObject } from '../../../src/kube/object.ts';
 import { isAlreadyExists, isConflict, isNotFound, StatusError } from '../../../src/kube/status-error.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { RecordedMetrics } from '../informer-harness.ts';
 import { TcpProxy } from '../tcp-proxy.ts';
-
-const EVENTS: Resource = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  isNamespaced: true,
-};
 
 export interface ContractServer extends AsyncDisposable {
   readonly access: ServerAccess;
