@@ -1,6 +1,7 @@
 /** Records Events on objects. Failures are counted and logged once, and never affect syncing. */
 
 import type { KubeObject, Resource } from '../object.ts';
+import { StatusError } from '../status-error.ts';
 import type { Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { RetryDelay } from '../../base/retry.ts';
@@ -14,7 +15,6 @@ import {
   seriesKey,
   type EventSeries,
 } from './event-series.ts';
-import { verdictOf } from './event-verdict.ts';
 import type { EventRecorder, RecordedEvent } from '../types.ts';
 
 /** Counts Events by result. */
@@ -176,13 +176,13 @@ class AggregatingRecorder implements EventRecorder {
   #failed(series: EventSeries, error: unknown): void {
     const { logger } = this.#options;
     const fields = { reason: series.reason, error: error instanceof Error ? error.message : String(error) };
-    const verdict = verdictOf(error);
-    if (verdict === 'drop') {
+    const reaction = reactionTo(error);
+    if (reaction === 'drop') {
       logger.debug(fields, 'event dropped');
       return;
     }
     this.#due.add(series);
-    if (verdict === 'refused') {
+    if (reaction === 'pause') {
       if (!this.#isRefused) logger.warn(fields, 'events are rejected by the API server and are held back');
       this.#isRefused = true;
       this.#pause(REFUSED_PAUSE_MS);
@@ -200,4 +200,16 @@ class AggregatingRecorder implements EventRecorder {
   #pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#options.clock.monotonicMs() + ms);
   }
+}
+
+/** `drop`: this Event can never be sent; `pause`: no Event can be sent at the moment; `retry`: the error may be temporary. */
+function reactionTo(error: unknown): 'drop' | 'pause' | 'retry' {
+  if (!(error instanceof StatusError)) return 'retry';
+  const { code, status } = error;
+  const isNamespaceGone =
+    status.details?.kind === 'namespaces' ||
+    status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true;
+  if (code === 400 || code === 409 || code === 413 || code === 422 || isNamespaceGone) return 'drop';
+  if (code === 401 || code === 403 || code === 404 || code === 405) return 'pause';
+  return 'retry';
 }
