@@ -93,7 +93,7 @@ export async function prepare(
   };
 }
 
-/** Waits for a condition that the event loop brings about; fails after five seconds of real time. */
+/** Waits for a condition that the event loop brings about; fails after 20 seconds of real time. */
 export async function until(condition: () => boolean, what = condition.toString()): Promise<void> {
   const deadline = performance.now() + 20_000;
   while (!condition()) {
@@ -113,4 +113,9 @@ export function contents(informer: ObservableInformer): Record<string, string> {
     ({ metadata }) => [metadata.name, metadata.resourceVersion ?? ''] as const,
   );
   return Object.fromEntries(pairs);
+}
+
+/** Type, key and version of the events that the informer published, in order. */
+export function published({ events }: Pick<InformerHarness, 'events'>): unknown[] {
+  return events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]);
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../../src/kube/object.ts';
-import { contents, prepare, quiet, until } from '../informer-harness.ts';
+import { contents, prepare, published, quiet, until } from '../informer-harness.ts';
 import { bookmarkLine, eventLine, list, objectOf, watch, type Item } from '../scripted-server.ts';
 
 function kubeObject(item: Item): KubeObject {
@@ -65,9 +65,7 @@ describe('an informer', () => {
       ),
     );
     await until(() => harness.metrics.types.includes('BOOKMARK'));
-    expect(
-      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
-    ).toEqual([
+    expect(published(harness)).toEqual([
       ['added', 'default/a', '5'],
       ['updated', 'default/b', '14'],
     ]);
@@ -92,9 +90,7 @@ describe('an informer', () => {
       ),
     );
     await until(() => harness.metrics.types.includes('BOOKMARK'));
-    expect(
-      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
-    ).toEqual([
+    expect(published(harness)).toEqual([
       ['added', 'default/a', '5'],
       ['added', 'default/b', '12'],
       ['deleted', 'default/a', '5'],

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { contents, prepare, quiet, until, type InformerHarness } from '../informer-harness.ts';
+import { contents, prepare, published, quiet, until, type InformerHarness } from '../informer-harness.ts';
 import {
   bookmarkLine,
   cutWatch,
@@ -271,9 +271,7 @@ describe('lists', () => {
     harness.start();
     await overcome(harness);
     await until(() => harness.events.length === 4);
-    expect(
-      harness.events.map(({ type, key, object }) => [type, key, object.metadata.resourceVersion]),
-    ).toEqual([
+    expect(published(harness)).toEqual([
       ['added', 'default/a', '3'],
       ['added', 'default/b', '4'],
       ['updated', 'default/b', '15'],
