@@ -6,6 +6,7 @@ import { createInformer, type InformerMetrics, type ObservableInformer } from '.
 import { createOwnedFieldsStripper } from '../kube/informer/owned-fields.ts';
 import type { ClusterName, IndexFunctions } from '../kube/types.ts';
 import { SERVICES, type Resource } from '../kube/object.ts';
+import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import { virtualIndexes } from './reconcile/decide/observer.ts';
 import { Replacements } from './reconcile/guards/recreation.ts';
@@ -17,10 +18,7 @@ export interface EngineMetrics extends KindEngineMetrics {
   informer(cluster: ClusterName, resource: Resource): InformerMetrics;
 }
 
-export interface EngineOptions extends Omit<
-  KindEnvironment,
-  'metrics' | 'inFlight' | 'services' | 'replacements' | 'virtualInformer' | 'hostInformer'
-> {
+export interface EngineOptions extends SyncEnvironment {
   readonly kinds: readonly KindPlan[];
   /** Filled with the caches of virtual objects, by plural. Kinds look up objects of other kinds in them. */
   readonly virtualCaches: Map<string, ObservableInformer>;

@@ -1,10 +1,7 @@
 /** Everything that syncs one kind: caches of both sides, work queue, controller, and the guards of its objects. */
 
-import type { Clock } from '../base/clock.ts';
 import { createBackoff } from '../base/backoff.ts';
-import type { Logger } from '../base/logger.ts';
 import type { Semaphore } from '../base/semaphore.ts';
-import type { Config } from '../config/types.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {
   keyOf,
@@ -15,8 +12,9 @@ import {
   type Resource,
 } from '../kube/object.ts';
 import { isAlreadyExists } from '../kube/status-error.ts';
-import type { CacheEvent, ClusterName, EventRecorder, IndexFunctions, WatchClient } from '../kube/types.ts';
+import type { CacheEvent, ClusterName, IndexFunctions } from '../kube/types.ts';
 import { createWorkQueue, type QueueMetrics } from '../kube/work-queue.ts';
+import type { SyncEnvironment } from './reconcile/environment.ts';
 import type { SyncedKind } from './kinds/kind.ts';
 import type { PatchPipeline } from './patch/types.ts';
 import { createArrivals } from './reconcile/guards/arrivals.ts';
@@ -24,7 +22,6 @@ import { createContentionGuard } from './reconcile/guards/contention.ts';
 import { createController, type Controller, type ControllerMetrics } from './reconcile/controller.ts';
 import { createCopyForge } from './reconcile/copy-forge.ts';
 import { BY_HOST_KEY, createObserver, hostIndexes } from './reconcile/decide/observer.ts';
-import type { DryRun } from './reconcile/write/dry-run.ts';
 import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
@@ -38,9 +35,7 @@ import {
 } from './reconcile/decide/sources.ts';
 import type { SyncedPairs } from './reconcile/decide/synced-pairs.ts';
 import { createWriter, type WriteMetrics } from './reconcile/write/writer.ts';
-import type { OwnerReference } from './translate/forge.ts';
 import { ownershipOf } from './translate/metadata/ownership.ts';
-import type { LabelTranslator, NameTranslator } from './translate/types.ts';
 
 const TAKE_OVER_BASE_MS = 1000;
 const TAKE_OVER_MAX_MS = 5 * 60_000;
@@ -58,17 +53,7 @@ export interface KindEngineMetrics {
 }
 
 /** What all kinds share. */
-export interface KindEnvironment {
-  readonly config: Config;
-  readonly clients: { readonly virtual: WatchClient; readonly host: WatchClient };
-  readonly names: NameTranslator;
-  readonly labels: LabelTranslator;
-  /** Owns the copies in the virtual cluster's own host namespace. */
-  readonly owner: OwnerReference | undefined;
-  readonly recorder: EventRecorder;
-  readonly dryRun: DryRun | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface KindEnvironment extends SyncEnvironment {
   readonly metrics: KindEngineMetrics;
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
