@@ -1,18 +1,18 @@
 /** The daemon serves the key and token API besides the sync: it is part of its readiness and stops with it. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessKeysCompanion } from '../../src/cli/run/companion.ts';
-import { startEmbeddedCluster } from '../../src/embedded-cluster/embedded-cluster.ts';
 import { startDaemon } from '../../src/syncer/daemon.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { silentLogger, type LogFields, type Logger } from '../../src/base/logger.ts';
 import { eventually } from '../scenarios/eventually.ts';
 import { validConfig } from '../config/setup.ts';
+import { startClusterPair } from '../embedded-cluster/cluster-pair.ts';
 import { RawClient } from '../contract/raw-client.ts';
 
 let folder: string;
@@ -32,18 +32,10 @@ function recorder(lines: Map<string, LogFields>): Logger {
   return logger;
 }
 
-/** Both clusters and a daemon's options; the API is to be served at `bindAddress`. */
+/** Both clusters, and the options of a daemon that serves the API at `bindAddress`. */
 async function surroundings(bindAddress: string) {
-  const stack = new AsyncDisposableStack();
-  const virtual = stack.use(await startEmbeddedCluster({ name: 'virtual' }));
-  const host = stack.use(await startEmbeddedCluster({ name: 'host' }));
-  for (const { name, kubeconfig } of [virtual, host]) writeFileSync(join(folder, name), kubeconfig);
-  const config = validConfig(`
-endpointSyncer:
-  name: vc
-  virtual: {kubeconfig: ${join(folder, 'virtual')}}
-  host: {kubeconfig: ${join(folder, 'host')}, namespace: default}
-  http: {bindAddress: "127.0.0.1:0"}
+  const clusters = await startClusterPair(folder);
+  const config = validConfig(`${clusters.section}
 managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(folder, 'data')}}
 `);
   const lines = new Map<string, LogFields>();
@@ -56,7 +48,7 @@ managementApi: {enabled: true, bindAddress: "${bindAddress}", dataDir: ${join(fo
     version: '0.0.0',
     signal: new AbortController().signal,
   };
-  return { options, lines, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { options, lines, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
 }
 
 test('if the port is in use the API reports an error, and the sync works', async () => {
