@@ -8,7 +8,8 @@ export default defineConfig({
     pool: 'forks',
     execArgv: ['--no-node-snapshot'],
     fileParallelism: false,
-    expect: { requireAssertions: true },
+    // A busy machine may need longer than the default of 1 s for what takes milliseconds.
+    expect: { requireAssertions: true, poll: { timeout: 10_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -20,7 +20,8 @@ export default defineConfig({
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'endpoint-syncer-vitest'),
     },
     setupFiles: ['test/compile-cache.ts'],
-    expect: { requireAssertions: true },
+    // A busy machine may need longer than the default of 1 s for what takes milliseconds.
+    expect: { requireAssertions: true, poll: { timeout: 10_000 } },
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -44,7 +44,7 @@ async function gone(cluster: TestCluster, path: string): Promise<void> {
   await eventually(
     () => cluster.send('GET', path),
     ({ status }) => status === 404,
-    { timeoutMs: 2000, what: `${path} is gone` },
+    { what: `${path} is gone` },
   );
 }
 

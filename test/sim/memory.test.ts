@@ -118,7 +118,7 @@ async function expectCollected(probe: () => readonly unknown[]): Promise<void> {
     collect();
     return probe();
   };
-  await expect.poll(found, { timeout: 10_000 }).toEqual([]);
+  await expect.poll(found).toEqual([]);
 }
 
 /** An object's life: created, overwritten and deleted on the host by another client, named a Secret, deleted. */

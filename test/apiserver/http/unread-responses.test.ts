@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net';
 import { once } from 'node:events';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';
 
@@ -32,5 +32,5 @@ test('are rejected beyond a limit per user, and served again after the connectio
   const small = { method: 'GET', path: '/version', headers: { authorization: 'lazy' } };
   expect((await client.send(small)).status).toBe(200);
   for (const socket of lazy) socket.destroy();
-  await vi.waitFor(async () => expect(await list('lazy')).toBe(200));
+  await expect.poll(() => list('lazy')).toBe(200);
 });

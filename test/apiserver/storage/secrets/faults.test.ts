@@ -108,7 +108,7 @@ async function tryOut({ seed, rate, forgets }: Trial): Promise<void> {
     truth,
   );
   for (const facts of followed) {
-    await vi.waitFor(() => expect(stateOf(facts)).toEqual(stateOf(truth)), { timeout: 5000, interval: 2 });
+    await vi.waitFor(() => expect(stateOf(facts)).toEqual(stateOf(truth)), { timeout: 15_000, interval: 2 });
     const revisions = facts.map(({ revision }) => revision);
     expect(revisions).toEqual(revisions.toSorted((x, y) => x - y));
     expect(forgets ? stateOf(facts) : facts).toEqual(forgets ? stateOf(truth) : truth);
