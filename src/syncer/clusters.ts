@@ -207,6 +207,7 @@ async function untilResponse<T>(
   request: () => Promise<T>,
 ): Promise<T> {
   let attempts = 0;
+  let lastError: unknown;
   try {
     return await retry(request, {
       ...CONNECT_DELAYS,
@@ -217,6 +218,7 @@ async function untilResponse<T>(
       isRetryable: (error) => isTransient(error) || (!isDryRun && error instanceof MissingSecretError),
       onRetry(error, delayMs) {
         attempts += 1;
+        lastError = error;
         if (!isReported(attempts)) return;
         const message = error instanceof Error ? error.message : String(error);
         const hint = cluster === 'virtual' && virtualHint !== undefined ? { hint: virtualHint } : {};
@@ -229,7 +231,9 @@ async function untilResponse<T>(
       },
     });
   } catch (error) {
-    throw asTerminal(cluster, error);
+    if (!signal.aborted) throw asTerminal(cluster, error);
+    const reason = lastError instanceof Error ? lastError.message : 'it does not respond';
+    throw new TerminalError(`cannot connect to the ${cluster} cluster: ${reason}`, { cause: error });
   }
 }
 

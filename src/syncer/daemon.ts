@@ -49,6 +49,10 @@ export interface Daemon {
   isStandby(signal: AbortSignal): Promise<boolean>;
   /** Resolves when this replica leads, or when `signal` aborts. */
   whenLeading(signal: AbortSignal): Promise<void>;
+  /** Resolves with true when every first list is cached, and with false when `signal` aborts. */
+  whenCached(signal: AbortSignal): Promise<boolean>;
+  /** Names and details of the readiness checks that fail. */
+  failedChecks(): readonly string[];
   /** Resolves when all objects of the first lists have been reconciled, or when `signal` aborts, with the rows of a dry run. */
   firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]>;
   /** Ignores new events, finishes the queue and sends pending Events, all within {@link DRAIN_MS}, and logs the number of remaining objects. */
@@ -183,6 +187,19 @@ class SyncDaemon implements Daemon {
 
   whenLeading(signal: AbortSignal): Promise<void> {
     return this.#parts.leadership.whenLeading(signal);
+  }
+
+  async whenCached(signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted && !this.#running.generation.isCached())
+      await sleep(this.#parts.clock, IDLE_CHECK_MS, signal);
+    return !signal.aborted;
+  }
+
+  failedChecks(): readonly string[] {
+    return Object.entries(this.checks()).flatMap(([name, check]) => {
+      const { isOk, detail = 'failed' } = check();
+      return isOk ? [] : [`${name}: ${detail}`];
+    });
   }
 
   async firstPass(signal: AbortSignal): Promise<readonly DryRunRow[]> {

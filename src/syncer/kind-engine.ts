@@ -186,7 +186,7 @@ export class KindEngine {
     return createController({
       queue: this.#queue,
       name: resource.plural,
-      kind: resource.kind,
+      identify: (key) => ({ group: resource.group, kind: resource.kind, key }),
       reconcile,
       warn: (key, warning) => {
         const object = this.virtual.get(key);

@@ -7,18 +7,23 @@ import { loadConfig, type LoadedConfig } from '../../config/load.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { systemRandom } from '../../base/random.ts';
-import { createLogger } from '../../base/logger.ts';
+import { createLogger, type Logger } from '../../base/logger.ts';
 import { accessKeysCompanion } from './companion.ts';
 import { addConfigOptions, ALL_FIELDS, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError } from '../output/config-report.ts';
 import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './process-lifecycle.ts';
-import { formatListing, outputOption } from '../output/listing.ts';
+import { formatListing, outputOption, resourceName } from '../output/listing.ts';
+import { parseKey } from '../../kube/object.ts';
 import { packageVersion } from '../version.ts';
 import { startHeap, type StartHeap } from '../heap-growth.ts';
 import { watchConfigFiles } from './watch-file.ts';
 
 /** A longer first pass continues with limited memory. */
 const FIRST_PASS_MS_MAX = 60_000;
+
+/** The daemon waits for a cluster that does not respond; `--once` does not. */
+const ONCE_CONNECT_MS = 15_000;
+const ONCE_LISTS_MS = 60_000;
 
 interface RunOptions {
   readonly dryRun?: boolean;
@@ -58,9 +63,11 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   using _alive = keepAlive();
   const heap = startHeap();
   heap.grow();
-  const daemon = await start(loaded, { isDryRun: dryRun, logger, signal: stop.signal });
+  const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
+  const signal = AbortSignal.any([stop.signal, ...waiting]);
+  const daemon = await start(loaded, { isDryRun: dryRun, logger, signal }, stop.signal);
   if (typeof daemon === 'number') return daemon;
-  if (once) return await firstPass(daemon, stop.signal, output);
+  if (once) return await firstPass(daemon, { signal: stop.signal, logger, output });
   const watching = watchConfigFiles(loaded.files, () => reloadFrom(load, daemon, logger));
   void releaseMemoryAfterStart(heap, daemon, stop.signal);
   flushCompileCache(); // for the next start, even if this process is killed
@@ -89,6 +96,7 @@ async function releaseMemoryAfterStart(heap: StartHeap, daemon: Daemon, signal: 
 async function start(
   { config }: LoadedConfig,
   parts: Pick<DaemonOptions, 'isDryRun' | 'logger' | 'signal'>,
+  stop: AbortSignal,
 ): Promise<Daemon | number> {
   const options: DaemonOptions = {
     ...parts,
@@ -100,27 +108,42 @@ async function start(
   try {
     return await startDaemon({ ...options, ...accessKeysCompanion(options) });
   } catch (error) {
-    if (parts.signal.aborted) {
+    if (stop.aborted) {
       exitAfterGracePeriod(0);
       return 0;
     }
     // The message of a TerminalError says what to do; any other error is a bug, so its stack is logged.
     if (error instanceof TerminalError) parts.logger.error({ reason: error.message }, 'cannot start');
+    else if (parts.signal.aborted)
+      parts.logger.error({ reason: 'the clusters do not respond' }, 'cannot start');
     else parts.logger.error({ err: error }, 'cannot start');
     return 1;
   }
 }
 
+interface FirstPassOptions {
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** Format of the table. */
+  readonly output: string;
+}
+
 /** Ends a dry run after its first pass: exit code 0 if nothing would be written and nothing is refused. */
-async function firstPass(daemon: Daemon, signal: AbortSignal, output: string): Promise<number> {
-  const changes = await daemon.firstPass(signal);
+async function firstPass(daemon: Daemon, { signal, logger, output }: FirstPassOptions): Promise<number> {
+  const isCached = await daemon.whenCached(AbortSignal.any([signal, AbortSignal.timeout(ONCE_LISTS_MS)]));
+  const failed = daemon.failedChecks();
+  const changes = isCached ? await daemon.firstPass(signal) : [];
   exitAfterGracePeriod(1);
   await daemon.stop();
   if (signal.aborted) return 1;
+  if (!isCached) {
+    logger.error({ reason: failed.join('; ') }, `the first lists took longer than ${ONCE_LISTS_MS / 1000} s`);
+    return 1;
+  }
   if (changes.length === 0) process.stderr.write('nothing to do\n');
-  const rows = changes.map(({ cluster, kind, key, action, reason }) => ({
+  const rows = changes.map(({ cluster, group, kind, key, action, reason }) => ({
     cells: [cluster, kind, key, action, reason.split('\n')[0] ?? ''],
-    name: key,
+    name: resourceName(kind, group, parseKey(key).name),
     json: { cluster, kind, key, action, reason },
   }));
   const heading = ['CLUSTER', 'KIND', 'OBJECT', 'ACTION', 'REASON'];

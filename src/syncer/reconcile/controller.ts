@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { LogFields, Logger } from '../../base/logger.ts';
 import { isReported } from '../../base/repetition.ts';
 import { createBackoff } from '../../base/backoff.ts';
-import type { DryRun } from './write/dry-run.ts';
+import type { DryRun, VirtualObjectId } from './write/dry-run.ts';
 import type { KeyPriority, WorkQueue } from '../../kube/work-queue.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { TransportError } from '../../kube/types.ts';
@@ -38,8 +38,8 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** In logs: `endpoints`, `references`. */
   readonly name: string;
-  /** The kind that keys belong to, or `reference`. */
-  readonly kind: string;
+  /** The virtual object that a key stands for. */
+  readonly identify: (key: ObjectKey) => VirtualObjectId;
   /** Records a warning Event for a key. */
   readonly warn: (key: ObjectKey, warning: NonNullable<Outcome['warning']>) => void;
   /** Creates the missing host namespace of a key; undefined: namespaces are not created. */
@@ -140,12 +140,12 @@ class QueueController implements Controller {
   }
 
   #settle(key: ObjectKey, result: ReconcileResult, sinceMs: number): ReconcileLabel {
-    const { logger, queue, metrics, clock, name, kind, dryRun } = this.#options;
+    const { logger, queue, metrics, clock, name, identify, dryRun } = this.#options;
     const isBlocked = result.outcome === 'refused' || (result.outcome === 'waiting' && !result.isTransient);
     if (!isBlocked) this.#problems.delete(key);
     const blockedBy = isBlocked ? (result.reason ?? result.outcome) : undefined;
     this.#block(key, blockedBy);
-    dryRun?.settled(kind, key, blockedBy);
+    dryRun?.settled(identify(key), blockedBy);
     const fields = { controller: name, key, outcome: result.outcome, reason: result.reason };
     // A dry run logs each write with its diff.
     if (isQuiet(result) || (dryRun !== undefined && !isBlocked)) logger.debug(fields, 'reconciled');
@@ -162,12 +162,15 @@ class QueueController implements Controller {
   }
 
   async #fail(key: ObjectKey, error: unknown): Promise<ReconcileLabel> {
-    const { queue, name, kind, warn, createNamespace, logger, dryRun } = this.#options;
+    const { queue, name, identify, warn, createNamespace, logger, dryRun } = this.#options;
     const { retry, warning } = outcomeOf(error, queue.failures(key));
     if (warning === undefined) logger.debug({ controller: name, key, error: messageOf(error) }, 'retrying');
     else this.#logFailure(key, error, warning);
     this.#block(key, warning?.reason);
-    dryRun?.settled(kind, key, warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`);
+    dryRun?.settled(
+      identify(key),
+      warning === undefined ? String(error) : `${warning.reason}: ${warning.note}`,
+    );
     if (createNamespace !== undefined && isNamespaceMissing(error)) {
       await this.#createNamespace(key, createNamespace);
     } else if (warning !== undefined) warn(key, warning);

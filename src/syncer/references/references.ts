@@ -11,6 +11,7 @@ import type { ObjectReference, ReferenceLookup } from '../patch/types.ts';
 import { createContentionGuard } from '../reconcile/guards/contention.ts';
 import { createController, type Controller } from '../reconcile/controller.ts';
 import { createRecreationBackoff } from '../reconcile/guards/recreation.ts';
+import type { VirtualObjectId } from '../reconcile/write/dry-run.ts';
 import { kindIdOf, type KindId } from '../translate/merge/recorded-kinds.ts';
 import { decideReference } from './decide/decide-reference.ts';
 import { copiedFrom } from './decide/observe-reference.ts';
@@ -185,7 +186,7 @@ export class References {
     const { clock, metrics, logger, dryRun } = this.#environment;
     return createController({
       name: 'references',
-      kind: 'reference',
+      identify: identityOf,
       queue: this.#queue,
       reconcile: (id) => this.#importer.reconcile(id),
       warn: (id, { reason, note }) => this.#notices.alert(id, reason, note),
@@ -231,4 +232,11 @@ export class References {
     const note = `${kind} "${namespace}/${name}" is referenced, but ${why}; its name is translated, but the object is not imported.`;
     this.#notices.warn(referrer, 'ReferenceNotFound', note);
   }
+}
+
+function identityOf(id: ReferenceId): VirtualObjectId {
+  const { kind: kindId, namespace, name } = parseReferenceId(id);
+  const { apiVersion, kind } = partsOfKind(kindId);
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  return { group, kind, key: keyOf({ namespace, name }) };
 }

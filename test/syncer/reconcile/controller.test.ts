@@ -19,7 +19,7 @@ describe('ten thousand decisions that need no request', () => {
     const controller = createController({
       queue,
       name: 'endpoints',
-      kind: 'Endpoints',
+      identify: (key) => ({ group: '', kind: 'Endpoints', key }),
       async reconcile(key) {
         if (decided.length === 0) setImmediate(() => (decidedAtTurn = decided.length));
         decided.push(key);
@@ -57,7 +57,7 @@ test('waiting for a pending operation is logged at debug level, and does not cou
   const controller = createController({
     queue,
     name: 'endpoints',
-    kind: 'Endpoints',
+    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
     reconcile: async (key) => ({
       outcome: 'waiting',
       reason: key,

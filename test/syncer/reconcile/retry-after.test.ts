@@ -46,7 +46,7 @@ async function requestsWithin(durationMs: number, retryAfter: string, isInBody =
   const controller = createController({
     queue,
     name: 'endpoints',
-    kind: 'Endpoints',
+    identify: (key) => ({ group: '', kind: 'Endpoints', key }),
     async reconcile() {
       try {
         await client.update(ENDPOINTS, { metadata: { namespace: 'ns', name: 'a' } });

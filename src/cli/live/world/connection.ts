@@ -35,7 +35,7 @@ export async function connect(config: Config): Promise<Connection> {
     const located = { ...config, host: { ...config.host, namespace: clusters.hostNamespace } };
     return { config: located, clusters, [Symbol.asyncDispose]: () => clusters[Symbol.asyncDispose]() };
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!signal.aborted || error instanceof TerminalError) throw error;
     throw new TerminalError('cannot connect to the host cluster; check its kubeconfig and whether it runs', {
       cause: error,
     });

@@ -7,6 +7,8 @@ import { objectDiff } from './object-diff.ts';
 
 export interface PlannedWrite {
   readonly cluster: ClusterName;
+  /** API group of the kind; '' for the core group. */
+  readonly group: string;
   readonly kind: string;
   readonly verb: string;
   /** Of the object in that cluster. */
@@ -14,9 +16,14 @@ export interface PlannedWrite {
   readonly reason: string;
 }
 
+/** An object of the virtual cluster. */
+export type VirtualObjectId = Pick<DryRunRow, 'group' | 'kind' | 'key'>;
+
 /** One line of the table at the end. */
 export interface DryRunRow {
   readonly cluster: ClusterName;
+  /** API group of the kind; '' for the core group. */
+  readonly group: string;
   readonly kind: string;
   readonly key: ObjectKey;
   /** A verb, or `failed`. */
@@ -38,21 +45,22 @@ export class DryRun {
 
   /** Records a write that the API server accepted. Logged once per object and content. */
   planned(write: PlannedWrite, before: KubeObject | undefined, after: KubeObject | undefined): void {
-    const { cluster, kind, verb, key, reason } = write;
-    const id = `${cluster} ${kind} ${key}`;
+    const { group, ...fields } = write;
+    const { cluster, kind, verb, key, reason } = fields;
+    const id = `${cluster} ${kind} ${group} ${key}`;
     const { lines, digest } = objectDiff(before, after, kind);
     const content = `${verb} ${digest}`;
-    this.#writes.set(`${id} ${verb}`, { cluster, kind, key, action: verb, reason });
+    this.#writes.set(`${id} ${verb}`, { cluster, group, kind, key, action: verb, reason });
     if (this.#logged.get(id) === content) return;
     this.#logged.set(id, content);
-    this.#logger.info({ ...write, diff: lines }, 'would write');
+    this.#logger.info({ ...fields, diff: lines }, 'would write');
   }
 
   /** `reason` undefined: the object can be synced. */
-  settled(kind: string, key: ObjectKey, reason: string | undefined): void {
-    const id = `${kind} ${key}`;
+  settled({ group, kind, key }: VirtualObjectId, reason: string | undefined): void {
+    const id = `${kind} ${group} ${key}`;
     if (reason === undefined) this.#failures.delete(id);
-    else this.#failures.set(id, { cluster: 'virtual', kind, key, action: 'failed', reason });
+    else this.#failures.set(id, { cluster: 'virtual', group, kind, key, action: 'failed', reason });
   }
 
   /** Writes first, then failures, each sorted by name. */

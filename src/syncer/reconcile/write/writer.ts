@@ -108,7 +108,8 @@ function createSender(options: WriterOptions) {
     if (dryRun !== undefined) {
       const before = cache.get?.(key);
       const result = await inFlight.run(request);
-      dryRun.planned(fields, before, verb === 'delete' ? undefined : (result as KubeObject)); // other verbs return the object
+      const after = verb === 'delete' ? undefined : (result as KubeObject); // other verbs return the object
+      dryRun.planned({ ...fields, group: resource.group }, before, after);
       return undefined;
     }
     try {
