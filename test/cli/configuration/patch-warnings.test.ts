@@ -72,7 +72,7 @@ test.each([
     'a result that depends on nothing',
     withPatch(`{${LABEL} '"a" + "b"'}`),
     '"a" + "b"',
-    `${FIRST}.expression: warning: the result never depends on \`value\` or \`context\`, so it is the same for every object`,
+    `${FIRST}.expression: warning: the expression does not read \`value\` or \`context\`, so all objects get the same result`,
   ],
   [
     'a back-reference below a quantifier',

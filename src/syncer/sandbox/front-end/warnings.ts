@@ -91,13 +91,13 @@ function independenceWarning(
   if (reads.value || (statements.length === 0 && isConstant(result))) return undefined;
   const readsObjects = reads.hostObject.length > 0 || reads.virtualObject.length > 0;
   if (readsObjects && hasWildcard && !reads.path)
-    return 'the result never depends on `value` or `context.path`, so it is the same for every match of one object';
+    return 'the expression does not read `value` or `context.path`, so all matches of an object get the same result';
   if (readsObjects || reads.path)
-    return 'the result never depends on `value`, which it replaces; if that is intended, write `void value;` before it';
+    return 'the expression does not read `value`, which its result replaces; if that is intended, write `void value;` before it';
   const readsVcluster = visits.some((at) => isReference(at) && identifierName(at.node) === 'context');
   return readsVcluster
     ? undefined
-    : 'the result never depends on `value` or `context`, so it is the same for every object';
+    : 'the expression does not read `value` or `context`, so all objects get the same result';
 }
 
 function isConstant(node: SyntaxNode): boolean {

@@ -169,18 +169,23 @@ describe('warnings', () => {
       0,
       '`===` compares a number with a string, so this is always false',
     ],
-    ['a', '1 + 1', 0, 'the result never depends on `value` or `context`, so it is the same for every object'],
+    [
+      'a',
+      '1 + 1',
+      0,
+      'the expression does not read `value` or `context`, so all objects get the same result',
+    ],
     [
       'a',
       '((x) => x + "a")("b")',
       0,
-      'the result never depends on `value` or `context`, so it is the same for every object',
+      'the expression does not read `value` or `context`, so all objects get the same result',
     ],
     [
       'subsets[*].addresses[*].hostname',
       'context.virtualObject.metadata.name',
       0,
-      'the result never depends on `value` or `context.path`, so it is the same for every match of one object',
+      'the expression does not read `value` or `context.path`, so all matches of an object get the same result',
     ],
     ...['context.virtualObject.metadata.name', 'context.hostObject === null', 'context.path.length'].map(
       (expression) =>
@@ -188,7 +193,7 @@ describe('warnings', () => {
           'a',
           expression,
           0,
-          'the result never depends on `value`, which it replaces; if that is intended, write `void value;` before it',
+          'the expression does not read `value`, which its result replaces; if that is intended, write `void value;` before it',
         ] as const,
     ),
     [
