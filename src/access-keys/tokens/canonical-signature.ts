@@ -1,6 +1,6 @@
 /**
- * One text per token. For an ECDSA signature (r, s), (r, n − s) verifies as well, so a token would have a second form: tokens are signed with
- * the lower s, and every other form is rejected.
+ * Prevents a second valid form of a token. For an ECDSA signature (r, s), (r, n − s) is valid as well, and base64url decoding ignores unused
+ * bits: tokens are issued with the lower s in canonical base64url, and other encodings are rejected.
  */
 
 /** Order n of the curve P-256. */
@@ -19,7 +19,7 @@ export function withCanonicalSignature(token: string): string {
   return token.slice(0, end) + canonical.toString('base64url');
 }
 
-/** False for the higher s and for every other base64 form of the signature. Never throws. */
+/** Returns false if s is above n / 2, or if the signature is not canonical base64url of 64 bytes. Does not throw. */
 export function hasCanonicalSignature(token: string): boolean {
   const text = token.slice(token.lastIndexOf('.') + 1);
   const signature = Buffer.from(text, 'base64url');

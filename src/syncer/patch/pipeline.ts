@@ -1,4 +1,4 @@
-/** Applies all patches of one kind to one object. Built once, run for every object; asynchronous only if the sandbox is needed. */
+/** The patches of one kind, compiled once and applied to one object at a time. Asynchronous only if an evaluation needs the sandbox process. */
 
 import { overlaps, type CompiledPatch, type CompiledPatches } from './compile.ts';
 import { createFlow } from './flow.ts';

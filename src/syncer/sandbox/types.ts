@@ -90,9 +90,10 @@ export interface EvaluateError {
 
 /** Runs programs in isolation. */
 export interface Evaluator {
-  /** Returns the response if all results are cached or constant. Otherwise returns undefined and calls `done` exactly once, in a later turn
+  /**
+   * Returns the response if all results are cached or constant. Otherwise returns undefined and calls `done` exactly once, in a later turn
    * of the event loop. A callback instead of a promise, because a promise per request costs as much as the evaluation. `done` must not
-   * throw. A closed evaluator returns an error of kind `killed` for every match.
+   * throw. After the evaluator is closed, each match fails with an error of kind `killed`.
    */
   evaluate(
     request: EvaluateRequest,

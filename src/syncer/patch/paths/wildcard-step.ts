@@ -14,11 +14,11 @@ import {
 } from '../../../base/json.ts';
 import type { ConcretePath } from '../../translate/types.ts';
 
-/** The step for the member of this key; undefined: the wildcard does not match it. */
+/** The steps that follow a wildcard. A member whose step is undefined is not matched, so protected fields are skipped. */
 export interface WildcardRule {
-  /** For elements, and for every key if no key is protected. */
+  /** The step for the elements of an array, and for members if {@link stepFor} is undefined. */
   readonly usual: Step;
-  /** Undefined if only prototype keys are protected. */
+  /** The step for a member by its key; undefined if the step does not depend on the key. */
   readonly stepFor: ((key: string) => Step | undefined) | undefined;
 }
 
