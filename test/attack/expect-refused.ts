@@ -1,11 +1,11 @@
-/** The assertions for every import that is not allowed. */
+/** What holds when the import of a referenced object is not allowed. */
 
 import { expect } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
 import { named, NOTES, short } from '../scenarios/reference-objects.ts';
 import type { Shared } from '../scenarios/shared-world.ts';
 
-/** Names the object from a namespace of the tenant's: an Event, no copy, the name rewritten, and the original untouched. */
+/** References the object from a tenant's namespace. Expects an Event, a rewritten name, no import, and an unchanged original; returns the note of the Event. */
 export async function expectRefused(
   { world, daemon, namespace }: Shared,
   name: string,

@@ -113,7 +113,7 @@ test('a right for one name does not apply to other names', async () => {
 });
 
 test('a user without rights on the host has none in this API, and an unknown token is not authenticated', async () => {
-  const unprivileged = await serviceAccount('nobody', []);
+  const unprivileged = await serviceAccount('unprivileged', []);
   expect((await unprivileged.send({ method: 'GET', path: KEYS_PATH })).status).toBe(403);
   expect((await unprivileged.send({ method: 'GET', path: '/apis' })).status).toBe(200);
   const unknown = stack.use(new RawClient({ url, ca, token: 'an-unknown-token' }));

@@ -39,13 +39,13 @@ const CLUSTER = '/kubernetes/cluster/a';
 const alice = caller('alice');
 const admin = caller('root', [ADMINISTRATORS]);
 const delegator = caller('cluster-a', [AUTH_DELEGATORS]);
-const unprivileged: UserInfo = { name: 'nobody', uid: '', groups: [], extra: {} };
+const unprivileged: UserInfo = { name: 'unprivileged', uid: '', groups: [], extra: {} };
 const plainKey = record({ uid: 'u2' });
 const unownedKey = record({ uid: 'u3' });
 const adminKey = { ...unownedKey, user: { ...unownedKey.user, groups: admin.groups } };
 const keyedAdmin: UserInfo = adminKey.user;
-/** Its cluster says so; its key does not. */
-const dressedUp: UserInfo = { ...plainKey.user, groups: admin.groups };
+/** The groups of an administrator, which the cluster added to the user of a key without them. */
+const unverifiedAdmin: UserInfo = { ...plainKey.user, groups: admin.groups };
 /** The same with a key. */
 const keyed = (scope?: Scope): UserInfo => ({
   ...plainKey.user,
@@ -77,8 +77,8 @@ describe('rights', () => {
     [admin, request('get', '/metrics'), 'allowed'],
     [admin, request('get', '|pods', CLUSTER), 'no opinion'],
     [keyedAdmin, request('get', '|pods', CLUSTER), 'allowed'],
-    [dressedUp, request('get', '|pods', CLUSTER), 'no opinion'],
-    [dressedUp, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
+    [unverifiedAdmin, request('get', '|pods', CLUSTER), 'no opinion'],
+    [unverifiedAdmin, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
     [delegator, request('create', TOKEN_REVIEWS), 'allowed'],
     [delegator, request('create', ACCESS_REVIEWS, CLUSTER), 'no opinion'],
     [keyed(), request('create', ACCESS_REVIEWS, CLUSTER), 'allowed'],

@@ -1,4 +1,4 @@
-/** Every operation on keys and tokens in a separate process, and then a search for every secret in all bytes that it wrote or sent. */
+/** Runs the operations on keys and tokens against an API process, then searches its files, output and responses for the secrets. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ import { KEYS_PATH, TOKENS_PATH } from '../composed-api.ts';
 import { SecretHunt } from './secret-forms.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
-/** Files whose whole point is to hold a secret. */
+/** Files that hold a secret by design. */
 const SECRET_FILES: ReadonlySet<string> = new Set(['master.key', 'ca.key', 'tls.key']);
 const JSON_PATCH = { 'content-type': 'application/json-patch+json' };
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -34,12 +34,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Every byte of an API that is run, used and ended. */
-class Witness {
+/** An API process, with everything that it writes and sends. */
+class RecordedApi {
   readonly hunt = new SecretHunt();
   readonly dataDir = join(folder, 'data');
   readonly keyFile = join(folder, 'first.key');
-  readonly #heard: string[] = [];
+  readonly #received: string[] = [];
   readonly #child;
   #out = '';
   #err = '';
@@ -70,7 +70,7 @@ class Witness {
     const url = /^server: (.*)$/m.exec(this.#out)?.[1] ?? '';
     return new Caller(
       new RawClient({ url, ca: this.#ca, ...(token === undefined ? {} : { token }) }),
-      this.#heard,
+      this.#received,
     );
   }
 
@@ -87,14 +87,14 @@ class Witness {
     this.#child.kill('SIGKILL');
   }
 
-  /** What is found now in files, output and answers. */
+  /** The secrets that are now in files, output and responses. */
   findings(): string[] {
     const files = readdirSync(this.dataDir).filter((name) => !SECRET_FILES.has(name));
     return [
       ...files.flatMap((name) => this.hunt.findIn(name, readFileSync(join(this.dataDir, name)))),
       ...this.hunt.findIn('stdout', this.#out),
       ...this.hunt.findIn('stderr', this.#err),
-      ...this.hunt.findIn('answers', this.#heard.join('\n')),
+      ...this.hunt.findIn('responses', this.#received.join('\n')),
     ];
   }
 
@@ -107,14 +107,14 @@ class Witness {
   }
 }
 
-/** Keeps what is answered, but for the answers that have to show a secret. */
+/** Records responses, except those that return a secret by design. */
 class Caller implements AsyncDisposable {
   readonly #client: RawClient;
-  readonly #heard: string[];
+  readonly #received: string[];
 
-  constructor(client: RawClient, heard: string[]) {
+  constructor(client: RawClient, received: string[]) {
     this.#client = client;
-    this.#heard = heard;
+    this.#received = received;
   }
 
   async ask(
@@ -124,7 +124,7 @@ class Caller implements AsyncDisposable {
     headers: Record<string, string> = {},
   ): Promise<number> {
     const answer = await this.showing(method, path, body, headers);
-    this.#heard.push(`${method} ${answer.status} ${answer.text} ${JSON.stringify([...answer.headers])}`);
+    this.#received.push(`${method} ${answer.status} ${answer.text} ${JSON.stringify([...answer.headers])}`);
     return answer.status;
   }
 
@@ -137,14 +137,14 @@ class Caller implements AsyncDisposable {
     return this.#client.send({ method, path, headers, ...(body === undefined ? {} : { body }) });
   }
 
-  /** Keeps what a watch says until `enough` is in it. */
+  /** Returns a function that records the events of a watch up to the one that contains `the-end`. */
   async watch(path: string, headers: Record<string, string>): Promise<() => Promise<void>> {
     const watch = await this.#client.watch(path, headers);
     return async () => {
       for (;;) {
         const event = await watch.next();
         if (!event) break;
-        this.#heard.push(JSON.stringify(event));
+        this.#received.push(JSON.stringify(event));
         if (JSON.stringify(event).includes('the-end')) break;
       }
       await watch[Symbol.asyncDispose]();
@@ -173,11 +173,11 @@ const key = (name: string, spec: Record<string, JsonValue> = {}): JsonValue => (
   spec: { displayName: name, ttl: 0, type: 'User', user: 'ann', ...spec },
 });
 
-/** Every operation on keys and tokens: created, used, changed, rejected, deleted; with secrets in every place of a request. */
-async function live(witness: Witness): Promise<void> {
-  const { hunt } = witness;
-  const first = hunt.add('bootstrap key', readFileSync(witness.keyFile, 'utf8').trim());
-  await using admin = witness.as(first);
+/** Creates, uses, changes and deletes keys and tokens, and sends requests that are rejected; secrets are in all parts of requests. */
+async function useKeysAndTokens(api: RecordedApi): Promise<void> {
+  const { hunt } = api;
+  const first = hunt.add('bootstrap key', readFileSync(api.keyFile, 'utf8').trim());
+  await using admin = api.as(first);
   const watches = [
     await admin.watch(`${KEYS_PATH}?watch=1`, {}),
     await admin.watch(`${KEYS_PATH}?watch=1`, TABLE),
@@ -187,14 +187,14 @@ async function live(witness: Witness): Promise<void> {
     hunt.add(`secret of ${name}`, text.slice(17, 60));
     return hunt.add(`key ${name}`, text);
   };
-  await write(witness, admin, await make('ci'));
+  await write(api, admin, await make('ci'));
   const ends = await make('ends', { ttl: 1 });
   const disabled = await make('disabled', { disabled: true });
   const supplied = hunt.add('supplied key', randomBytes(24).toString('base64url'));
   await admin.showing('POST', KEYS_PATH, key('supplied', { key: supplied }));
-  await tokens(witness, admin, await make('maker', { scope: { clusters: [{ cluster: 'a' }] } }));
-  await strangers(witness, [disabled, supplied]);
-  await using ended = witness.as(ends);
+  await tokens(api, admin, await make('maker', { scope: { clusters: [{ cluster: 'a' }] } }));
+  await useRejectedCredentials(api, [disabled, supplied]);
+  await using ended = api.as(ends);
   await expect.poll(() => ended.ask('GET', KEYS_PATH)).toBe(401);
   await admin.ask('DELETE', `${KEYS_PATH}/disabled`);
   await admin.ask(
@@ -207,7 +207,7 @@ async function live(witness: Witness): Promise<void> {
 }
 
 /** Writes that are right and wrong, with secrets in them. */
-async function write({ hunt }: Witness, admin: Caller, text: string): Promise<void> {
+async function write({ hunt }: RecordedApi, admin: Caller, text: string): Promise<void> {
   const identity = { userId: '1', connectorData: hunt.add('connectorData', opaque()) };
   const oidcLogin = {
     idToken: hunt.add('idToken', opaque()),
@@ -273,9 +273,9 @@ async function write({ hunt }: Witness, admin: Caller, text: string): Promise<vo
 
 const REVIEWS = '/kubernetes/cluster/a/apis/authentication.k8s.io/v1/tokenreviews';
 
-async function tokens(witness: Witness, admin: Caller, maker: string): Promise<void> {
-  const { hunt } = witness;
-  await using owner = witness.as(maker);
+async function tokens(api: RecordedApi, admin: Caller, maker: string): Promise<void> {
+  const { hunt } = api;
+  await using owner = api.as(maker);
   const created = await owner.showing('POST', TOKENS_PATH, { spec: { ttl: 600 } });
   const token = hunt.add('token', textIn(created, 'status', 'token'));
   hunt.add('signature of the token', token.slice(token.lastIndexOf('.') + 1));
@@ -288,7 +288,7 @@ async function tokens(witness: Witness, admin: Caller, maker: string): Promise<v
   await owner.ask('POST', TOKENS_PATH, { spec: { ttl: 99_999_999_999 } });
   await owner.ask('POST', TOKENS_PATH, { spec: { scope: { clusters: [{ cluster: 'other' }] } } });
   for (const bearer of [token, changed]) {
-    await using caller = witness.as(bearer);
+    await using caller = api.as(bearer);
     await caller.ask('GET', KEYS_PATH);
     await caller.ask('POST', TOKENS_PATH, { spec: {} });
   }
@@ -298,9 +298,9 @@ function wrongKey(hunt: SecretHunt, name: string): string {
   return hunt.add(`wrong key ${name}`, generateAccessKey(randomBytes));
 }
 
-/** Rejected requests leave no credential behind either. */
-async function strangers(witness: Witness, keys: readonly string[]): Promise<void> {
-  const { hunt } = witness;
+/** The credentials of rejected requests must not be stored or logged either. */
+async function useRejectedCredentials(api: RecordedApi, keys: readonly string[]): Promise<void> {
+  const { hunt } = api;
   const unknown = wrongKey(hunt, 'sent');
   const typo = hunt.add('typo', `${unknown.slice(0, -1)}${unknown.endsWith('x') ? 'y' : 'x'}`);
   for (const bearer of [
@@ -309,11 +309,11 @@ async function strangers(witness: Witness, keys: readonly string[]): Promise<voi
     typo,
     hunt.add('no key at all', opaque().replaceAll(/[+/=]/g, 'x')),
   ]) {
-    await using caller = witness.as(bearer);
+    await using caller = api.as(bearer);
     await caller.ask('GET', KEYS_PATH);
     await caller.ask('POST', KEYS_PATH, key('mine', { user: 'ann' }));
   }
-  await using anonymous = witness.as(undefined);
+  await using anonymous = api.as(undefined);
   for (const authorization of [`Basic ${unknown}`, `Bearer  ${unknown} ${unknown}`, unknown]) {
     await anonymous.ask('GET', KEYS_PATH, undefined, { authorization, 'user-agent': `curl ${unknown}` });
   }
@@ -321,13 +321,13 @@ async function strangers(witness: Witness, keys: readonly string[]): Promise<voi
   await anonymous.ask('GET', '/.well-known/openid-configuration');
 }
 
-/** What the process never sent, and never should have: what only it and its key file know. */
-async function addInnerSecrets({ hunt, dataDir }: Witness): Promise<void> {
+/** Secrets that the process never sends: they are only in its memory and its key files. */
+async function addInnerSecrets({ hunt, dataDir }: RecordedApi): Promise<void> {
   const file = readFileSync(join(dataDir, 'master.key'), 'utf8').trim();
   hunt.add('master key', Buffer.from(file, 'base64'));
   for (const name of ['ca.key', 'tls.key']) {
     const [, body = ''] = /-----\n([^-]+)\n-----/.exec(readFileSync(join(dataDir, name), 'utf8')) ?? [];
-    hunt.add(name, Buffer.from(body, 'base64').subarray(-40)); // the numbers, behind what every key begins with
+    hunt.add(name, Buffer.from(body, 'base64').subarray(-40)); // the key itself, after the header that is the same in all keys
   }
   const master = await readMasterKey(dataDir, randomBytes);
   if (!master) throw new Error('there is no master key');
@@ -347,28 +347,26 @@ async function addInnerSecrets({ hunt, dataDir }: Witness): Promise<void> {
 }
 
 test('no file, log line or response of the process contains a secret', { timeout: 60_000 }, async () => {
-  const witness = new Witness();
+  const api = new RecordedApi();
   try {
-    await witness.listening();
-    const local = await openLocalAdministrator(witness.dataDir, systemClock);
-    await using machine = witness.as(
-      witness.hunt.add('credential of this machine', local?.credential() ?? ''),
-    );
+    await api.listening();
+    const local = await openLocalAdministrator(api.dataDir, systemClock);
+    await using machine = api.as(api.hunt.add('credential of this machine', local?.credential() ?? ''));
     expect(await machine.ask('GET', KEYS_PATH)).toBe(200);
-    await live(witness);
-    // While it runs: what is in the write-ahead log now may be gone when it has ended.
-    expect(witness.findings()).toEqual([]);
-    witness.stop();
-    expect(await witness.ended()).toBe(0);
+    await useKeysAndTokens(api);
+    // Also while the process runs, because the write-ahead log is removed when it ends.
+    expect(api.findings()).toEqual([]);
+    api.stop();
+    expect(await api.ended()).toBe(0);
   } finally {
-    witness.kill();
+    api.kill();
   }
-  await addInnerSecrets(witness);
-  expect(witness.findings()).toEqual([]);
-  // The hunt has seen what it is about.
-  expect(witness.hunt.size).toBeGreaterThan(30);
-  expect(witness.written).toEqual(expect.arrayContaining(['audit.log', 'ca.crt']));
-  expect(witness.logged).toMatch(/"level":"(info|debug)"/);
+  await addInnerSecrets(api);
+  expect(api.findings()).toEqual([]);
+  // The search had secrets to look for, and files and logs to look in.
+  expect(api.hunt.size).toBeGreaterThan(30);
+  expect(api.written).toEqual(expect.arrayContaining(['audit.log', 'ca.crt']));
+  expect(api.logged).toMatch(/"level":"(info|debug)"/);
 });
 
 test('the search finds a secret in every encoding', () => {

@@ -157,11 +157,11 @@ describe('a token is invalid', () => {
     },
   );
 
-  /** Everything right but one thing. */
+  /** Each token is valid except for one header or claim, or its signature. */
   test.each<[string, object, object]>([
     ['no signature', { alg: 'none' }, {}],
     ['another type', { typ: 'JWT' }, {}],
-    ['an unknown key id', { kid: 'nobody' }, {}],
+    ['an unknown key id', { kid: 'unknown' }, {}],
     ['another issuer', {}, { iss: 'https://elsewhere.example.com' }],
     ['another audience', {}, { aud: 'https://kubernetes.default.svc' }],
     ['signed with another key', {}, {}],
