@@ -96,7 +96,7 @@ export class ApiClient implements AsyncDisposable {
         bodyTimeout: TIMEOUT_MS,
       });
     } catch (error) {
-      throw unreachable(this.#connection.server, error);
+      throw unreachable(this.#connection, error);
     }
   }
 
@@ -127,20 +127,33 @@ function tlsOptions(trust: ServerTrust): NonNullable<Agent.Options['connect']> {
 
 const REFUSED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT', 'EHOSTUNREACH', 'ENOTFOUND']);
 
-function unreachable(server: string, error: unknown): TerminalError {
+function unreachable({ server, trust }: ApiConnection, error: unknown): TerminalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const why = error instanceof Error ? error.message || code : String(error);
   if (REFUSED.has(code)) {
     const message = `cannot connect to ${server} (${code}): start the API, or name another address with --server`;
     return new NoServerError(message, { cause: error });
   }
-  return new TerminalError(`cannot connect to ${server}: ${why}${tlsAdvice(code)}`, { cause: error });
+  const why = error instanceof Error ? error.message || code : String(error);
+  return new TerminalError(`cannot connect to ${server}: ${tlsProblem(code, why, trust) ?? why}`, {
+    cause: error,
+  });
 }
 
-function tlsAdvice(code: string): string {
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return '; name one that it is for with --tls-server-name';
-  const isTls = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO/u.test(code);
-  return isTls ? '; name its authority with --certificate-authority (dataDir/ca.crt of the API)' : '';
+/** Undefined: not a problem of TLS. The texts of OpenSSL and Node name no flag of this command, and some have several lines. */
+function tlsProblem(code: string, why: string, trust: ServerTrust): string | undefined {
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
+    return `no TLS connection is possible (${code}); give the address that the API printed with --server`;
+  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `${why}; name one that it is for with --tls-server-name`;
+  if (code === 'CERT_HAS_EXPIRED')
+    return 'the certificate of the server has expired; replace it and restart the API';
+  if (!/CERT|UNABLE_TO/u.test(code)) return undefined;
+  if (trust.kind === 'certificate') {
+    return `the certificate of the server is not managementApi.tls.certFile (${code})`;
+  }
+  const authority = trust.ca === undefined ? 'an authority that this machine trusts' : 'the given authority';
+  return `the certificate of the server is not from ${authority} (${code}); name its authority with --certificate-authority (dataDir/ca.crt of the API)`;
 }
 
 /** `299 - "text"`, one header each or several in one. */

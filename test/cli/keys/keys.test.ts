@@ -1,6 +1,8 @@
 /** `keys`: the first key, whether the API runs or not, and the life cycle of keys. */
 
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -246,5 +248,33 @@ describe('keys create, list and revoke', () => {
     const { file } = configFile('no-authority', 'memory');
     const wrong = ['--server', api.api.url, '--certificate-authority', file, ...token];
     expect((await keys('list', ...wrong)).err).toContain('contains no PEM certificate');
+  });
+
+  test('an error of TLS is one line that names the flag to correct', async () => {
+    await using other = await startComposed();
+    const failed = async (...args: string[]): Promise<string> => {
+      const { code, out, err } = await keys('list', '--token', 'x', ...args);
+      expect([code, out, err.trimEnd().split('\n').length]).toEqual([1, '', 1]);
+      return err;
+    };
+    const ca = ['--certificate-authority', join(place.dataDir, 'ca.crt')];
+    const server = ['--server', api.api.url];
+    expect(await failed(...server)).toContain('is not from an authority that this machine trusts (');
+    const foreign = ['--certificate-authority', join(other.dataDir, 'ca.crt')];
+    expect(await failed(...server, ...foreign)).toMatch(
+      /is not from the given authority \(.*; name its authority with --certificate-authority \(dataDir\/ca.crt/u,
+    );
+    expect(await failed(...server, ...ca, '--tls-server-name', 'other.example')).toMatch(
+      /other\.example.* is not in the cert's altnames: .*DNS:localhost.*; name one that it is for with --tls-server-name/u,
+    );
+    const plain = createServer((socket) => {
+      socket.on('error', () => socket.destroy()).once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    });
+    await once(plain.listen(0, '127.0.0.1'), 'listening');
+    const { port } = plain.address() as AddressInfo; // it listens on a port
+    expect(await failed('--server', `https://127.0.0.1:${port}`)).toContain(
+      'no TLS connection is possible (ERR_SSL_WRONG_VERSION_NUMBER); give the address that the API printed',
+    );
+    plain.close();
   });
 });
