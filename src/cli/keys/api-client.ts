@@ -5,6 +5,7 @@ import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
 import { responseError } from '../../kube/client/response-error.ts';
+import type { StatusError } from '../../kube/status-error.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 
@@ -21,6 +22,8 @@ export interface ApiConnection {
   readonly trust: ServerTrust;
   /** Called for each request, because a credential may expire within a minute. */
   token(): string | Promise<string>;
+  /** What the credential is and where it comes from, for errors. */
+  readonly credential: string;
 }
 
 export interface ApiCall {
@@ -73,15 +76,22 @@ export class ApiClient implements AsyncDisposable {
     for (const text of warningsIn(answer.headers['warning'])) this.#warn(text);
     const text = await answer.body.text();
     if (answer.statusCode >= 300) {
-      throw responseError(
-        { status: answer.statusCode, headers: answer.headers, text },
-        `${method} ${url}`,
-        Date.now(),
-      );
+      const response = { status: answer.statusCode, headers: answer.headers, text };
+      throw this.#explained(responseError(response, `${method} ${url}`, Date.now()));
     }
     const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) throw new TerminalError(`the response of ${url} is not an object`);
     return value;
+  }
+
+  /** The API gives the reason when it rejects a key that it knows. */
+  #explained(error: StatusError): StatusError | TerminalError {
+    if (error.code !== 401 || error.message !== 'Unauthorized') return error;
+    const { server, credential } = this.#connection;
+    const reason = 'it belongs to another API, or was deleted';
+    return new TerminalError(`Unauthorized: ${server} does not know ${credential}: ${reason}`, {
+      cause: error,
+    });
   }
 
   async #request(

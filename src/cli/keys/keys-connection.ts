@@ -66,7 +66,7 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
   if (options.kubeconfig !== undefined || options.context !== undefined) {
     return kubeconfigConnection(options, flagKey);
   }
-  const key = flagKey || (process.env['ENDPOINT_SYNCER_TOKEN'] ?? '');
+  const key = flagKey ?? keyFromEnvironment();
   const hasConfig = configFile(loaderInput(command)) !== undefined;
   const { management } = await managementConfig(command);
   const { server } = options;
@@ -77,8 +77,8 @@ export async function connectionFor(command: Command): Promise<ApiConnection> {
   const isLocal = server === undefined || hasConfig;
   const trust = trustFor(options, isLocal ? management : undefined);
   const address = server ?? localServer(management);
-  if (key !== '') return { server: address, trust, token: () => key };
-  if (isLocal) return { server: address, trust, token: await localToken(management) };
+  if (key !== undefined) return { server: address, trust, ...key };
+  if (isLocal) return { server: address, trust, ...(await localKey(management)) };
   throw new TerminalError(
     'no access key: give --token-file, --token or --kubeconfig, or set ENDPOINT_SYNCER_TOKEN',
   );
@@ -88,13 +88,20 @@ const NO_ADDRESS =
   'no address of the API: give --server URL and an access key (--token-file, --token or ENDPOINT_SYNCER_TOKEN), or --kubeconfig FILE; ' +
   'on the machine where the API runs, --config FILE is enough';
 
-/** '' if no flag gives one. */
-function keyFromFlags({ token, tokenFile }: ConnectionOptions): string {
-  if (token !== undefined) return token;
-  if (tokenFile === undefined) return '';
-  const key = readText(tokenFile, '--token-file').trim();
-  if (key === '') throw new TerminalError(`--token-file ${tokenFile} is empty`);
-  return key;
+type KeySource = Pick<ApiConnection, 'token' | 'credential'>;
+
+function keyFromFlags({ token, tokenFile }: ConnectionOptions): KeySource | undefined {
+  if (token) return { token: () => token, credential: 'the access key of --token' };
+  if (tokenFile === undefined) return undefined;
+  const advice = 'write the access key to this file or name another';
+  const key = readText(tokenFile, '--token-file', advice).trim();
+  if (key === '') throw new TerminalError(`--token-file ${tokenFile} is empty: ${advice}`);
+  return { token: () => key, credential: `the access key in ${tokenFile}` };
+}
+
+function keyFromEnvironment(): KeySource | undefined {
+  const key = process.env['ENDPOINT_SYNCER_TOKEN'];
+  return key ? { token: () => key, credential: 'the access key in ENDPOINT_SYNCER_TOKEN' } : undefined;
 }
 
 /** Without an explicit address the API must have run on this machine: its authority is in `dataDir`. */
@@ -103,7 +110,10 @@ function isServedHere({ dataDir, tls }: ManagementConfig): boolean {
 }
 
 /** As kubectl chooses: `--kubeconfig`, else the files in KUBECONFIG, else `~/.kube/config`. A flag overrides what the file says. */
-async function kubeconfigConnection(options: ConnectionOptions, key: string): Promise<ApiConnection> {
+async function kubeconfigConnection(
+  options: ConnectionOptions,
+  key: KeySource | undefined,
+): Promise<ApiConnection> {
   const { loadClusterAccess } = await import('../../kube/credentials/kubeconfig.ts');
   const { kubeconfig = '', context = '', server } = options;
   const named = kubeconfig || process.env['KUBECONFIG'] || '~/.kube/config';
@@ -121,7 +131,10 @@ async function kubeconfigConnection(options: ConnectionOptions, key: string): Pr
   return {
     server: server ?? access.server,
     trust: authorities(authorityIn(options) ?? ca?.toString(), serverName),
-    token: async () => key || bearerIn((await access.credentials.headers())['authorization'], named),
+    ...(key ?? {
+      token: async () => bearerIn((await access.credentials.headers())['authorization'], named),
+      credential: `the access key in ${named}`,
+    }),
   };
 }
 
@@ -149,13 +162,15 @@ export async function localConnection(
   return {
     server: server ?? localServer(management),
     trust: trustFor({}, management),
-    token: await localToken(management),
+    ...(await localKey(management)),
   };
 }
 
-async function localToken({ dataDir }: ManagementConfig): Promise<() => string> {
+async function localKey({ dataDir }: ManagementConfig): Promise<KeySource> {
   const administrator = await openLocalAdministrator(dataDir, systemClock);
-  if (administrator !== undefined) return () => administrator.credential();
+  if (administrator !== undefined) {
+    return { token: () => administrator.credential(), credential: `the master key in ${dataDir}` };
+  }
   throw new TerminalError(
     `no access key, and no master key in ${dataDir}: give --token-file or --token, or set ENDPOINT_SYNCER_TOKEN; ` +
       'on the machine where the API runs, its --config is enough',

@@ -1,7 +1,6 @@
 /** `keys`: the commands for access keys and the tokens that they issue. */
 
 import { type Command, Option } from 'commander';
-import { StatusError } from '../../kube/status-error.ts';
 import { addConfigOptions, API_FIELDS } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { outputOption } from '../output/listing.ts';
@@ -44,7 +43,7 @@ function defineBootstrap(parent: Command, exit: Exit): void {
     .option('--rotate', 'revoke the first key and create another')
     .addOption(secretOption());
   addConfigOptions(command, API_FIELDS);
-  command.action(async (options: BootstrapOptions) => exit(await advised(() => bootstrap(command, options))));
+  command.action(async (options: BootstrapOptions) => exit(await guarded(() => bootstrap(command, options))));
 }
 
 function defineCreate(parent: Command, exit: Exit): void {
@@ -134,7 +133,7 @@ function defineToken(parent: Command, exit: Exit): void {
   addTokenOptions(command);
   addConnectionOptions(command);
   command.action(async (options: TokenOptions) =>
-    exit(await advised(async () => printToken(await connectionFor(command), options))),
+    exit(await guarded(async () => printToken(await connectionFor(command), options))),
   );
 }
 
@@ -142,7 +141,7 @@ function withClient(
   command: Command,
   work: (client: ApiClient, connection: ApiConnection) => Promise<number>,
 ): Promise<number> {
-  return advised(async () => {
+  return guarded(async () => {
     const connection = await connectionFor(command);
     await using client = new ApiClient(connection, warn);
     return await work(client, connection);
@@ -157,14 +156,4 @@ function secretOption(): Option {
 
 function warn(text: string): void {
   process.stderr.write(`warning: ${text}\n`);
-}
-
-function advised(work: () => Promise<number>): Promise<number> {
-  return guarded(work, adviceFor);
-}
-
-/** Only for an unknown credential: the API gives the reason for a proven key that it refuses. */
-function adviceFor(error: Error): string {
-  if (!(error instanceof StatusError) || error.message !== 'Unauthorized') return '';
-  return ': this API does not know the access key (--token or ENDPOINT_SYNCER_TOKEN), or --config names the dataDir of another API';
 }

@@ -78,6 +78,37 @@ test('without an API on this machine the error asks for --server instead of nami
   expect(keyless.err).toContain('no access key: give --token-file');
 });
 
+test('an unknown key is reported with its source', async () => {
+  const unknown = `pak_${'a'.repeat(61)}`;
+  const file = join(folder, 'unknown.key');
+  const strange = join(folder, 'unknown.kubeconfig');
+  writeFileSync(file, unknown, { mode: 0o600 });
+  writeFileSync(strange, kubeconfigText(api, { current: unknown }), { mode: 0o600 });
+  const ca = join(folder, 'ca.crt');
+  writeFileSync(ca, api.ca);
+  const why = 'it belongs to another API, or was deleted';
+  const refused = async (...args: string[]): Promise<string> => {
+    const { code, err } = await keys('list', ...args);
+    expect([code, err]).toEqual([1, expect.stringContaining('does not know')]);
+    return /does not know (.*)\n/u.exec(err)?.[1] ?? '';
+  };
+  const server = ['--server', api.api.url, '--certificate-authority', ca];
+  expect(await refused(...server, '--token', unknown)).toBe(`the access key of --token: ${why}`);
+  expect(await refused(...server, '--token-file', file)).toBe(`the access key in ${file}: ${why}`);
+  expect(await refused('--kubeconfig', strange)).toBe(`the access key in ${strange}: ${why}`);
+  vi.stubEnv('ENDPOINT_SYNCER_TOKEN', unknown);
+  expect(await refused(...server)).toBe(`the access key in ENDPOINT_SYNCER_TOKEN: ${why}`);
+});
+
+test('the error for a file without a key says what to do', async () => {
+  const file = join(folder, 'no.key');
+  const missing = await keys('list', '--server', api.api.url, '--token-file', file);
+  expect([missing.code, missing.err]).toEqual([
+    1,
+    expect.stringContaining('write the access key to this file'),
+  ]);
+});
+
 test.each(['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'])(
   'keys %s --help has two examples',
   async (name) => {

@@ -16,6 +16,7 @@ test('a kubeconfig sets a tls-server-name that the certificate contains', async 
       server,
       trust: { kind: 'certificate', certificate },
       token: () => '',
+      credential: '',
     });
     return (parse(text) as { clusters: [{ cluster: Record<string, unknown> }] }).clusters[0].cluster[
       'tls-server-name'

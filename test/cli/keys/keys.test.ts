@@ -222,7 +222,7 @@ describe('keys create, list and revoke', () => {
 
   test('the credential is the key of a flag or of the environment, else that of the local administrator', async () => {
     expect((await keys('list', ...remote('t-wrong'))).err).toMatch(
-      /^error: Unauthorized: .* --config names the dataDir of another API\n$/u,
+      /^error: Unauthorized: https:.* does not know the access key of --token: /u,
     );
     const { text } = await api.key('by-env', { user: 'env' });
     vi.stubEnv('ENDPOINT_SYNCER_TOKEN', text);
@@ -268,7 +268,9 @@ describe('keys create, list and revoke', () => {
       /other\.example.* is not in the cert's altnames: .*DNS:localhost.*; name one that it is for with --tls-server-name/u,
     );
     const plain = createServer((socket) => {
-      socket.on('error', () => socket.destroy()).once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+      socket
+        .on('error', () => socket.destroy())
+        .once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     });
     await once(plain.listen(0, '127.0.0.1'), 'listening');
     const { port } = plain.address() as AddressInfo; // it listens on a port
