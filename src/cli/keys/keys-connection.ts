@@ -121,16 +121,17 @@ async function kubeconfigConnection(
   const env = { KUBECONFIG: process.env['KUBECONFIG'] };
   const access = loadClusterAccess({ kubeconfig, context }, { clock: systemClock, env });
   const { ca, serverName: written, isUnverified } = await access.trust();
-  if (isUnverified) {
+  const authority = authorityIn(options);
+  if (isUnverified && authority === undefined) {
     throw new TerminalError(
-      `${named} does not verify the server: remove insecure-skip-tls-verify and add its certificate-authority`,
+      `${named} does not verify the server: give --certificate-authority, or replace insecure-skip-tls-verify by its certificate-authority`,
     );
   }
   // The name belongs to the server of the file, as in kubectl.
   const serverName = options.tlsServerName ?? (server === undefined ? written : undefined);
   return {
     server: server ?? access.server,
-    trust: authorities(authorityIn(options) ?? ca?.toString(), serverName),
+    trust: authorities(authority ?? ca?.toString(), serverName),
     ...(key ?? {
       token: async () => bearerIn((await access.credentials.headers())['authorization'], named),
       credential: `the access key in ${named}`,

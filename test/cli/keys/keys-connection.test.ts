@@ -1,6 +1,6 @@
 /** The address and the credential that a `keys` command uses. */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -107,6 +107,18 @@ test('the error for a file without a key says what to do', async () => {
     1,
     expect.stringContaining('write the access key to this file'),
   ]);
+});
+
+test('--certificate-authority replaces insecure-skip-tls-verify of the kubeconfig, as in kubectl', async () => {
+  const insecure = join(folder, 'insecure.kubeconfig');
+  const ca = join(folder, 'insecure-ca.crt');
+  const text = readFileSync(kubeconfig, 'utf8');
+  const without = text.replace(/"certificate-authority-data":"[^"]*"/u, '"insecure-skip-tls-verify":true');
+  writeFileSync(insecure, without, { mode: 0o600 });
+  writeFileSync(ca, api.ca);
+  const refused = await keys('list', '--kubeconfig', insecure);
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('give --certificate-authority')]);
+  expect(await listed('--kubeconfig', insecure, '--certificate-authority', ca)).toBe('of-ann');
 });
 
 test.each(['bootstrap', 'create', 'get', 'list', 'rotate', 'revoke', 'token'])(
