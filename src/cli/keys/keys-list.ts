@@ -1,5 +1,7 @@
 /** `keys list` and `keys get`: keys without their secrets. */
 
+import { InvalidArgumentError } from 'commander';
+import { TerminalError } from '../../base/errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { endOfKey } from '../../access-keys/keys/lifecycle/key-expiry.ts';
 import { formatListing, type Listing } from '../output/listing.ts';
@@ -107,6 +109,7 @@ function select(
     members = members.filter((member) => (endOfKey(keyOf(member)) ?? Number.POSITIVE_INFINITY) <= untilMs);
   }
   if (sortBy !== undefined) {
+    requireField(members.map(keyOf), sortBy);
     const valueOf = (member: JsonObject): string | number => sortValue(keyOf(member), sortBy);
     members = members.toSorted((a, b) => compare(valueOf(a), valueOf(b)));
   }
@@ -119,14 +122,33 @@ const SORT_PATHS: Readonly<Record<string, string>> = {
   'last-activity': '.status.lastActivity',
 };
 
+const COMPUTED = ['expires', 'subject'];
+
+/** Parser of `--sort-by`; throws for anything but these names and a path. */
+export function sortField(text: string): string {
+  const names = [...Object.keys(SORT_PATHS), ...COMPUTED].toSorted();
+  if (names.includes(text) || text.includes('.')) return text;
+  throw new InvalidArgumentError(`Use a field such as .spec.ttl, or one of ${names.join(', ')}.`);
+}
+
+/** As kubectl does, a field that no key has is an error; it is probably misspelled. */
+function requireField(keys: readonly JsonObject[], by: string): void {
+  if (!by.includes('.') || keys.length === 0) return;
+  if (keys.some((key) => memberOf(key, ...pathOf(by)) !== undefined)) return;
+  throw new TerminalError(`--sort-by ${by}: none of the keys has this field; see keys list -o yaml`);
+}
+
+function pathOf(by: string): string[] {
+  return (SORT_PATHS[by] ?? by).replaceAll(/[{}]/gu, '').split('.').filter(Boolean);
+}
+
 /** `by` is `expires`, `subject`, a name in {@link SORT_PATHS} or a field such as `.spec.ttl`. */
 function sortValue(key: JsonObject, by: string): string | number {
   if (by === 'expires') return endOfKey(key) ?? Number.POSITIVE_INFINITY;
   if (by === 'subject') {
     return ['user', 'team', 'subject'].map((field) => textIn(key, 'spec', field)).find(Boolean) ?? '';
   }
-  const path = (SORT_PATHS[by] ?? by).replaceAll(/[{}]/gu, '').split('.').filter(Boolean);
-  const value: JsonValue | undefined = memberOf(key, ...path);
+  const value: JsonValue | undefined = memberOf(key, ...pathOf(by));
   if (typeof value === 'number' || typeof value === 'string') return value;
   return value === undefined ? '' : JSON.stringify(value);
 }

@@ -15,7 +15,7 @@ import {
   type CreateOptions,
   type RotateOptions,
 } from './keys-create.ts';
-import { getKey, listKeys, type ListOptions } from './keys-list.ts';
+import { getKey, listKeys, sortField, type ListOptions } from './keys-list.ts';
 import { KEY_FORMATS, type KeyFormat } from './keys-output.ts';
 import { revokeKeys, type RevokeOptions } from './keys-revoke.ts';
 import { addTokenOptions, type TokenOptions } from './keys-token-options.ts';
@@ -87,9 +87,11 @@ function defineList(parent: Command, exit: Exit): void {
         secondsIn,
       ),
     )
-    .option(
-      '--sort-by <field>',
-      'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
+    .addOption(
+      new Option(
+        '--sort-by <field>',
+        'name, subject, created, expires, last-activity, or a field such as .spec.ttl',
+      ).argParser(sortField),
     );
   addConnectionOptions(command);
   command.action(async (options: ListOptions) =>

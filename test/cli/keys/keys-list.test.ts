@@ -106,6 +106,22 @@ describe('get and list', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('spec.ttl')]);
   });
 
+  test('a field to sort by that does not exist is an error', async () => {
+    const typo = await run('list', ...kubeconfig, '--sort-by', 'expiry');
+    expect([typo.code, typo.err]).toEqual([
+      2,
+      expect.stringContaining('one of created, expires, last-activity, name, subject'),
+    ]);
+    for (const field of ['.spec.tl', '{.spec.tl}', 'spec.tl']) {
+      const { code, out, err } = await run('list', ...kubeconfig, '--sort-by', field);
+      expect([code, out, err]).toEqual([1, '', expect.stringContaining('none of the keys has this field')]);
+    }
+    const none = [...kubeconfig, '--field-selector', 'spec.user=nobody', '--sort-by', '.spec.tl'];
+    expect((await run('list', ...none)).code).toBe(0);
+    const unused = await run('list', ...kubeconfig, '--sort-by', 'last-activity', '-o', 'name');
+    expect(unused.code).toBe(0);
+  });
+
   test('a watch follows the keys of one user', async () => {
     await using watch = await api.administrator.watch(`${KEYS_PATH}?watch=1&fieldSelector=spec.user%3Dann`);
     expect((await watch.summary(2)).toSorted()).toEqual(['ADDED later', 'ADDED soon']);
