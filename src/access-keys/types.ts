@@ -58,6 +58,8 @@ export interface KeyRecord {
   readonly holdsOidcData?: boolean;
   /** Incremented when the rights of the key change; tokens of earlier generations are invalid. */
   readonly tokenGeneration: number;
+  /** `untilMs`: the end of the overlap of a rotation, in epoch milliseconds; undefined: the current secret. */
+  readonly credentials?: readonly { readonly id: string; readonly untilMs: number | undefined }[];
 }
 
 /** All keys, kept current by a watch of the store. */

@@ -177,6 +177,45 @@ describe('the old secret', () => {
     expect([again.status, await status(keyOf(again.json ?? {}))]).toEqual([201, 200]);
   });
 
+  test('creates and extends no key beyond its overlap; the new secret does', async () => {
+    const user = `user-${count}`;
+    const sibling = await newKey(`sibling-${count}`, { user });
+    const secret = await rotated({ overlapSeconds: 60 });
+    const create = async (client: RawClient, spec: JsonObject): Promise<string> => {
+      const body = {
+        metadata: { generateName: 'by-' },
+        spec: { displayName: 'x', type: 'User', user, ...spec },
+      };
+      const answer = await post(client, KEYS_PATH, body);
+      return `${answer.status} ${textOf(answer, 'message')}`;
+    };
+    const rule =
+      'an old secret cannot create or extend a key beyond the end of its overlap: use the new secret';
+    for (const ttl of [0, 61]) {
+      expect(await create(key.client, { ttl })).toContain(
+        `spec.ttl: must be from 1 to 60 (seconds): ${rule}`,
+      );
+    }
+    expect(await create(key.client, { ttl: 60, ttlAfterLastActivity: true })).toContain(rule);
+    expect(await create(key.client, { ttl: 60 })).toBe('201 ');
+    expect(await create(api.as(secret), { ttl: 0 })).toBe('201 ');
+    const path = `${KEYS_PATH}/sibling-${count}/rotate`;
+    expect(textOf(await post(key.client, path), 'message')).toContain(rule);
+    expect((await post(api.as(secret), path)).status).toBe(201);
+    expect(await status(sibling.text)).not.toBe(200);
+  });
+
+  test('whose key ends before the overlap is limited by the key', async () => {
+    const short = await newKey(`short-${count}`, { user: 'short', ttl: 30 });
+    const answer = await post(administrator, `${KEYS_PATH}/short-${count}/rotate`, { overlapSeconds: 60 });
+    expect(answer.status).toBe(201);
+    const spec = { displayName: 'x', type: 'User', user: 'short', ttl: 31 };
+    const refused = await post(short.client, KEYS_PATH, { metadata: { name: `long-${count}` }, spec });
+    expect(textOf(refused, 'message')).toContain(
+      'must be from 1 to 30 (seconds): an access key cannot create',
+    );
+  });
+
   test('of concurrent rotations with one secret, one succeeds', async () => {
     const answers = await Promise.all([1, 2, 3].map(() => rotate(key.client, { overlapSeconds: 60 })));
     expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([201, 403, 403]);

@@ -1,4 +1,7 @@
-/** A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. Pure. */
+/**
+ * A key neither creates a key that outlives it nor extends the life of a key beyond its own, itself included. For an old secret of a rotated key
+ * its overlap is the end: otherwise it would live on in the keys that it creates. Pure.
+ */
 
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
@@ -9,29 +12,37 @@ export interface LongerLife {
   readonly detail: string;
 }
 
+export interface CallerEnd {
+  /** When the key of the caller expires or the overlap of its secret ends, in epoch milliseconds. */
+  readonly endMs: number;
+  readonly isOldSecret: boolean;
+}
+
 export interface LifetimeWrite {
   readonly next: JsonObject;
   /** Undefined: a create. */
   readonly previous: JsonObject | undefined;
-  /** When the key of the caller expires, in epoch milliseconds. */
-  readonly callerEndMs: number;
+  readonly callerEnd: CallerEnd;
   readonly nowMs: number;
 }
 
+const OLD_SECRET_RULE =
+  'an old secret cannot create or extend a key beyond the end of its overlap: use the new secret';
 const RULE = 'an access key cannot create a key that outlives it or extend a key beyond its own end';
 
 /** Undefined: the written key ends no later than the key of the caller, or no later than before. */
-export function longerLife({ next, previous, callerEndMs, nowMs }: LifetimeWrite): LongerLife | undefined {
+export function longerLife({ next, previous, callerEnd, nowMs }: LifetimeWrite): LongerLife | undefined {
   const [after, before] = [lifeOf(next, nowMs), previous && lifeOf(previous, nowMs)];
-  if (isWithin(after, callerEndMs) || (before && isNoLonger(after, before))) return undefined;
+  if (isWithin(after, callerEnd.endMs) || (before && isNoLonger(after, before))) return undefined;
+  const rule = callerEnd.isOldSecret ? OLD_SECRET_RULE : RULE;
   if (after.isExtendedByUse) {
     return {
       field: 'spec.ttlAfterLastActivity',
-      detail: `each use would extend the life of the key: ${RULE}`,
+      detail: `each use would extend the life of the key: ${rule}`,
     };
   }
-  const most = Math.max(0, Math.floor((callerEndMs - after.startMs) / 1000));
-  return { field: 'spec.ttl', detail: `must be from 1 to ${most} (seconds): ${RULE}` };
+  const most = Math.max(0, Math.floor((callerEnd.endMs - after.startMs) / 1000));
+  return { field: 'spec.ttl', detail: `must be from 1 to ${most} (seconds): ${rule}` };
 }
 
 interface Life {

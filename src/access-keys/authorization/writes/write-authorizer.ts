@@ -13,8 +13,8 @@ import type { StatusError } from '../../../kube/status-error.ts';
 import { cloneJson, isJsonObject, type JsonObject } from '../../../base/json.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { EXTRA, scopeOf, subjectOf } from '../../identity.ts';
-import type { KeyIndex, Scope } from '../../types.ts';
-import { longerLife } from './key-lifetime-rules.ts';
+import type { KeyIndex, KeyRecord, Scope } from '../../types.ts';
+import { longerLife, type CallerEnd } from './key-lifetime-rules.ts';
 import { KEYS, ROTATE } from '../roles.ts';
 import { widerThan } from '../scope/scope-contains.ts';
 import type { Writer, Writers } from './writers.ts';
@@ -90,12 +90,25 @@ export class WriteAuthorizer {
     const caller = index.byUid(uid);
     // The key was deleted after the request was authorized.
     if (!caller) throw failure(401, 'Unauthorized', 'Unauthorized');
-    const callerEndMs = index.expiresAtMs(caller);
-    if (callerEndMs === undefined) return;
+    const callerEnd = endOfCaller(index.expiresAtMs(caller), overlapEndMs(caller, write.user));
+    if (callerEnd === undefined) return;
     const { next, previous } = write;
-    const longer = longerLife({ next, previous, callerEndMs, nowMs: clock.now() });
+    const longer = longerLife({ next, previous, callerEnd, nowMs: clock.now() });
     if (longer) throw refusal(write, longer.field, longer.detail);
   }
+}
+
+/** Undefined: the caller used the current secret of its key. */
+function overlapEndMs({ credentials }: KeyRecord, { extra }: UserInfo): number | undefined {
+  const [used] = extra[EXTRA.credentialId] ?? [];
+  return credentials?.find(({ id }) => id === used)?.untilMs;
+}
+
+function endOfCaller(keyEndMs: number | undefined, overlapEnd: number | undefined): CallerEnd | undefined {
+  if (overlapEnd !== undefined && overlapEnd < (keyEndMs ?? Number.POSITIVE_INFINITY)) {
+    return { endMs: overlapEnd, isOldSecret: true };
+  }
+  return keyEndMs === undefined ? undefined : { endMs: keyEndMs, isOldSecret: false };
 }
 
 async function refuseSubject({ write, writer, spec, before }: KeyWrite): Promise<void> {
