@@ -11,8 +11,8 @@ export type CaseTest = (item: ManagementCase, dataDir: string) => Promise<void>;
 const CALLERS: Record<string, (api: Composed) => Promise<RawClient>> = {
   'no credentials': (api) => Promise.resolve(api.as(undefined)),
   'an unknown token': (api) => Promise.resolve(api.as('t-mallory')),
-  'a user without any permission': async (api) =>
-    (await api.key('no', { user: 'unprivileged', scope: {} })).client,
+  // The cases expect this name.
+  'a user without any permission': async (api) => (await api.key('no', { user: 'nobody', scope: {} })).client,
   'a key whose scope is read-only': async (api) => {
     const scope = { rules: [{ verbs: ['get', 'list', 'watch'] }] };
     return (await api.key('reader', { user: 'ro', scope })).client;
