@@ -47,7 +47,7 @@ export class InvalidConfigError extends ConfigError {
   }
 }
 
-/** Flags over environment over file over vCluster's file over defaults. Throws a `ConfigError` with every problem. */
+/** Precedence: flags, environment, file, vCluster's file, defaults. Throws a `ConfigError` with all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { config, problems, file, files, text } = await checkConfig(configFile(options), options);
   if (config === undefined) throw new InvalidConfigError(problems, files);

@@ -1,4 +1,4 @@
-/** Parses the text and the overrides into a configuration or a list of every problem. Pure. */
+/** Parses the text and the overrides into a configuration or the list of all problems. Pure. */
 
 import { resolve } from 'node:path';
 import type { ConfigProblem } from '../base/errors.ts';
@@ -21,7 +21,7 @@ export interface ParseOptions {
   readonly checks: ConfigChecks;
   /** For commands that need no virtual cluster. */
   readonly isNameOptional?: boolean;
-  /** Whether a path leads to a file. Absent: files that the configuration names are not looked for. */
+  /** Absent: whether the files that the configuration names exist is not checked. */
   readonly fileExists?: (path: string) => boolean;
 }
 

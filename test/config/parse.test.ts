@@ -198,7 +198,10 @@ describe('single fields', () => {
       'sandbox: {memory: -5}',
       '3:21 endpointSyncer.sandbox.memory must be a size such as 64Mi or 1G, found -5',
     ],
-    ['owner: {kind: StatefulSet}', '3:3 endpointSyncer.owner.name is required when an owner is named'],
+    [
+      'owner: {kind: StatefulSet}',
+      '3:3 endpointSyncer.owner.name is required if endpointSyncer.owner is set',
+    ],
     ['owner: {kind: Gadget, name: x}', '3:3 endpointSyncer.owner.apiVersion is required for the kind Gadget'],
     [
       'virtual: {kubeconfig: a, secret: b}',

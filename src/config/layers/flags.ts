@@ -1,4 +1,4 @@
-/** The flags that set a field of our own sections: the same words in kebab case. Plain data, so that `--help` needs no schema. */
+/** The flags of the fields of `endpointSyncer` and `managementApi`, named after them in kebab case. Plain data, so that `--help` loads no schema. */
 
 export type FlagSection = 'endpointSyncer' | 'managementApi';
 
@@ -9,16 +9,16 @@ export interface FlagDefinition {
   /** Without the dashes. */
   readonly flag: string;
   readonly type: 'text' | 'number' | 'switch';
-  /** What the value is, in the help; '' for a switch. */
+  /** The placeholder of the value in the help; '' for a switch. */
   readonly value: string;
   readonly help: string;
-  /** The only texts that it takes. */
+  /** The allowed values. */
   readonly words?: readonly string[];
   /** Fields whose values in the file are ignored if this flag is given, because they belong to what it replaces. */
   readonly replaces?: readonly string[];
 }
 
-/** `value` names the value in the help, or lists the only words that it may be: `short|long`. */
+/** `value` is the placeholder in the help, or the allowed values: `short|long`. */
 type FlagRow = readonly [field: string, type: FlagDefinition['type'], value: string, help: string];
 
 const SYNCER_ROWS: readonly FlagRow[] = [
@@ -38,34 +38,39 @@ const SYNCER_ROWS: readonly FlagRow[] = [
   ['owner.apiVersion', 'text', 'version', 'apiVersion of the object that owns the copies'],
   ['owner.kind', 'text', 'kind', 'kind of the object that owns the copies'],
   ['owner.name', 'text', 'name', 'name of the object that owns the copies'],
-  ['workers', 'number', 'count', 'objects synced at the same time'],
+  ['workers', 'number', 'count', 'number of objects that are synced concurrently'],
   ['vclusterConfig', 'text', 'file', "vCluster's own values file, which the configuration file overlays"],
   ['services', 'text', 'vcluster|sync', 'which program copies Services to the host'],
   ['requireService', 'switch', '', 'sync only Endpoints that have a Service'],
   ['onHostDelete', 'text', 'recreate|deleteVirtual', 'action when another client deletes a copy on the host'],
   ['createNamespaces', 'switch', '', 'create host namespaces that are missing'],
-  ['references.naming', 'text', 'short|long', 'format of the names that references get'],
+  ['references.naming', 'text', 'short|long', 'format of the names that reference patches write'],
   ['references.onlyLabelled', 'text', 'label', 'import only host objects with this label, KEY or KEY=VALUE'],
-  ['sandbox.expressionTimeout', 'text', 'duration', 'time for one expression'],
-  ['sandbox.batchTimeout', 'text', 'duration', 'time for one batch of expressions'],
-  ['sandbox.memory', 'text', 'size', 'memory of the sandbox above its baseline'],
-  ['sandbox.memoBytes', 'text', 'size', 'memory for cached results, 0 for none'],
-  ['leaderElection.enabled', 'switch', '', 'let only one of several replicas sync at a time'],
+  ['sandbox.expressionTimeout', 'text', 'duration', 'maximum processor time of one expression'],
+  ['sandbox.batchTimeout', 'text', 'duration', 'maximum processor time of one batch of expressions'],
+  ['sandbox.memory', 'text', 'size', 'memory that the sandbox process may use above its baseline'],
+  ['sandbox.memoBytes', 'text', 'size', 'size of the cache of expression results; 0 disables it'],
+  ['leaderElection.enabled', 'switch', '', 'elect a leader among the replicas; only the leader syncs'],
   [
     'leaderElection.leaseDuration',
     'text',
     'duration',
     'time after which a lease that is not renewed expires',
   ],
-  ['leaderElection.renewDeadline', 'text', 'duration', 'time in which the leader must renew its lease'],
-  ['leaderElection.retryPeriod', 'text', 'duration', 'time between two attempts'],
+  ['leaderElection.renewDeadline', 'text', 'duration', 'time within which the leader must renew its lease'],
+  [
+    'leaderElection.retryPeriod',
+    'text',
+    'duration',
+    'interval between attempts to acquire or renew the lease',
+  ],
   ['http.bindAddress', 'text', 'host:port', 'address of /healthz, /readyz and /metrics'],
-  ['log.level', 'text', 'debug|info|warn|error|silent', 'least severe level that is written'],
+  ['log.level', 'text', 'debug|info|warn|error|silent', 'minimum level of the log'],
   ['log.format', 'text', 'json|pretty|auto', 'auto: pretty on a terminal, else json'],
 ];
 
 const MANAGEMENT_ROWS: readonly FlagRow[] = [
-  ['bindAddress', 'text', 'host:port', 'where the key and token API is served'],
+  ['bindAddress', 'text', 'host:port', 'address of the key and token API'],
   [
     'tls.certFile',
     'text',
@@ -78,10 +83,15 @@ const MANAGEMENT_ROWS: readonly FlagRow[] = [
   ['store.namespace', 'text', 'name', 'host namespace of the Secrets of the kubernetes driver'],
   ['issuer', 'text', 'url', 'issuer of tokens: the URL at which clusters reach the API'],
   ['maxTtl', 'text', 'duration', 'maximum lifetime of a key, 0s for no maximum'],
-  ['tokenTtl.default', 'text', 'duration', 'lifetime of a token that requests none'],
+  ['tokenTtl.default', 'text', 'duration', 'default lifetime of a token'],
   ['tokenTtl.max', 'text', 'duration', 'maximum lifetime of a token'],
-  ['delegatedAuth', 'switch', '', 'take tokens of the host cluster too, with the rights they have there'],
-  ['bootstrapKeyFile', 'text', 'file', "the first administrator's key: read if it exists, else written"],
+  ['delegatedAuth', 'switch', '', 'also accept tokens of the host cluster, with their permissions there'],
+  [
+    'bootstrapKeyFile',
+    'text',
+    'file',
+    "file with the first administrator's key; created if it does not exist",
+  ],
 ];
 
 /** A kubeconfig flag replaces contexts and Secret of the file, and a Secret flag replaces its kubeconfig. */

@@ -36,7 +36,7 @@ export interface Layers {
   readonly written: JsonObject;
   /** Problems of the files themselves. */
   readonly problems: readonly ConfigProblem[];
-  /** False: a file is not well-formed, and the values must not be looked at. */
+  /** False if a file is not well-formed; the values are incomplete then. */
   readonly isReadable: boolean;
   /** The finding with its position in the file that it is about. */
   readonly locate: (finding: Finding) => ConfigProblem;

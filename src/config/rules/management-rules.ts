@@ -32,17 +32,17 @@ function issuerRules(fields: Fields): Finding[] {
   return isPlain ? [] : [errorAtValue(path, 'must have no user, query or fragment')];
 }
 
-/** Hosts that mean every address, which is not an address to connect to. */
-const EVERY_ADDRESS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::']);
+/** The server listens on all addresses; a client cannot connect to these. */
+const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::']);
 
 function addressRules(fields: Fields): Finding[] {
   const name = 'managementApi.bindAddress';
   const address = parseBindAddress(fields.text(name));
   if (address === undefined) return [];
   const findings: Finding[] = [];
-  if (EVERY_ADDRESS.has(address.host) && fields.text('managementApi.issuer') === '') {
+  if (UNSPECIFIED_HOSTS.has(address.host) && fields.text('managementApi.issuer') === '') {
     const message =
-      'names no host, and tokens name it as their issuer: set managementApi.issuer to the URL at which clusters reach this API';
+      'clients cannot connect to this address, and it is the default issuer of tokens: set managementApi.issuer to the URL at which clusters reach this API';
     findings.push(warningAtValue(pathOf(name), message));
   }
   const other = parseBindAddress(fields.text('endpointSyncer.http.bindAddress', '127.0.0.1:8080'));
@@ -53,7 +53,7 @@ function addressRules(fields: Fields): Finding[] {
   return findings;
 }
 
-/** A token expires with the key that issued it at the latest. */
+/** A token cannot outlive the key that issued it. */
 function lifetimeRules(fields: Fields): Finding[] {
   const longestMs = fields.durationMs('managementApi.maxTtl', '0s');
   if (!(longestMs > 0)) return [];
@@ -62,7 +62,7 @@ function lifetimeRules(fields: Fields): Finding[] {
     const text = fields.text(name);
     if (text === '' || !(fields.durationMs(name, text) > longestMs)) return [];
     const longest = fields.text('managementApi.maxTtl');
-    const message = `${field} (${text}) is longer than managementApi.maxTtl (${longest}): no token lives longer than its key`;
+    const message = `${field} (${text}) is longer than managementApi.maxTtl (${longest}): a token expires with its key at the latest`;
     return [warningAtValue(pathOf(name), message)];
   });
 }
@@ -71,7 +71,7 @@ function storeRules(fields: Fields): Finding[] {
   const name = 'managementApi.store.driver';
   if (fields.text(name) === 'kubernetes') return storeNamespaceRules(fields);
   if (fields.text(name) !== 'memory') return [];
-  return [warningAtValue(pathOf(name), 'every key is lost when the program ends; use it for tests only')];
+  return [warningAtValue(pathOf(name), 'all keys are lost when the process exits; use it for tests only')];
 }
 
 /** In the host namespace, references of tenants can name the Secrets of the store. */
@@ -80,7 +80,7 @@ function storeNamespaceRules(fields: Fields): Finding[] {
   const isShared = fields.text(store) === '' || fields.text(store) === fields.text(host);
   if (!fields.isOn('managementApi.enabled') || !isShared) return [];
   const message =
-    "the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: " +
+    "the Secrets of the key store are in the virtual cluster's host namespace, where references of tenants can name them: " +
     `set ${store} to a separate namespace`;
   return [warningAtValue(pathOf('managementApi.store.driver'), message)];
 }

@@ -69,7 +69,10 @@ function checkReference(entry: JsonObject, path: ConfigPath): Finding[] {
   return ['kindPath', 'apiVersionPath']
     .filter((key) => isSet(reference, key))
     .map((key) =>
-      errorAtKey([...path, 'reference', key], `namePath is required with ${key}: say where the name is`),
+      errorAtKey(
+        [...path, 'reference', key],
+        `namePath is required with ${key}: set it to the path of the name`,
+      ),
     );
 }
 

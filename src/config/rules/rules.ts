@@ -36,7 +36,7 @@ function namespaceRules(fields: Fields, checks: ConfigChecks): Finding[] {
     findings.push(
       errorAtValue(
         pathOf('experimental.multiNamespaceMode.enabled'),
-        `cannot be combined with ${enabledPath}: two rules for the same namespaces, switch one off`,
+        `cannot be combined with ${enabledPath}: both map the same namespaces, disable one of them`,
       ),
     );
   }
@@ -85,7 +85,8 @@ function ownerRules(fields: Fields): Finding[] {
   if (!has('kind') && !has('name') && !has('apiVersion')) return [];
   const findings: Finding[] = [];
   for (const key of ['kind', 'name']) {
-    if (!has(key)) findings.push(errorAtKey(pathOf(`${owner}.${key}`), 'is required when an owner is named'));
+    if (!has(key))
+      findings.push(errorAtKey(pathOf(`${owner}.${key}`), 'is required if endpointSyncer.owner is set'));
   }
   if (has('kind') && !has('apiVersion') && !OWNER_API_VERSIONS.has(fields.text(`${owner}.kind`))) {
     const message = `is required for the kind ${fields.text(`${owner}.kind`)}`;
@@ -95,7 +96,7 @@ function ownerRules(fields: Fields): Finding[] {
     findings.push(
       warningAtKey(
         pathOf(owner),
-        'has no effect with several host namespaces: an owner must be in the same one',
+        'has no effect with several host namespaces: an owner must be in the namespace of its copies',
       ),
     );
   }

@@ -1,4 +1,4 @@
-/** Warnings about patches that nothing applies. */
+/** Warnings about patches that are not applied. */
 
 import { isJsonObject, ownValue } from '../../base/json.ts';
 import { type Finding, warningAtKey } from '../finding.ts';
@@ -26,7 +26,7 @@ function whyUnused(own: Fields, direction: string, kind: string): string | undef
   const isSynced = direction === 'toHost' ? PATCHED.get(kind) : undefined;
   if (isSynced === undefined) {
     const kinds = [...PATCHED.keys()].map((name) => `sync.toHost.${name}`).join(' and ');
-    return `this program applies the patches of ${kinds} alone; move these into vCluster's own values`;
+    return `this program applies the patches of ${kinds} only; move these to vCluster's own values`;
   }
   const switchPath = `sync.${direction}.${kind}.enabled`;
   return own.isOn(switchPath, isSynced)

@@ -50,7 +50,7 @@ export function vclusterWarnings(merged: JsonObject, vcluster: JsonObject): Find
   const patches = fields.value('sync.toHost.endpoints.patches');
   if (theirs.isOn(slices, true) && Array.isArray(patches) && patches.length > 0) {
     const why =
-      'vCluster copies EndpointSlices without the patches, in turns with the mirroring controller of the host';
+      'vCluster copies EndpointSlices without the patches, and the mirroring controller of the host updates the same objects';
     warn(slices, `${why}: set it to false in vCluster's values`);
   }
   return findings;
@@ -65,7 +65,7 @@ function riskyChoices(fields: Fields): Finding[] {
     findings.push(
       warningAtValue(
         pathOf('sync.toHost.endpoints.enabled'),
-        'sync.toHost.services.enabled is true and Services depend on Endpoints: those without a selector will have no addresses on the host',
+        'sync.toHost.services.enabled is true, but Services without a selector have no addresses on the host without their Endpoints',
       ),
     );
   }
@@ -73,7 +73,7 @@ function riskyChoices(fields: Fields): Finding[] {
     findings.push(
       warningAtValue(
         pathOf('endpointSyncer.onHostDelete'),
-        "the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster",
+        'controllers of the host cluster delete Endpoints too: those are then deleted in the virtual cluster',
       ),
     );
   }
@@ -115,6 +115,6 @@ function misspelt(key: string, known: readonly string[]): string | undefined {
 /** A known key one or two levels too high. */
 function misplaced(section: string, key: string): string | undefined {
   if (section === '' && key === 'toHost') return 'it belongs below sync';
-  const isLost = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
-  return isLost ? 'it belongs below sync.toHost' : undefined;
+  const isMisplaced = section !== 'sync.toHost' && ['endpoints', 'endpointSlices'].includes(key);
+  return isMisplaced ? 'it belongs below sync.toHost' : undefined;
 }

@@ -10,7 +10,7 @@ const YEARS_MS = 3_650 * DAY_MS;
 export const managementSchema = z
   .strictObject({
     enabled: flag('Whether run serves the API too; the command api always serves it.', false),
-    bindAddress: bindAddress('Where the API is served.', '127.0.0.1:8443'),
+    bindAddress: bindAddress('Address of the API.', '127.0.0.1:8443'),
     tls: z
       .strictObject({
         certFile: text(
@@ -27,7 +27,7 @@ export const managementSchema = z
     store: z
       .strictObject({
         driver: choice(
-          'Storage driver. memory loses everything when the program ends.',
+          'Storage driver. With memory, all data is lost when the process exits.',
           ['sqlite', 'memory', 'kubernetes'],
           'sqlite',
         ),
@@ -44,11 +44,7 @@ export const managementSchema = z
     ),
     tokenTtl: z
       .strictObject({
-        default: duration(
-          'Lifetime of a token that requests none.',
-          { minMs: 1_000, maxMs: YEARS_MS },
-          '24h',
-        ),
+        default: duration('Default lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '24h'),
         max: duration('Maximum lifetime of a token.', { minMs: 1_000, maxMs: YEARS_MS }, '168h'),
       })
       .prefault({}),
@@ -57,7 +53,7 @@ export const managementSchema = z
       false,
     ),
     bootstrapKeyFile: text(
-      "File with the first administrator's key: read if it exists, else written (mode 0600).",
+      "File with the first administrator's key; created with mode 0600 if it does not exist.",
     ),
   })
   .prefault({})

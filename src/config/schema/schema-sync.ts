@@ -29,7 +29,7 @@ const reference = z
   })
   .meta({
     id: 'Reference',
-    description: 'The value names another object; the name is translated.',
+    description: 'The value references another object; the reference is translated.',
     ...REFERENCE_RULES,
   });
 

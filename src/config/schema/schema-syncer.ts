@@ -93,18 +93,22 @@ const sandbox = z
 
 const leaderElection = z
   .strictObject({
-    enabled: flag('Whether only one of several replicas syncs at a time; the others stand by.', false),
+    enabled: flag('Whether the replicas elect a leader; only the leader syncs.', false),
     leaseDuration: duration(
       'Time after which a lease that is not renewed expires.',
       { minMs: 1_000, maxMs: 60 * MINUTE_MS },
       '15s',
     ),
     renewDeadline: duration(
-      'Time in which the leader must renew its lease.',
+      'Time within which the leader must renew its lease.',
       { minMs: 500, maxMs: 60 * MINUTE_MS },
       '10s',
     ),
-    retryPeriod: duration('Time between two attempts.', { minMs: 100, maxMs: 60 * MINUTE_MS }, '2s'),
+    retryPeriod: duration(
+      'Interval between attempts to acquire or renew the lease.',
+      { minMs: 100, maxMs: 60 * MINUTE_MS },
+      '2s',
+    ),
   })
   .prefault({})
   .meta({ description: 'Leader election between replicas by a Lease.' });
@@ -116,7 +120,7 @@ const fields = z.strictObject({
   virtual,
   host,
   owner,
-  workers: count('Objects synced at the same time.', { min: 1, max: 256 }, 10),
+  workers: count('Number of objects that are synced concurrently.', { min: 1, max: 256 }, 10),
   vclusterConfig: text("Path of vCluster's own values file, unchanged. This file overlays it. Empty: none."),
   services: choice(
     'Which program copies Services to the host: vcluster, or sync for this program.',
@@ -132,7 +136,7 @@ const fields = z.strictObject({
   createNamespaces: flag('Whether missing host namespaces are created (multi-namespace modes).', false),
   references: z
     .strictObject({
-      naming: choice('Names that `reference` patches write.', ['short', 'long'], 'short'),
+      naming: choice('Format of the names that `reference` patches write.', ['short', 'long'], 'short'),
       refuseSecrets: z.array(z.string().min(1)).prefault([]).meta({
         description:
           'Host Secrets that are not imported, in addition to the built-in ones: patterns of their names, types or data keys; * matches any text.',
@@ -146,16 +150,12 @@ const fields = z.strictObject({
   leaderElection,
   http: z
     .strictObject({
-      bindAddress: bindAddress('Where /healthz, /readyz and /metrics are served.', '127.0.0.1:8080'),
+      bindAddress: bindAddress('Address of /healthz, /readyz and /metrics.', '127.0.0.1:8080'),
     })
     .prefault({}),
   log: z
     .strictObject({
-      level: choice(
-        'Least severe level that is written.',
-        ['debug', 'info', 'warn', 'error', 'silent'],
-        'info',
-      ),
+      level: choice('Minimum level of the log.', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
       format: choice('auto: pretty on a terminal, else json.', ['json', 'pretty', 'auto'], 'auto'),
     })
     .prefault({}),

@@ -1,4 +1,4 @@
-/** A configuration file as a JSON value whose every member can be found again in the text. */
+/** A configuration file as a JSON value, with the position of each member in the text. */
 
 import {
   isAlias,
@@ -18,7 +18,7 @@ import { createSourceFile, positionOf, type SourceFile } from './problem.ts';
 import { offsetInScalar } from './scalar-offset.ts';
 import { DEPTH_MAX, readYaml, type SyntaxProblem, Unreadable } from './yaml-source.ts';
 
-/** Values in the whole file with every alias written out: what keeps a small file from becoming a large one. */
+/** Values in the file with aliases expanded. Limits the memory of a small file that repeats aliases. */
 const VALUES_MAX = 200_000;
 
 type ParsedPair = Pair<ParsedNode, ParsedNode | null>;
@@ -42,11 +42,11 @@ export function readDocument(name: string, text: string, listKey?: string): Conf
 
 export class ConfigDocument {
   readonly source: SourceFile;
-  /** Empty when the file is empty or too broken to read. */
+  /** Empty when the file is empty or cannot be parsed. */
   readonly value: JsonObject;
-  /** Syntax errors, duplicate keys, what JSON cannot hold. */
+  /** Syntax errors, duplicate keys, values that JSON cannot represent. */
   readonly problems: readonly SyntaxProblem[];
-  /** False: `value` must not be looked at, the text is not well-formed. */
+  /** False if the text is not well-formed; `value` is empty then. */
   readonly isReadable: boolean;
   readonly #root: ParsedNode | null;
   readonly #findings: SyntaxProblem[] = [];
@@ -135,7 +135,7 @@ export class ConfigDocument {
     const fail = (message: string): never => {
       throw new Unreadable(node.range[0], message);
     };
-    if (this.#valuesLeft < 0) return fail(`more than ${VALUES_MAX} values once aliases are written out`);
+    if (this.#valuesLeft < 0) return fail(`more than ${VALUES_MAX} values after aliases are expanded`);
     if (depth > DEPTH_MAX)
       return fail(`more than ${DEPTH_MAX} levels of nesting, or an alias that contains itself`);
     if (isAlias(node)) return this.#toJson(this.#targetOf(node), depth + 1);
@@ -172,7 +172,7 @@ export class ConfigDocument {
     return { json: this.#toJson(value, depth + 1), key, value: this.#resolved(value) };
   }
 
-  /** Once, however many aliases lead here. The library's own check compares every pair of keys. */
+  /** Reported once, even if several aliases refer to the mapping. The check of the library takes quadratic time. */
   #reportDuplicate(key: string, node: ParsedNode, first: Member): void {
     if (this.#duplicates.has(node)) return;
     this.#duplicates.add(node);

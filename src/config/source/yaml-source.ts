@@ -12,7 +12,7 @@ import {
   type YAMLError,
 } from 'yaml';
 
-/** Something wrong at one place of the text. */
+/** A problem at one position of the text. */
 export interface SyntaxProblem {
   readonly offset: number;
   readonly severity: 'error' | 'warning';
@@ -20,7 +20,7 @@ export interface SyntaxProblem {
 }
 
 export interface YamlSource {
-  /** Null: the text holds no value, or is too broken to have one. */
+  /** Null: the text contains no value, or cannot be parsed. */
   readonly root: ParsedNode | null;
   readonly problems: readonly SyntaxProblem[];
 }
@@ -144,7 +144,7 @@ export function yamlMessage(error: YAMLError): string {
   }
 }
 
-/** The library's sentence in our form: no capital at the start. */
+/** The message of the library without a capital at the start. */
 function plain(message: string): string {
   return message.slice(0, 1).toLowerCase() + message.slice(1);
 }

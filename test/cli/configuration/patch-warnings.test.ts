@@ -48,7 +48,7 @@ test.each([
     'patches of a kind that vCluster syncs',
     `sync:\n  toHost:\n    pods:\n      patches: [{path: a, expression: value}]\n${NAME}`,
     'patches',
-    "sync.toHost.pods.patches: warning: this program applies the patches of sync.toHost.endpoints and sync.toHost.endpointSlices alone; move these into vCluster's own values",
+    "sync.toHost.pods.patches: warning: this program applies the patches of sync.toHost.endpoints and sync.toHost.endpointSlices only; move these to vCluster's own values",
   ],
   [
     'patches of a kind that is off',

@@ -192,7 +192,7 @@ describe('references', () => {
     ['{apiVersion: v1, kind: "a b"}', `5:49 ${BASE}[0].reference.kind must be a kind, such as Secret`],
     [
       '{apiVersion: v1, kind: A, kindPath: k}',
-      `5:52 ${BASE}[0].reference.kindPath namePath is required with kindPath: say where the name is`,
+      `5:52 ${BASE}[0].reference.kindPath namePath is required with kindPath: set it to the path of the name`,
     ],
     [
       '{apiVersion: v1, kind: A, namePath: "a["}',

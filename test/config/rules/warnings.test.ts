@@ -10,11 +10,11 @@ describe('warnings', () => {
   test.each([
     [
       `${NAME}\nsync: {toHost: {endpoints: {enabled: false}}}`,
-      '2:38 sync.toHost.endpoints.enabled (warning) sync.toHost.services.enabled is true and Services depend on Endpoints: those without a selector will have no addresses on the host',
+      '2:38 sync.toHost.endpoints.enabled (warning) sync.toHost.services.enabled is true, but Services without a selector have no addresses on the host without their Endpoints',
     ],
     [
       'endpointSyncer: {name: vc, onHostDelete: deleteVirtual}',
-      "1:42 endpointSyncer.onHostDelete (warning) the host's own controllers delete too: an Endpoints that they remove is then deleted in the virtual cluster",
+      '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster delete Endpoints too: those are then deleted in the virtual cluster',
     ],
     [
       'endpointSyncer: {name: vc, createNamespaces: true}',
@@ -26,7 +26,7 @@ describe('warnings', () => {
     ],
     [
       'endpointSyncer: {name: vc, owner: {kind: Pod, name: a}}\nexperimental: {multiNamespaceMode: {enabled: true}}',
-      '1:28 endpointSyncer.owner (warning) has no effect with several host namespaces: an owner must be in the same one',
+      '1:28 endpointSyncer.owner (warning) has no effect with several host namespaces: an owner must be in the namespace of its copies',
     ],
     [
       `${NAME}\nsync: {toHost: {endpoint: {}}}`,
@@ -44,19 +44,19 @@ describe('warnings', () => {
     ],
     [
       `${NAME}\nmanagementApi: {store: {driver: memory}}`,
-      '2:33 managementApi.store.driver (warning) every key is lost when the program ends; use it for tests only',
+      '2:33 managementApi.store.driver (warning) all keys are lost when the process exits; use it for tests only',
     ],
     [
       `${NAME}\nmanagementApi: {bindAddress: ":8443"}`,
-      '2:30 managementApi.bindAddress (warning) names no host, and tokens name it as their issuer: set managementApi.issuer to the URL at which clusters reach this API',
+      '2:30 managementApi.bindAddress (warning) clients cannot connect to this address, and it is the default issuer of tokens: set managementApi.issuer to the URL at which clusters reach this API',
     ],
     [
       `${NAME}\nmanagementApi: {maxTtl: 1h, tokenTtl: {default: 2h}}`,
-      '2:49 managementApi.tokenTtl.default (warning) default (2h) is longer than managementApi.maxTtl (1h): no token lives longer than its key',
+      '2:49 managementApi.tokenTtl.default (warning) default (2h) is longer than managementApi.maxTtl (1h): a token expires with its key at the latest',
     ],
     [
       `${NAME}\nmanagementApi: {enabled: true, store: {driver: kubernetes}}`,
-      "2:48 managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, among what tenants can name: set managementApi.store.namespace to a separate namespace",
+      "2:48 managementApi.store.driver (warning) the Secrets of the key store are in the virtual cluster's host namespace, where references of tenants can name them: set managementApi.store.namespace to a separate namespace",
     ],
     ['endpointSyncer: {name: !x vc}', '1:24  (warning) unresolved tag: !x: the tag is ignored'],
     [`${NAME}\n---\n{a: 1}`, '3:1  (warning) a second document: only the first one is read'],
@@ -79,7 +79,7 @@ describe('warnings', () => {
     ],
     [
       'sync: {toHost: {endpoints: {enabled: false, patches: [{path: metadata.labels.a, labels: {}}]}}}',
-      "1:8 sync.toHost.endpointSlices.enabled (warning) vCluster copies EndpointSlices without the patches, in turns with the mirroring controller of the host: set it to false in vCluster's values",
+      "1:8 sync.toHost.endpointSlices.enabled (warning) vCluster copies EndpointSlices without the patches, and the mirroring controller of the host updates the same objects: set it to false in vCluster's values",
     ],
   ])("in vCluster's values %j", (vcluster, warning) => {
     const options = { env: {}, flags: {}, checks: ANY_KIND };
