@@ -342,6 +342,35 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       expect(await world.findCopy(key)).toBeUndefined();
       expect(daemon.stderr).toContain('onHostDelete');
     });
+
+    test('a deletion that the daemon learns from a failed write deletes the virtual object, too', async ({
+      expect,
+    }) => {
+      await using world = await newWorld();
+      const host = await world.proxy('host');
+      const daemon = await world.startSync({
+        config: { endpointSyncer: { onHostDelete: 'deleteVirtual' } },
+        kubeconfigs: { host: host.path },
+      });
+      const key = 'default/follows';
+      await world.virtual.create('Endpoints', endpoints(key));
+      await world.whenCopied(key);
+      await world.settle(daemon);
+      const gate = Promise.withResolvers<void>();
+      host.behaviour = {
+        watchLine: async (line) => {
+          await gate.promise;
+          return [line];
+        },
+      };
+      await world.host.delete('Endpoints', ...world.hostKey(key));
+      await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
+      await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
+      gate.resolve();
+      host.behaviour = {};
+      await world.settle(daemon);
+      expect(await world.findCopy(key)).toBeUndefined();
+    });
   });
 }
 

@@ -67,15 +67,17 @@ export class CacheRefresh {
     return service !== undefined;
   }
 
-  /** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. */
+  /** After a conflict, the host cache is behind. Reads the object once, so that the next attempt uses its current state. The state is
+   * published, because it may concern the copies of other objects too, and a deletion by another client counts.
+   */
   async afterConflict(error: unknown, { target, host }: Observation): Promise<void> {
     const { client, cache } = this.#options.host;
     if (target === undefined || !(isConflict(error) || isAlreadyExists(error) || isNotFound(error))) return;
     try {
-      cache.observeWrite(await client.get(this.#options.kind.resource, target));
+      cache.observeRead(await client.get(this.#options.kind.resource, target));
     } catch (failure) {
       // Any other failure leaves the cache unchanged; `error` already causes a retry.
-      if (isNotFound(failure) && host?.metadata.uid) cache.observeDelete(keyOf(target), host.metadata.uid);
+      if (isNotFound(failure) && host?.metadata.uid) cache.observeAbsence(keyOf(target), host.metadata.uid);
     }
   }
 }

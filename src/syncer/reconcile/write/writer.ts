@@ -28,10 +28,12 @@ export interface WriteMetrics {
   written(cluster: string, verb: WriteVerb, result: 'ok' | 'error'): void;
 }
 
+type WrittenCache = Pick<Informer, 'observeWrite' | 'observeDelete' | 'observeRead' | 'observeAbsence'>;
+
 export interface WriterOptions {
   client: ClusterClient;
   resource: Resource;
-  cache: Pick<Informer, 'observeWrite' | 'observeDelete'> & Partial<Pick<Informer, 'get'>>;
+  cache: WrittenCache & Partial<Pick<Informer, 'get'>>;
   inFlight: Semaphore;
   /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
@@ -125,12 +127,14 @@ function createSender(options: WriterOptions) {
   };
 }
 
-/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. */
+/** After a write with unknown outcome: updates the cache with the current object, for the next reconcile. The change may be another client's,
+ * so it is published.
+ */
 async function readBack({ client, resource, cache }: WriterOptions, { key, uid }: Intent): Promise<void> {
   try {
-    cache.observeWrite(await client.get(resource, parseKey(key)));
+    cache.observeRead(await client.get(resource, parseKey(key)));
   } catch (error) {
-    if (isNotFound(error) && uid !== undefined) cache.observeDelete(key, uid);
+    if (isNotFound(error) && uid !== undefined) cache.observeAbsence(key, uid);
     // Any other failure leaves the cache unchanged; the caller retries.
   }
 }

@@ -34,7 +34,7 @@ export function createCopyWriter(options: CopyWriterOptions): CopyWriter {
         return await client.get(resource, key);
       } catch (error) {
         if (!isNotFound(error)) throw error;
-        cache.observeDelete(`${key.namespace}/${key.name}`, uid);
+        cache.observeAbsence(`${key.namespace}/${key.name}`, uid);
         return undefined;
       }
     },

@@ -97,7 +97,13 @@ function writerFor(
   cluster: ClusterName,
   resource: Resource,
 ) {
-  const cache = { observeWrite: () => undefined, observeDelete: () => undefined };
+  const ignore = (): void => undefined;
+  const cache = {
+    observeWrite: ignore,
+    observeDelete: ignore,
+    observeRead: ignore,
+    observeAbsence: ignore,
+  };
   const inFlight = createSemaphore(1);
   return createWriter({
     client: clients[cluster],

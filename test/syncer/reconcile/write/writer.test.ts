@@ -36,7 +36,10 @@ const WRITES: [string, (writer: Writer) => Promise<unknown>][] = [
 
 describe('a write whose response is not the object', () => {
   const cache = new Map<string, KubeObject>();
+  /** Keys of the published changes. */
+  const published: string[] = [];
   beforeEach(() => {
+    published.length = 0;
     cache.clear();
     cache.set('ns/a', stored('1'));
   });
@@ -64,6 +67,14 @@ describe('a write whose response is not the object', () => {
       cache: {
         observeWrite: (object) => void cache.set(objectKey(object), object),
         observeDelete: (key) => void cache.delete(key),
+        observeRead: (object) => {
+          cache.set(objectKey(object), object);
+          published.push(objectKey(object));
+        },
+        observeAbsence: (key) => {
+          cache.delete(key);
+          published.push(key);
+        },
       },
       inFlight: createSemaphore(1),
       dryRun: undefined,
@@ -77,6 +88,8 @@ describe('a write whose response is not the object', () => {
     async (_, write) => {
       await expect(write(writerOn(stored('2')))).rejects.toBeInstanceOf(MalformedResponseError);
       expect(cache.get('ns/a')?.metadata.resourceVersion).toBe('2');
+      // Another client may have made the change, and other objects may depend on it.
+      expect(published).toEqual(['ns/a']);
     },
   );
 
@@ -85,6 +98,7 @@ describe('a write whose response is not the object', () => {
     async (_, write) => {
       await expect(write(writerOn(undefined))).rejects.toBeInstanceOf(MalformedResponseError);
       expect(cache.has('ns/a')).toBe(false);
+      expect(published).toEqual(['ns/a']);
     },
   );
 
