@@ -9,15 +9,7 @@ import { plainAccess } from '../../kube/access.ts';
 import { createClient } from '../../kube/client/client.ts';
 import type { ClusterClient, ClusterName, WatchClient } from '../../kube/types.ts';
 import { loadConfig, type LoadedConfig } from '../../config/load.ts';
-import {
-  asJson,
-  ENDPOINTS,
-  NAMESPACES,
-  objectKey,
-  SERVICES,
-  type KubeObject,
-  type Resource,
-} from '../../kube/object.ts';
+import { asJson, ENDPOINTS, NAMESPACES, objectKey, SERVICES, type KubeObject } from '../../kube/object.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
 import { TerminalError } from '../../base/errors.ts';
 import { systemRandom } from '../../base/random.ts';
@@ -33,6 +25,7 @@ import {
   DEMO_SETTINGS,
   demoConfig,
 } from './demo-samples.ts';
+import { CONFIG_MAPS, createSamples, keepChanging } from './demo-workload.ts';
 import { printObject } from '../objects/one-object.ts';
 import { startDemoPage, type DemoPage } from '../page/demo-page.ts';
 import { parsePagePort } from '../page/page-port.ts';
@@ -47,14 +40,6 @@ interface DemoOptions {
   readonly output: string;
 }
 
-const CONFIG_MAPS: Resource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  isNamespaced: true,
-};
-const CHANGE_EVERY_MS = 4000;
 const SETTLE_MAX_MS = 30_000;
 
 export function define(command: Command, exit: (code: number) => void): void {
@@ -92,7 +77,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     once ? undefined : (line) => process.stdout.write(`${line}\n`),
     (entry) => page?.feed.record(entry),
   );
-  if (page !== undefined) introduce(dir, page.url);
+  if (page !== undefined) printIntroduction(dir, page.url);
   const daemon = await startDaemon({
     config: loaded.config,
     isDryRun: false,
@@ -112,7 +97,7 @@ async function demo({ once = false, dir, port, output }: DemoOptions): Promise<n
     return 0;
   } finally {
     await daemon.stop();
-    // The API servers end with this process, so the kubeconfigs are useless afterwards.
+    // The API servers end with this process.
     await Promise.all([files.virtual, files.host].map((path) => rm(path, { force: true })));
   }
 }
@@ -164,16 +149,7 @@ function openPage(
   return startDemoPage({ port, config, clients, resources, namespaces, sample: text });
 }
 
-async function createSamples(virtual: ClusterClient): Promise<void> {
-  await virtual.create(NAMESPACES, DEMO_NAMESPACE);
-  await virtual.create(CONFIG_MAPS, DEMO_SETTINGS);
-  for (const { service, endpoints } of DEMO_SAMPLES) {
-    if (service !== undefined) await virtual.create(SERVICES, service);
-    await virtual.create(ENDPOINTS, endpoints);
-  }
-}
-
-function introduce(dir: string, pageUrl: string): void {
+function printIntroduction(dir: string, pageUrl: string): void {
   process.stdout.write(
     [
       'Two API servers run in this process. Look at both sides, in another terminal:',
@@ -190,7 +166,6 @@ function introduce(dir: string, pageUrl: string): void {
   );
 }
 
-/** Waits until every sample that can be synced has a copy, and prints the table. */
 interface OnceOptions {
   readonly host: ClusterClient;
   readonly activity: Activity;
@@ -198,6 +173,7 @@ interface OnceOptions {
   readonly signal: AbortSignal;
 }
 
+/** Waits until every sample that can be synced has a copy, and prints the table. */
 async function showOnce({ host, activity, output, signal }: OnceOptions): Promise<number> {
   const expected = DEMO_SAMPLES.filter(({ notSynced }) => notSynced === undefined).map(({ endpoints }) =>
     objectKey(endpoints),
@@ -220,37 +196,4 @@ async function showOnce({ host, activity, output, signal }: OnceOptions): Promis
 
 function originOf({ metadata: { annotations } }: KubeObject): string {
   return `${annotations?.[OBJECT_NAMESPACE]}/${annotations?.[OBJECT_NAME]}`;
-}
-
-/** Changes a sample every few seconds, on both sides alternately, until the signal is aborted. */
-async function keepChanging(
-  clients: { virtual: ClusterClient; host: ClusterClient },
-  signal: AbortSignal,
-): Promise<void> {
-  for (let round = 0; !signal.aborted; round++) {
-    await sleep(systemClock, CHANGE_EVERY_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await change(clients, round);
-    } catch (error) {
-      // The user of the demo may change or delete these objects.
-      process.stderr.write(`the demo could not change its sample: ${String(error)}\n`);
-    }
-  }
-}
-
-async function change(
-  { virtual, host }: { virtual: ClusterClient; host: ClusterClient },
-  round: number,
-): Promise<void> {
-  if (round % 2 === 1) {
-    const copy = { namespace: DEMO_HOST_NAMESPACE, name: 'db-x-shop-x-demo' };
-    const annotations = { 'shop.example.com/owner': `team-${round % 4 === 1 ? 'checkout' : 'payments'}` };
-    await host.patch(ENDPOINTS, copy, { type: 'merge', body: { metadata: { annotations } } });
-    return;
-  }
-  const ips = round % 4 === 0 ? ['10.20.0.11', '10.20.0.12', '10.20.0.13'] : ['10.20.0.11'];
-  const addresses = ips.map((ip, i) => ({ ip, hostname: `db-${i}` }));
-  const subsets = [{ addresses, ports: [{ name: 'main', port: 8080, protocol: 'TCP' }] }];
-  await virtual.patch(ENDPOINTS, { namespace: 'shop', name: 'db' }, { type: 'merge', body: { subsets } });
 }
