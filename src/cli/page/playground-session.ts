@@ -7,7 +7,12 @@ import type { Config, PatchConfig } from '../../config/types.ts';
 import { asJson, objectKey, type KubeObject } from '../../kube/object.ts';
 import { syncedKinds } from '../../syncer/kinds/synced-kinds.ts';
 import { compilePatches, type CompiledPatches } from '../../syncer/patch/compile.ts';
-import { tracingPipeline, type PatchTrace } from '../../syncer/patch/trace.ts';
+import {
+  tracingPipeline,
+  type PatchTrace,
+  type TracedMatch,
+  type TracedPatch,
+} from '../../syncer/patch/trace.ts';
 import { renderToHost, renderToVirtual, type RenderWorld } from '../../syncer/render.ts';
 import { createSandbox, type Sandbox } from '../../syncer/sandbox/sandbox.ts';
 import { sandboxSettings } from '../../syncer/translation.ts';
@@ -22,7 +27,6 @@ import { patchPathsOf } from './object-paths.ts';
 import { readEditedConfig } from './playground-config.ts';
 import { placed, readEditor, readInput, type RunInput } from './playground-input.ts';
 import { describeRendered, printAll, unsyncedNotes } from './playground-result.ts';
-import { traceJson } from './trace-json.ts';
 
 /** The trace of one object, and the object that the patches saw. */
 interface ObjectTrace extends JsonObject {
@@ -121,7 +125,7 @@ export class PlaygroundSession implements AsyncDisposable {
     return compiled;
   }
 
-  /** The limits and `context.vcluster` belong to a sandbox. What is typed into the patches must not start a process each time. */
+  /** The limits and `context.vcluster` are fixed for a sandbox. Edited patches do not start another process. */
   async #sandboxFor(config: Config): Promise<Sandbox> {
     const settings = sandboxSettings(config);
     const compared = JSON.stringify(settings, (key, value: unknown) =>
@@ -150,8 +154,28 @@ function tracedOptions(input: OfflineInput, traces: ObjectTrace[]): OfflineOptio
     const object = trace.object as unknown as KubeObject; // a translated object, which has a name
     traces.push({
       object: `${input.kind.resource.kind} ${objectKey(object)}`,
-      patches: traceJson(trace),
+      patches: trace.patches.map(patchJson),
     });
   };
   return { ...options, pipeline: tracingPipeline(traced, (_, trace) => record(trace)) };
+}
+
+/** `{index, path, action, durationMs, matches: [{path, before?, after?}], nearest?, error?}`; a value that does not exist is absent. */
+function patchJson({ error, nearest, matches, ...patch }: TracedPatch): JsonObject {
+  return {
+    ...patch,
+    matches: matches.map(matchJson),
+    ...(nearest === undefined ? {} : { nearest }),
+    ...(error === undefined
+      ? {}
+      : { error: { kind: error.kind, path: error.path, message: error.message, excerpt: error.excerpt } }),
+  };
+}
+
+function matchJson({ path, before, after }: TracedMatch): JsonObject {
+  return {
+    path,
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+  };
 }
