@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 /** Size of both semi-spaces. */
 const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of a heap of this size, growth without a limit is more than the rest of the process takes. */
+/** Above this size, a heap that doubles takes more memory than the rest of the process. */
 const LARGE_HEAP_BYTES = 128 * 1024 * 1024;
 
 /** A collection of a larger heap would hold the event loop for too long. */
@@ -52,7 +52,7 @@ function releaseStartMemory(): void {
   collect({ type: 'major', flavor: 'last-resort' });
 }
 
-export interface StartHeap {
+export interface StartupHeap {
   /** The first lists are about to be read, or the first pass begins. */
   grow(): void;
   /** See {@link releaseStartMemory}. */
@@ -60,9 +60,9 @@ export interface StartHeap {
 }
 
 /**
- * The heap of the daemon while it starts. Small, it grows freely. Once it is large, by 30 % between collections: V8 would let it double.
+ * The heap of the daemon while it starts. A small heap grows as V8 decides, a large one by 30 % between collections, because V8 would double it.
  */
-export function startHeap(): StartHeap {
+export function createStartupHeap(): StartupHeap {
   let observer: PerformanceObserver | undefined;
   return {
     grow() {

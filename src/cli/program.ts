@@ -18,7 +18,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'demo',
-    summary: 'run between two clusters inside this process, with samples that change',
+    summary: 'sync sample objects between two clusters in this process',
     load: () => import('./demo/demo.ts'),
   },
   {
@@ -28,7 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'patch',
-    summary: 'run only the patches, on one object of any kind',
+    summary: 'apply only the patches, to one object of any kind',
     load: () => import('./offline/patch.ts'),
   },
   {
@@ -43,7 +43,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'status',
-    summary: 'list every virtual object with its host name and state',
+    summary: 'list virtual objects with their host names and states',
     load: () => import('./live/status.ts'),
   },
   {
@@ -53,7 +53,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'cleanup',
-    summary: 'delete what the syncer of this virtual cluster created',
+    summary: 'delete the objects that the syncer of this virtual cluster created',
     load: () => import('./live/cleanup.ts'),
   },
   {
@@ -63,7 +63,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'validate',
-    summary: 'check configuration files and report every error',
+    summary: 'check configuration files and report all errors',
     load: () => import('./configuration/validate.ts'),
   },
   {
@@ -83,7 +83,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'api',
-    summary: 'serve the key and token API alone',
+    summary: 'serve only the key and token API',
     load: () => import('./api/api.ts'),
   },
   {

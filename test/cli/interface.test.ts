@@ -201,7 +201,7 @@ endpointSyncer: {name: vc, host: {namespace: team-a}}\n`,
     ],
     [['validate', join(FOLDER, 'none.yaml')], 2, /none\.yaml: cannot be read/u, /1 error/u],
     [['run', '--config', invalid], 2, /^$/u, /^\S+invalid\.yaml:1:37: endpointSyncer\.workers: /u],
-    [['run', '--config', config, '--once'], 2, /^$/u, /--once needs --dry-run/u],
+    [['run', '--config', config, '--once'], 2, /^$/u, /--once requires --dry-run/u],
     [['render', '--config', config, '-f', objects], 0, /owner: team-a/u, skipped],
     [['render', '--config', config, '-f', objects, '-o', 'json'], 0, /"kind": "List"/u, skipped],
     [

@@ -80,7 +80,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const unknown = await run(world, ['diff', '-k', 'Service', `${ns}/db-extra`]);
       expect(unknown).toMatchObject({
         code: 2,
-        err: `error: Service "${ns}/db-extra" exists on neither side\n`,
+        err: `error: Service "${ns}/db-extra" exists in neither cluster\n`,
       });
     });
 
@@ -166,7 +166,7 @@ export function liveCommandKindScenarios(newWorld: NewWorld): void {
       const listed = await run(world, ['cleanup', '--dry-run'], { endpointSyncer: { host } });
       expect(listed.code).toBe(0);
       expect(listed.err).toMatch(
-        /^warning: copies may be left, they cannot be listed: EndpointSlice: the host cluster: /mu,
+        /^warning: copies may remain, because they cannot be listed: EndpointSlice: the host cluster: /mu,
       );
       const config = { ...CONFIG, endpointSyncer: { services: 'sync', host } };
       expect(await run(world, ['cleanup', '--dry-run'], config)).toMatchObject({ code: 1, out: '' });

@@ -128,7 +128,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const unknown = await run(world, ['diff', 'default/none']);
       expect(unknown).toMatchObject({
         code: 2,
-        err: 'error: object "default/none" exists on neither side\n',
+        err: 'error: object "default/none" exists in neither cluster\n',
       });
       const unreachable = await run(world, ['diff'], {
         endpointSyncer: { virtual: { kubeconfig: '/nowhere/kubeconfig' } },
@@ -254,7 +254,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const text = await run(world, ['explain', 'default/web']);
       expect(text).toMatchObject({ code: 0, err: '' });
       expect(text.out).toMatch(/^Endpoints "default\/web" is synced to ".+"\.\n\n/);
-      expect(text.out).toContain(`name         default/web -> ${host}, where the copy of this object is\n`);
+      expect(text.out).toContain(`name         default/web -> ${host}, which is the copy of this object\n`);
       expect(text.out).toContain('patches[0]   metadata.annotations.owner: "shop" -> "team-shop"\n');
       expect(text.out).toContain('write        nothing to write\n');
       expect((await run(world, ['explain', '--host', world.hostName('default/web')])).out).toBe(text.out);
@@ -348,7 +348,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
 
       const asked = await run(world, ['cleanup']);
       expect(asked).toMatchObject({ code: 2, out: '' });
-      expect(asked.err).toContain('give --yes');
+      expect(asked.err).toContain('use --yes');
       const done = await run(world, ['cleanup', '--yes']);
       expect(done.code).toBe(0);
       expect(done.err).toContain(`left Endpoints "${world.hostKey('default/kept').join('/')}"`);
@@ -369,7 +369,7 @@ export function liveCommandScenarios(newWorld: NewWorld): void {
       const refused = await run(world, ['cleanup', '--yes'], config);
       expect(refused).toMatchObject({ code: 1, out: '' });
       expect(refused.err).toMatch(
-        /^error: replica ".+" holds Lease ".+\/endpoint-syncer-.+" and would create the copies again; stop every replica first\n$/,
+        /^error: replica ".+" holds Lease ".+\/endpoint-syncer-.+" and would create the copies again; stop all replicas first\n$/,
       );
       expect(await world.findCopy('default/web')).toBeDefined();
       await daemon.stop();

@@ -23,7 +23,7 @@ export function addConfigOptions(
   command: Command,
   fields: readonly string[] = flagFields('endpointSyncer'),
 ): void {
-  const help = 'configuration file, - is standard input (else ENDPOINT_SYNCER_CONFIG)';
+  const help = 'configuration file, or - for standard input; default: $ENDPOINT_SYNCER_CONFIG';
   command.addOption(new Option('-c, --config <file>', help).helpGroup(HELP_GROUP));
   for (const definition of FLAGS) {
     if (fields.includes(definition.field)) addFlag(command, definition);

@@ -59,7 +59,7 @@ function twoWayPatches({ sync }: Config): readonly TwoWayPatch[] {
   });
 }
 
-/** What the test cases next to the configuration sync. A file that cannot be read is for `test` to report. */
+/** The virtual objects of the test cases in the folder of the configuration. `test` reports files that cannot be read. */
 async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> {
   const folder = dirname(file);
   const names = (await readdir(folder)).filter((name) => name.endsWith(TEST_FILE_SUFFIX));
@@ -75,7 +75,7 @@ async function objectsOfTestCases(file: string): Promise<readonly KubeObject[]> 
   return objects;
 }
 
-/** A value that the expression rejects or deletes proves nothing. */
+/** Values that the expression rejects or deletes are skipped. */
 async function firstMismatch(
   { list, patch, forward, reverse }: TwoWayPatch,
   objects: readonly KubeObject[],

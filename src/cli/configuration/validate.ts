@@ -18,7 +18,7 @@ const SYNC_SECTIONS = ['endpointSyncer', 'sync'];
 export function define(command: Command, exit: (code: number) => void): void {
   command.argument(
     '[files...]',
-    'configuration files, - is standard input; default: the file that run would read',
+    'configuration files, or - for standard input; default: the file that run reads',
   );
   command.addOption(
     new Option('-o, --output <format>', 'text or json').choices(['text', 'json']).default('text'),
@@ -65,7 +65,7 @@ async function validate(
 
 async function problemsOf(file: string | undefined, options: LoadOptions): Promise<readonly ConfigProblem[]> {
   try {
-    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiAlone });
+    const checked = await checkConfig(file, { ...options, isNameOptional: isForApiOnly });
     if (checked.config === undefined) return checked.problems;
     const found = (await reverseWarnings(checked.config, checked.file)).map(checked.locate);
     return inFileOrder([...checked.problems, ...found], displayName(file ?? ''));
@@ -75,8 +75,8 @@ async function problemsOf(file: string | undefined, options: LoadOptions): Promi
   }
 }
 
-/** A file for `api` alone needs no name of a virtual cluster. */
-function isForApiAlone({ file, text }: ConfigText): boolean {
+/** A file that only `api` uses needs no name of a virtual cluster. */
+function isForApiOnly({ file, text }: ConfigText): boolean {
   const { value } = readDocument(file, text);
   return (
     ownValue(value, 'managementApi') !== undefined && !SYNC_SECTIONS.some((key) => Object.hasOwn(value, key))

@@ -1,6 +1,6 @@
 /**
- * Expressions as lines of JSON in, answers as lines of JSON out, in the same order. A line that cannot be understood is answered like
- * an expression that cannot be parsed, with an error of kind `syntax` that names the line; its id is null where it has none.
+ * Reads expressions as lines of JSON and writes their results as lines of JSON, in the same order. For a line that is not a valid request,
+ * the result is an error of kind `syntax` with the number of the line; its id is null if the line has none.
  */
 
 import type { Readable } from 'node:stream';
@@ -14,7 +14,7 @@ import {
   type EvalSession,
 } from './eval-session.ts';
 
-/** `print` gets each answer without its line end. */
+/** `print` gets each result without a line break. */
 export async function evaluateLines(
   input: Readable,
   session: EvalSession,
@@ -23,11 +23,11 @@ export async function evaluateLines(
   let number = 0;
   for await (const line of linesOf(input)) {
     number += 1;
-    if (line.trim() !== '') await print(await answer(line, number, session));
+    if (line.trim() !== '') await print(await resultOf(line, number, session));
   }
 }
 
-/** Lines end with a line feed and with nothing else: JSON may hold U+2028, which other readers of lines end one at. */
+/** Splits only at line feeds: JSON may contain U+2028, at which `readline` splits as well. */
 async function* linesOf(input: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let parts: string[] = [];
@@ -42,7 +42,7 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
   yield parts.join('') + decoder.end();
 }
 
-async function answer(line: string, number: number, session: EvalSession): Promise<string> {
+async function resultOf(line: string, number: number, session: EvalSession): Promise<string> {
   const parsed = parseJson(line);
   if ('error' in parsed) return text(null, malformed(number, parsed.error));
   const request = parsed.value;
@@ -63,7 +63,7 @@ function text(id: JsonValue, outcome: JsonObject): string {
   return JSON.stringify({ id, ...outcome });
 }
 
-/** The reason where it cannot be read. A second expression has the path and the context of the first. */
+/** Returns the reason if the input is invalid. A second expression has the path and the context of the first. */
 function readInput(json: JsonObject, first: EvalInput | undefined): EvalInput | string {
   const [expression, path, context] = [
     ownValue(json, 'expression'),

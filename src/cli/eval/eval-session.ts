@@ -1,4 +1,4 @@
-/** Expressions one by one, each in the sandbox as the daemon would run it: front end, limits, child process. */
+/** Evaluates expressions one at a time in the sandbox, as the daemon does: front end, limits, child process. */
 
 import { silentLogger } from '../../base/logger.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -56,7 +56,7 @@ export function readContext(json: JsonObject): EvalContext {
   };
 }
 
-/** Keeps a sandbox for each `context.vcluster` that is in use: that part is fixed in a sandbox. */
+/** Keeps a sandbox for each `context.vcluster`, because a sandbox has one for its lifetime. */
 export class EvalSession implements AsyncDisposable {
   readonly #sandboxes = new Map<string, Sandbox>();
   #nextId = 0;

@@ -22,21 +22,21 @@ interface EvalFlags {
 export function define(command: Command, exit: (code: number) => void): void {
   command
     .argument('[expression]', 'JavaScript with `value` and `context` in scope')
-    .option('--value <json>', 'the value; without it the path does not exist')
+    .option('--value <json>', 'the value; if omitted, the path does not exist')
     .option('--path <path>', 'context.path', '')
     .option(
       '--context <file>',
-      '{vcluster: {name, namespace, config}, hostObject, virtualObject}, - is standard input',
+      'file with {vcluster: {name, namespace, config}, hostObject, virtualObject}, or - for standard input',
     )
     .addOption(
       new Option(
         '--jsonl',
-        'lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
+        'read lines of {id, expression, value?, valueJson?, path?, context?, then?} from standard input',
       ).conflicts(['value', 'context']),
     )
     .action(async (expression: string | undefined, flags: EvalFlags) => {
       if ((flags.jsonl === true) === (expression !== undefined))
-        command.error('error: give one expression, or --jsonl to read them from standard input');
+        command.error('error: specify an expression, or --jsonl to read expressions from standard input');
       exit(flags.jsonl === true ? await runLines() : await runOne(expression ?? '', flags));
     });
 }

@@ -26,8 +26,8 @@ interface CleanupFlags {
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only list what would be deleted')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only list the objects that would be deleted')
     .addOption(outputOption());
   addConfigOptions(command);
   command.action(async (flags: CleanupFlags) =>
@@ -41,7 +41,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   if (lease !== undefined && lease.holder !== '') {
     const held = `replica "${lease.holder}" holds Lease "${lease.key}" and would create the copies again`;
     process.stderr.write(
-      `${flags.dryRun === true ? 'warning' : 'error'}: ${held}; stop every replica first\n`,
+      `${flags.dryRun === true ? 'warning' : 'error'}: ${held}; stop all replicas first\n`,
     );
     if (flags.dryRun !== true) return 1;
   }
@@ -51,7 +51,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
     );
   const snapshot = await readSnapshot(connection, { isOwnerNeeded: false, everyKind: true });
   for (const problem of snapshot.unreadable)
-    process.stderr.write(`warning: copies may be left, they cannot be listed: ${problem}\n`);
+    process.stderr.write(`warning: copies may remain, because they cannot be listed: ${problem}\n`);
   const created = createdObjects(snapshot);
   const deletable = [...created.deletable, ...leaseOf(lease)];
   for (const { cluster, resource, object, reason } of created.kept)
@@ -98,12 +98,14 @@ function listingOf(objects: readonly CreatedObject[], output: string): string {
   );
 }
 
-/** False without a terminal too: a script has to give --yes. */
+/** False if standard input is not a terminal: a script has to use --yes. */
 async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> {
   const count = (cluster: ClusterName): number => objects.filter((one) => one.cluster === cluster).length;
   const what = `${count('host')} objects in the host cluster and ${count('virtual')} in the virtual cluster`;
   if (!process.stdin.isTTY) {
-    process.stderr.write(`error: ${what} would be deleted; give --yes, or --dry-run to list them\n`);
+    process.stderr.write(
+      `error: ${what} would be deleted; use --yes to delete them, or --dry-run to list them\n`,
+    );
     return false;
   }
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
@@ -112,7 +114,7 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
   return /^y(es)?$/iu.test(answer.trim());
 }
 
-/** As many requests as the daemon would have in flight. */
+/** With the same number of concurrent requests as the daemon. */
 async function deleteAll(objects: readonly CreatedObject[], connection: Connection): Promise<number> {
   const { config } = connection;
   using progress = showProgress('deleting');
@@ -151,7 +153,7 @@ async function clearStatus({ resource, status }: CreatedObject, { clusters }: Co
   }
 }
 
-/** Exactly the object that was read: one of the same name that came later stays. That it is gone already is fine. */
+/** Deletes only the object with the uid that was read. True if it no longer exists, false if another object has its name. */
 async function isDeleted(
   { cluster, resource, object }: CreatedObject,
   { clusters }: Connection,

@@ -29,7 +29,7 @@ const ERROR = 2;
 
 export function define(command: Command, exit: (code: number) => void): void {
   command
-    .argument('[names...]', 'NAMESPACE/NAME of virtual objects; none: every object')
+    .argument('[names...]', 'NAMESPACE/NAME of virtual objects; default: all objects')
     .option('-k, --kind <kind>', 'only objects of this kind')
     .option('--show-bookkeeping', 'also show the annotations and labels that mark the copies');
   addConfigOptions(command);
@@ -55,7 +55,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
     (names.length === 0 || names.includes(key)) && (kind === undefined || resource.kind === kind);
   const unknown = names.filter((name) => !plan.objects.some((one) => one.key === name && isChosen(one)));
   for (const name of unknown)
-    process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists on neither side\n`);
+    process.stderr.write(`error: ${kind ?? 'object'} "${name}" exists in neither cluster\n`);
   const failed = plan.objects.filter((one) => one.error !== undefined && isChosen(one));
   for (const { key, resource, error } of failed)
     process.stderr.write(`failed ${resource.kind} ${key}: ${describeFailure(error)}\n`);
@@ -68,7 +68,7 @@ async function diff(connection: Connection, names: readonly string[], flags: Dif
   return texts.length > 0 ? 1 : 0;
 }
 
-/** Changes of these objects, of their copies, and of what they name. */
+/** Changes of these objects, of their copies, and of the objects that they reference. */
 function changesAbout(objects: readonly ObjectPlan[], plan: WorldPlan, changes: readonly Change[]): Change[] {
   const named = new Set(
     objects.flatMap(({ references }) => references.map((one) => `${one.kind} ${keyOf(one)}`)),
@@ -91,7 +91,7 @@ function placeOf({ cluster, resource, before, after }: Change): string {
   return `${cluster} ${resource.kind} ${object === undefined ? '' : objectKey(object)}`;
 }
 
-/** Undefined where the two sides look the same. */
+/** Undefined if the shown parts are equal. */
 export function formatChange(change: Change, isBookkeepingShown: boolean, paint: Paint): string | undefined {
   const shown = (object: KubeObject | undefined): KubeObject | undefined =>
     object && withoutServerSet(isBookkeepingShown ? object : withoutBookkeeping(object));

@@ -37,7 +37,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       'NAMESPACE/NAME of a virtual object (with --host: of a host object, or its NAME alone)',
     )
     .option('--host', 'the name is a host name')
-    .option('-k, --kind <kind>', 'kind of the object, where objects of several kinds have the name')
+    .option('-k, --kind <kind>', 'kind of the object, if objects of several kinds have the name')
     .addOption(
       new Option('-o, --output <format>', 'text, json or yaml')
         .choices(['text', 'json', 'yaml'])

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kube/object.ts';
 
 type Sides = readonly [before: KubeObject | undefined, after: KubeObject | undefined];
 
-/** kubectl keeps the whole object as it was applied, data included, in this annotation. */
+/** Contains the object as kubectl applied it, including its data. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const MASK = '***';
 
@@ -16,7 +16,7 @@ export function maskSecrets(before: KubeObject | undefined, after: KubeObject | 
   ];
 }
 
-/** Values that the other side has as well are alike on both; `changed` stands for those that differ. */
+/** Equal values get the same mask on both sides; `changed` replaces those that differ. */
 function masked(object: KubeObject, other: KubeObject | undefined, changed: string): KubeObject {
   const result: KubeObject = { ...object };
   for (const member of ['data', 'stringData']) {

@@ -52,7 +52,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       'only virtual objects with these labels (app=web,release in (a,b),!x)',
     )
     .addOption(outputOption())
-    .option('-w, --watch', 'keep running, and print what changes');
+    .option('-w, --watch', 'keep running and print changed objects');
   addConfigOptions(command);
   command.action(async (flags: StatusFlags) => exit(await guarded(() => status(command, flags))));
 }
@@ -139,7 +139,7 @@ export interface StatusReports {
   readonly nowMs: number;
 }
 
-/** Synced objects first, then the objects that references name. */
+/** Synced objects first, then referenced objects. */
 export function rowsOf({ snapshot, objects, imports }: WorldPlan, reports: StatusReports): StatusRow[] {
   const { missingNamespaces } = snapshot;
   const synced = objects.map((plan): StatusRow => {

@@ -52,7 +52,7 @@ export function translateVirtualName(text: string, kind: KnownKind, names: NameT
   }
   return {
     rows: [row],
-    note: `${text}: is never synced; the row shows only what the naming rule would produce`,
+    note: `${text}: is never synced; the row shows the name that the naming rule would produce`,
   };
 }
 
@@ -75,15 +75,15 @@ function parseName(text: string, { kind, scope }: KnownKind): NamespacedName | {
     return { problem: `"${text}": ${kind} objects are namespaced, write NAMESPACE/NAME` };
   }
   if (!isNamespaced && parts.length !== 1) {
-    return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME alone` };
+    return { problem: `"${text}": ${kind} objects are cluster-scoped, write NAME without a namespace` };
   }
   const [namespace = '', name = ''] = isNamespaced ? parts : ['', text];
   if (isNamespaced && !NAMESPACE.test(namespace)) {
-    const rule = `lower-case letters, digits and "-", at most 63, first and last a letter or a digit`;
+    const rule = `lower-case letters, digits and "-", at most 63, starting and ending with a letter or a digit`;
     return { problem: `"${text}": "${namespace}" is not the name of a namespace (${rule})` };
   }
   if (!isNameOf(kind, name)) {
-    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_MAX}, first and last a letter or a digit`;
+    const rule = `lower-case letters, digits, "-" and ".", at most ${NAME_MAX}, starting and ending with a letter or a digit`;
     return { problem: `"${text}": "${name}" is not the name of an object (${rule})` };
   }
   return { namespace, name };
@@ -134,7 +134,7 @@ function reasonForNone({ namespace, name }: NamespacedName, names: NameTranslato
   }
   const isCut = /-[0-9a-f]{10}$/.test(name) && name.length > 50;
   if (isCut)
-    return 'long names are cut and end in a digest, which cannot be reversed; see the annotations of the host object';
+    return 'long names are truncated and end in a digest, which cannot be reversed; see the annotations of the host object';
   if (/^vcluster-[0-9a-f]{8}-[0-9a-f]{8}$/.test(namespace)) {
     return 'namespaces are hashed in this mode, which cannot be reversed; see the annotations of the host object';
   }

@@ -26,7 +26,7 @@ export function define(command: Command, exit: (code: number) => void): void {
       'NAMESPACE/NAME, or NAME of a cluster-scoped kind; - reads one name per line from standard input',
     )
     .option('-k, --kind <kind>', 'kind of the objects', 'Endpoints')
-    .option('-r, --reverse', 'the names are host names: print every virtual name that translates to them')
+    .option('-r, --reverse', 'translate host names to virtual names')
     .addOption(outputOption());
   addConfigOptions(command, ['name', 'host.namespace']);
   command.action(async (args: string[], options: NamesOptions) => {

@@ -34,7 +34,7 @@ const FIELDS = [
   'sandbox.memory',
   'sandbox.memoBytes',
 ];
-/** Used where no configuration gives a name; few patches read it. */
+/** Used if no configuration sets a name; few patches read it. */
 const DEFAULT_NAME = 'my-vcluster';
 
 interface PatchFlags {
@@ -50,18 +50,18 @@ interface PatchFlags {
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, FIELDS);
   command
-    .option('-p, --patches <file>', 'a list of patches, or {patches: […]}; instead of those in --config')
-    .option('-f, --filename <file>', 'the object, - is standard input', '-')
-    .option('--reverse', 'host to virtual: reverseExpression, and references and labels back')
+    .option(
+      '-p, --patches <file>',
+      'file with a list of patches, or with {patches: […]}; replaces the patches of --config',
+    )
+    .option('-f, --filename <file>', 'file with the object, or - for standard input', '-')
+    .option('--reverse', 'host to virtual: run reverseExpression, translate references and labels back')
     .option(
       '--virtual-object <file>',
-      'context.virtualObject; with --reverse it keeps what does not flow back',
+      'context.virtualObject; with --reverse, values that are not synced back come from it',
     )
-    .option(
-      '--host-object <file>',
-      'context.hostObject; the host keeps its own value of what does not flow there',
-    )
-    .option('--namespace <name>', 'virtual namespace of an object that has none')
+    .option('--host-object <file>', 'context.hostObject; values that are not synced to the host come from it')
+    .option('--namespace <name>', 'virtual namespace of an object without one')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (flags: PatchFlags) => exit(await patch(command, flags)));
 }
@@ -99,7 +99,7 @@ async function readSettings(command: Command, flags: PatchFlags): Promise<Settin
   const input = loaderInput(command);
   const file = flags.patches;
   if (file === undefined && configFile(input) === undefined) {
-    throw new ConfigError([problemOf('', 'no patches: give --patches FILE, or --config FILE')]);
+    throw new ConfigError([problemOf('', 'no patches: use --patches FILE or --config FILE')]);
   }
   if (file === undefined) {
     const { config, warnings } = await loadConfig(input);

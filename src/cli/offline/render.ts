@@ -31,8 +31,8 @@ export function define(command: Command, exit: (code: number) => void): void {
       '-f, --filename <path...>',
       'virtual objects: files, folders or - (with --reverse: host objects)',
     )
-    .option('--host <path...>', 'host objects that exist already', [])
-    .option('--virtual <path...>', 'with --reverse: the virtual objects that exist', [])
+    .option('--host <path...>', 'existing host objects', [])
+    .option('--virtual <path...>', 'with --reverse: existing virtual objects', [])
     .option('--reverse', 'host to virtual')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (flags: RenderFlags) => exit(await render(command, flags)));

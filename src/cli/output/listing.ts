@@ -110,7 +110,7 @@ function quotedText(text: string): string {
   }
 }
 
-/** Several values are separated by blanks, as in kubectl. */
+/** Several values are separated by spaces, as in kubectl. */
 function applyTemplate(template: string, json: JsonValue): string {
   return parseTemplate(template)
     .map((part) => {

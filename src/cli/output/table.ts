@@ -1,6 +1,6 @@
 /** Rows as aligned columns, as kubectl prints them. */
 
-/** The first row is the heading. The last column is not padded. Control characters are replaced by blanks. */
+/** The first row is the heading. The last column is not padded. Control characters are replaced by spaces. */
 export function formatTable(table: readonly (readonly string[])[]): string {
   const rows = table.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}+/gu, ' ')));
   const widths: number[] = [];

@@ -21,20 +21,15 @@ interface RbacOptions {
 export function define(command: Command, exit: (code: number) => void): void {
   addConfigOptions(command, ALL_FIELDS);
   command
-    .addOption(new Option('--cluster <cluster>', 'only those of one cluster').choices(['host', 'virtual']))
     .addOption(
-      new Option(
-        '--as <form>',
-        "Roles where they are enough, ClusterRoles everywhere, or values of vCluster's chart",
-      )
+      new Option('--cluster <cluster>', 'only the roles of one cluster').choices(['host', 'virtual']),
+    )
+    .addOption(
+      new Option('--as <form>', "Roles where possible, only ClusterRoles, or values of vCluster's chart")
         .choices(['role', 'clusterrole', 'vcluster-values'])
         .default('role'),
     )
-    .option(
-      '--service-account <name>',
-      'ServiceAccount that gets the rights, in each cluster',
-      'endpoint-syncer',
-    )
+    .option('--service-account <name>', 'name of the ServiceAccount in each cluster', 'endpoint-syncer')
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .action(async (options: RbacOptions) => exit(await run(command, options)));
 }
@@ -57,10 +52,10 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
       `note: a patch reads the kind of a reference from the object; add rights for the kinds that it may name: ${open.join(', ')}\n`,
     );
   }
-  const elsewhere = namespacesElsewhere(config);
-  if (options.as === 'vcluster-values' && elsewhere.length > 0) {
+  const others = otherNamespaces(config);
+  if (options.as === 'vcluster-values' && others.length > 0) {
     process.stderr.write(
-      `note: vCluster's chart grants no rights in namespace "${elsewhere.join('", "')}": apply the Role for it that --as role prints\n`,
+      `note: vCluster's chart grants no rights in namespace "${others.join('", "')}": apply the Role for it that --as role prints\n`,
     );
   }
   process.stdout.write(print(config, options));
@@ -68,7 +63,7 @@ async function run(command: Command, options: RbacOptions): Promise<number> {
 }
 
 /** Namespaces of the host, other than the host namespace of the virtual cluster, in which the configuration needs rights. */
-function namespacesElsewhere(config: Config): readonly string[] {
+function otherNamespaces(config: Config): readonly string[] {
   return neededGrants(config)
     .filter(
       ({ cluster, namespace }) => cluster === 'host' && !['', config.host.namespace].includes(namespace),
@@ -81,7 +76,7 @@ function usageProblem({ host }: Config, { as, cluster }: RbacOptions): string | 
     return 'the host namespace of the virtual cluster is not known; set --host-namespace or endpointSyncer.host.namespace';
   }
   return as === 'vcluster-values' && cluster === 'virtual'
-    ? "the values of vCluster's chart hold no rights in the virtual cluster; omit --cluster, or use --as role"
+    ? "the values of vCluster's chart grant no rights in the virtual cluster; omit --cluster, or use --as role"
     : undefined;
 }
 

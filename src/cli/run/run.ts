@@ -15,7 +15,7 @@ import { exitAfterGracePeriod, keepAlive, reloadFrom, stopSignals } from './proc
 import { formatListing, outputOption, resourceName } from '../output/listing.ts';
 import { parseKey } from '../../kube/object.ts';
 import { packageVersion } from '../version.ts';
-import { startHeap, type StartHeap } from '../heap-growth.ts';
+import { createStartupHeap, type StartupHeap } from '../heap-growth.ts';
 import { watchConfigFiles } from './watch-file.ts';
 
 /** A longer first pass continues with limited memory. */
@@ -38,7 +38,7 @@ export function define(command: Command, exit: (code: number) => void): void {
     .option('--dry-run', 'send each write with dryRun=All and log what it would change')
     .option(
       '--once',
-      'with --dry-run: print a table after the first pass and exit; exit code 1 if the table has a row',
+      'with --dry-run: print a table after the first pass and exit; exit code 1 if there are differences',
     )
     .addOption(outputOption('with --once: '))
     .action(async (options: RunOptions) => exit(await run(command, options)));
@@ -47,7 +47,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 async function run(command: Command, options: RunOptions): Promise<number> {
   const { dryRun = false, once = false, output } = options;
   if (once && !dryRun) {
-    process.stderr.write('error: --once needs --dry-run\n');
+    process.stderr.write('error: --once requires --dry-run\n');
     return 2;
   }
   const load = (): Promise<LoadedConfig> => loadConfig(loaderInput(command));
@@ -61,7 +61,7 @@ async function run(command: Command, options: RunOptions): Promise<number> {
   for (const { path, message } of loaded.warnings) logger.warn({ path }, message);
   const stop = stopSignals();
   using _alive = keepAlive();
-  const heap = startHeap();
+  const heap = createStartupHeap();
   heap.grow();
   const waiting = once ? [AbortSignal.timeout(ONCE_CONNECT_MS)] : [];
   const signal = AbortSignal.any([stop.signal, ...waiting]);
@@ -82,7 +82,11 @@ async function run(command: Command, options: RunOptions): Promise<number> {
 }
 
 /** A standby holds its first lists, but has no first pass until it leads. */
-async function releaseMemoryAfterStart(heap: StartHeap, daemon: Daemon, signal: AbortSignal): Promise<void> {
+async function releaseMemoryAfterStart(
+  heap: StartupHeap,
+  daemon: Daemon,
+  signal: AbortSignal,
+): Promise<void> {
   if (await daemon.isStandby(signal)) {
     heap.release();
     await daemon.whenLeading(signal);

@@ -24,7 +24,7 @@ export function probeBranches(expression: string): BranchProbe | undefined {
   const outcome = parseExpression(expression);
   if (!outcome.ok) return undefined;
   const { visits, shift, statements } = outcome.parsed;
-  const taken = freshName(expression);
+  const taken = unusedName(expression);
   const branches: Branch[] = [];
   const edits: { at: number; text: string }[] = [];
   const mark = (): string => `${taken}[${branches.length - 1}] = 1`;
@@ -79,7 +79,7 @@ function branchAt(expression: string, start: number, end: number): Branch {
   };
 }
 
-function freshName(expression: string): string {
+function unusedName(expression: string): string {
   let name = 'taken';
   while (expression.includes(name)) name += '_';
   return name;

@@ -1,4 +1,4 @@
-/** An expectation compared with what came out. An expectation is a subset: what it does not mention is not compared. */
+/** Compares expectations with actual results. An expectation is a subset: members that it does not contain are not compared. */
 
 import { isJsonObject, jsonEquals, ownValue, type JsonObject, type JsonValue } from '../../base/json.ts';
 import { printPath } from '../../syncer/patch/paths/print-path.ts';
@@ -15,7 +15,7 @@ export interface Mismatch {
   readonly actual: JsonValue | undefined;
 }
 
-/** Where `actual` differs from what `expected` mentions. Lists have to be of the same length; null expects that nothing is there. */
+/** Where `actual` differs from the members of `expected`. Lists must have the same length; null expects that there is no value. */
 export function compareSubset(
   subject: string,
   expected: JsonValue,

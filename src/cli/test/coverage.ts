@@ -1,4 +1,4 @@
-/** What the cases of one configuration exercised: entries, their directions, and the branches of their expressions. */
+/** What the cases of one configuration cover: entries, their directions, and the branches of their expressions. */
 
 import type { JsonObject } from '../../base/json.ts';
 import { tracePatches } from '../../syncer/patch/trace.ts';
@@ -161,7 +161,7 @@ function evaluated(evaluator: Evaluator, request: EvaluateRequest): Promise<Eval
   });
 }
 
-/** One line for each thing that no case exercised. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
+/** One line for each patch, direction and branch that no case covers. `isKindNamed`: more than one kind has patches, so an index alone is ambiguous. */
 export function missed({ kind, index, path, directions }: PatchCoverage, isKindNamed: boolean): string[] {
   const entry = `${isKindNamed ? `${kind} ` : ''}patches[${index}]`;
   const name = `${entry} ${path === '' ? '(the whole object)' : path}`;

@@ -16,7 +16,7 @@ const OBJECTS: EntryRules = {
 
 const SKIPPED: EntryRules = {
   isSame: (expected, actual) =>
-    ['kind', 'namespace', 'name'].every((key) => isUnsaidOrEqual(expected, actual, key)),
+    ['kind', 'namespace', 'name'].every((key) => isAbsentOrEqual(expected, actual, key)),
   describe: (entry) =>
     ['kind', 'namespace', 'name']
       .map((key) => textAt(entry, key))
@@ -25,7 +25,7 @@ const SKIPPED: EntryRules = {
 };
 
 const ERRORS: EntryRules = {
-  isSame: (expected, actual) => isUnsaidOrEqual(expected, actual, 'patch'),
+  isSame: (expected, actual) => isAbsentOrEqual(expected, actual, 'patch'),
   describe: (entry) =>
     entry['patch'] === undefined ? 'of the sync' : `of patches[${JSON.stringify(entry['patch'])}]`,
 };
@@ -110,7 +110,7 @@ function ownIdentity(entry: JsonObject, key: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function isUnsaidOrEqual(expected: JsonObject, actual: JsonObject, key: string): boolean {
+function isAbsentOrEqual(expected: JsonObject, actual: JsonObject, key: string): boolean {
   const value = ownValue(expected, key);
   return value === undefined || value === ownValue(actual, key);
 }

@@ -32,8 +32,8 @@ export function define(command: Command, exit: (code: number) => void): void {
         .choices(['table', 'json', 'junit'])
         .default('table'),
     )
-    .option('--coverage', 'show which patches, directions and branches no case exercised')
-    .option('--update', 'write the actual results as the expectations, in place')
+    .option('--coverage', 'show the patches, directions and branches that no case covers')
+    .option('--update', 'replace the expectations in the files with the actual results')
     .option('--watch', 'run again when a test file, its configuration or its objects change')
     .action(async (paths: string[], flags: TestFlags) => {
       exit(flags.watch === true ? await runAgain(paths, flags) : (await runOnce(paths, flags)).code);
@@ -125,7 +125,7 @@ async function runAgain(paths: readonly string[], flags: TestFlags): Promise<num
     changes.reset();
     const { reads } = await runOnce(paths, flags);
     changes.add(reads);
-    process.stderr.write(`\nwatching ${reads.length} files, end with ^C\n`);
+    process.stderr.write(`\nwatching ${reads.length} files, press Ctrl-C to stop\n`);
     await changes.next();
   }
 }

@@ -58,8 +58,12 @@ describe('one expression', () => {
       2,
       `error: --value is not JSON; a string needs its quotes: --value '"text"'\n`,
     ],
-    [[], 2, 'error: give one expression, or --jsonl to read them from standard input\n'],
-    [['value', '--jsonl'], 2, 'error: give one expression, or --jsonl to read them from standard input\n'],
+    [[], 2, 'error: specify an expression, or --jsonl to read expressions from standard input\n'],
+    [
+      ['value', '--jsonl'],
+      2,
+      'error: specify an expression, or --jsonl to read expressions from standard input\n',
+    ],
   ])('%j fails with one line', async (args, code, err) => {
     const result = await capturedRun(['eval', ...args]);
     expect({ ...result, err: result.err.replace(/\(run with.*\n/, '') }).toEqual({ code, out: '', err });

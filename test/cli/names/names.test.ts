@@ -103,7 +103,7 @@ describe('names', () => {
   test.each([
     ['nope', 'test/nope: no virtual name translates to it'],
     ['elsewhere/a-x-b-x-suffix', 'objects of virtual cluster "suffix" are not in this namespace'],
-    ['very-long-pod-name-that-definitely-exceeds-63-chars--125f8da0fa', 'long names are cut'],
+    ['very-long-pod-name-that-definitely-exceeds-63-chars--125f8da0fa', 'long names are truncated'],
   ])('reverse of %s has no answer, and says why', async (name, message) => {
     const { code, out, err } = await run(name, '--reverse', '-o', 'json', ...FLAGS);
     expect([code, out]).toEqual([1, '[]\n']);
@@ -166,7 +166,7 @@ describe('names', () => {
   test.each<[string[], string]>([
     [['foo', ...FLAGS], '"foo": Endpoints objects are namespaced, write NAMESPACE/NAME'],
     [['a/b/c', ...FLAGS], '"a/b/c": Endpoints objects are namespaced'],
-    [['a/b', '--kind', 'Node', ...FLAGS], 'Node objects are cluster-scoped, write NAME alone'],
+    [['a/b', '--kind', 'Node', ...FLAGS], 'Node objects are cluster-scoped, write NAME without a namespace'],
     [['A/b', ...FLAGS], '"A" is not the name of a namespace'],
     [['a/', ...FLAGS], '"" is not the name of an object'],
     [['a/b_c', 'ok/ok', ...FLAGS], '"b_c" is not the name of an object'],

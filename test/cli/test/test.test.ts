@@ -400,7 +400,7 @@ test('--watch runs again after a change of a test file, the configuration or an 
     expect.poll(lastReport, { timeout: 20_000, interval: 20 }).toMatchObject(counts);
   try {
     await reports({ passed: 1, failed: 0 });
-    await expect.poll(() => err).toMatch(/\nwatching \d+ files, end with \^C\n/);
+    await expect.poll(() => err).toMatch(/\nwatching \d+ files, press Ctrl-C to stop\n/);
     writeFileSync(join(path, 'objects/web.yaml'), WEB.replace('owner: shop', 'owner: other'));
     await reports({ passed: 0, failed: 1 });
     writeFileSync(join(path, 'config.yaml'), CONFIG.replace('"team-" + value', '"team-shop"'));

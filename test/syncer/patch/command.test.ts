@@ -168,7 +168,7 @@ sync: {toHost: {endpoints: {patches: [{path: 'root.list[*]', reference: {apiVers
     expect(empty).toMatch(/\.yaml: contains no object/);
     expect(noPatches).toMatch(/nowhere\.yaml: cannot be read/);
     expect(noObject).toMatch(/nowhere\.yaml: cannot be read/);
-    expect(nothing).toMatch(/no patches: give --patches FILE, or --config FILE/);
+    expect(nothing).toMatch(/no patches: use --patches FILE or --config FILE/);
   });
 
   test('from standard input; keys that lead to prototypes are data', async () => {

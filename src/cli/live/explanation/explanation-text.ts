@@ -53,7 +53,7 @@ function patchLines({ direction, path, matches, nearest, error, action }: PatchS
     const exists = nearest === null || nearest === '' ? '' : `; ${nearest} exists`;
     return [`${path}: no match${exists}${back}`];
   }
-  if (action === 'keep') return matches.map((match) => `${match.path}: does not flow this way${back}`);
+  if (action === 'keep') return matches.map((match) => `${match.path}: not synced in this direction${back}`);
   return matches.map((match) => `${match.path}: ${value(match.before)} -> ${value(match.after)}${back}`);
 }
 

@@ -1,4 +1,4 @@
-/** State, reason and sentence of an object that references name, and of an object that is not synced. Pure. */
+/** State, reason and sentence of a referenced object, and of an object that is not synced. Pure. */
 
 import type { Config } from '../../../config/types.ts';
 import { keyOf } from '../../../kube/object.ts';
@@ -34,7 +34,7 @@ export function statusOfImport({
     return {
       state: 'skipped',
       reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object names it`,
+      sentence: `${what} is not imported: no synced object references it`,
     };
   switch (decision.action) {
     case 'to-host':
@@ -71,7 +71,7 @@ function notImported(
     return {
       state: 'skipped',
       reason: 'copied by another syncer',
-      sentence: `${what} is on the host as ${name}: another syncer keeps that copy`,
+      sentence: `${what} is on the host as ${name}: another syncer manages that copy`,
     };
   }
   if (!kind.isImportable) {
@@ -79,14 +79,14 @@ function notImported(
     return {
       state: 'skipped',
       reason,
-      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references name ${name}`,
+      sentence: `${what} is not imported: objects of this kind are copied by another syncer; references use the name ${name}`,
     };
   }
   const key = 'syncing of this kind is not enabled under sync.toHost';
   return {
     state: 'skipped',
     reason: 'not configured',
-    sentence: `${what} is not imported: ${key}; references name ${name}`,
+    sentence: `${what} is not imported: ${key}; references use the name ${name}`,
   };
 }
 
@@ -104,7 +104,7 @@ export function statusOfOther(
     return {
       state: 'skipped',
       reason: 'not referenced',
-      sentence: `${what} is not imported: no synced object names it`,
+      sentence: `${what} is not imported: no synced object references it`,
     };
   }
   const blocks = virtual === undefined ? '' : `; "${keyOf(virtual)}" cannot be synced while it has this name`;

@@ -67,11 +67,16 @@ function inProgress(plan: ObjectPlan, decision: WriteDecision, facts: StatusFact
   const { target } = plan.seen;
   if (decision.kind === 'takeOver' && plan.changes.length === 0) {
     const why = `the host Service ${hostOf(plan)} still has a selector, so the host's endpoints controller writes these Endpoints`;
-    return { state: 'pending', reason: 'host Service has a selector', sentence: `${what} waits: ${why}` };
+    return {
+      state: 'pending',
+      reason: 'host Service has a selector',
+      sentence: `${what} is not synced yet: ${why}`,
+    };
   }
   if (plan.changes.length === 0) {
     const quarantined = recent(facts, 'PatchFailed', /quarantin/);
-    const note = quarantined === undefined ? '' : `; its last change waits: ${sentenceOf(quarantined.note)}`;
+    const note =
+      quarantined === undefined ? '' : `; its last change is delayed: ${sentenceOf(quarantined.note)}`;
     return { state: 'synced', reason: '', sentence: `${what} is synced to ${hostOf(plan)}${note}` };
   }
   if (facts.missingRights.length > 0) {
@@ -123,7 +128,7 @@ function reported(
   const recreation = recent(facts, 'SyncError', /delet/);
   if (recreation !== undefined && decision.kind === 'create') {
     const why =
-      'another client on the host keeps deleting the copy, so it is created again after growing delays';
+      'another client on the host keeps deleting the copy, so it is created again with increasing delays';
     return {
       state: 'pending',
       reason: 'waiting for re-creation',
@@ -145,7 +150,7 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
   if (error instanceof PatchError) {
     const isQuarantined = events.some(({ note }) => note.includes('quarantin'));
     const after = isQuarantined
-      ? '; the expression is quarantined for this object and tried again after growing delays'
+      ? '; the expression is quarantined for this object and retried with increasing delays'
       : '';
     const [message = ''] = describePatchError(error).split('\n');
     return { state: 'failed', reason: 'PatchFailed', sentence: `${what} is not synced: ${message}${after}` };
@@ -156,7 +161,7 @@ function failed(error: unknown, what: string, { events }: StatusFacts): SyncStat
 
 function pending({ lease }: StatusFacts, reason: string, due: string): SyncStatus {
   if (lease === undefined)
-    return { state: 'pending', reason, sentence: `${due}; if it remains so, no daemon is running` };
+    return { state: 'pending', reason, sentence: `${due}; if this state persists, no daemon is running` };
   if (lease.holder !== '')
     return { state: 'pending', reason, sentence: `${due}; the leader "${lease.holder}" writes it` };
   return {
@@ -178,7 +183,8 @@ function dueSentence(plan: ObjectPlan, decision: Decision, what: string): string
   const update = plan.changes.find((change) => change.cluster === 'host')?.after;
   if (host !== undefined && update !== undefined && plan.kind.needsRecreation(update, host))
     return `${what}: ${hostOf(plan)} is about to be deleted and created again: an immutable field has changed`;
-  if (clusters.has('virtual')) return `${what} is not in sync: a change on the host is about to flow back`;
+  if (clusters.has('virtual'))
+    return `${what} is not in sync: a change on the host is about to be copied to the virtual cluster`;
   return `${what} is not in sync: ${hostOf(plan)} is about to be updated`;
 }
 

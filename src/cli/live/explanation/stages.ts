@@ -120,10 +120,10 @@ function nameDetail({ seen, key }: ObjectPlan): string {
   const place = `${key} -> ${keyOf(target)}`;
   const rivals = claims.filter((claim) => claim.key !== key).map((claim) => claim.key);
   const also = rivals.length === 0 ? '' : `; the same name as ${rivals.join(', ')}`;
-  if (host === undefined) return `${place}, nothing is there${also}`;
-  if (ownership?.kind !== 'ours') return `${place}, where an object of another client is${also}`;
+  if (host === undefined) return `${place}, which does not exist${also}`;
+  if (ownership?.kind !== 'ours') return `${place}, which is an object of another client${also}`;
   const owner = keyOf(ownership.virtual);
-  return `${place}, where the copy of ${owner === key ? 'this object' : owner} is${also}`;
+  return `${place}, which is the copy of ${owner === key ? 'this object' : owner}${also}`;
 }
 
 function translationOf(
@@ -137,7 +137,7 @@ function translationOf(
     (name) => !memberEquals(content, name, memberOf(virtual, name), memberOf(forged, name)),
   );
   return [
-    ...(renamed.length === 0 ? [] : [`label keys that are renamed or stay behind: ${renamed.join(', ')}`]),
+    ...(renamed.length === 0 ? [] : [`label keys that are renamed or not copied: ${renamed.join(', ')}`]),
     ...(isTranslated ? [translationNote] : []),
   ];
 }

@@ -1,4 +1,4 @@
-/** Finds the object that a name on the command line refers to: one that is synced, one that references name, or neither. */
+/** Finds the object that a name on the command line refers to: one that is synced, one that is referenced, or neither. */
 
 import {
   keyOf,
@@ -22,7 +22,7 @@ interface Named {
 export type Target =
   | (Named & { readonly kind: 'object'; readonly plan: ObjectPlan })
   | (Named & { readonly kind: 'import'; readonly plan: ImportPlan })
-  /** An existing object that is not synced: a host object of another client, or a virtual object that no reference names. */
+  /** An existing object that is not synced: a host object of another client, or a virtual object that is not referenced. */
   | (Named & { readonly kind: 'other'; readonly object: KubeObject; readonly cluster: 'virtual' | 'host' });
 
 export interface TargetName {

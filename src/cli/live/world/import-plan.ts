@@ -1,4 +1,4 @@
-/** What a sync would do with the objects that references name: the importer's decisions and copies, from a snapshot. */
+/** What a sync would do with referenced objects: the importer's decisions and copies, from a snapshot. */
 
 import {
   keyOf,

@@ -1,4 +1,4 @@
-/** What a sync would do with each object of a snapshot: the engine's decisions and copies, carried on until nothing changes any more. */
+/** What a sync would do with each object of a snapshot: the engine's decisions and copies, repeated until nothing changes. */
 
 import {
   asJson,

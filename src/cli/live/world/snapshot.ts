@@ -50,7 +50,7 @@ export interface SnapshotOptions {
   readonly everyKind?: boolean;
 }
 
-/** Rejects with `TerminalError` where a list is not allowed, a cluster does not answer, or the configured owner does not exist. */
+/** Rejects with `TerminalError` where a list is not allowed, a cluster does not respond, or the configured owner does not exist. */
 export async function readSnapshot(
   { config, clusters }: Connection,
   { isOwnerNeeded = true, everyKind = false }: SnapshotOptions = {},

@@ -2,7 +2,7 @@
 
 const ACTIONS = {
   evaluate: 'expression',
-  keep: 'does not flow this way',
+  keep: 'not synced in this direction',
   reference: 'reference',
   labels: 'labels',
 };

@@ -67,7 +67,7 @@ function exactProblem(name: string, side: Side, vcluster: string): string | unde
   const resolved = resolvePlaceholder(name, vcluster);
   return resolved.length <= 63 && LABEL.test(resolved)
     ? undefined
-    : `invalid ${side} name '${name}': lower-case letters, digits and '-', at most 63, first and last a letter or a digit`;
+    : `invalid ${side} name '${name}': lower-case letters, digits and '-', at most 63, starting and ending with a letter or a digit`;
 }
 
 function patternProblem(pattern: string, side: Side, vcluster: string): string | undefined {

@@ -143,7 +143,7 @@ export const KIND_CASES: Readonly<Record<string, Case>> = {
       ),
     }),
     kind: 'Service',
-    expected: ['pending', 'differs', /a change on the host is about to flow back/],
+    expected: ['pending', 'differs', /a change on the host is about to be copied to the virtual cluster/],
   },
   'Services are left to vCluster': {
     virtual: [service()],

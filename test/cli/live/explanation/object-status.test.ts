@@ -181,7 +181,7 @@ const CASES: Record<string, Case> = {
     virtual: [web()],
     after: editedHost({ labels: {} }),
     facts: { events: [{ ...event('Contested', 'Field manager.'), lastMs: NOW - 3_600_000 }] },
-    expected: ['pending', 'differs', /is about to be updated; if it remains so, no daemon is running$/],
+    expected: ['pending', 'differs', /is about to be updated; if this state persists, no daemon is running$/],
   },
   'waiting for re-creation': {
     virtual: [web()],
@@ -229,7 +229,11 @@ const CASES: Record<string, Case> = {
   'a change on the host': {
     virtual: [web()],
     after: editedHost({ annotations: { note: 'x' } }),
-    expected: ['pending', 'differs', /is not in sync: a change on the host is about to flow back/],
+    expected: [
+      'pending',
+      'differs',
+      /is not in sync: a change on the host is about to be copied to the virtual cluster/,
+    ],
   },
   'a virtual object that was created again': {
     virtual: [web()],
@@ -267,7 +271,11 @@ const CASES: Record<string, Case> = {
       ),
       object('Service', hostWeb, { spec: { selector: { app: 'a' } } }),
     ],
-    expected: ['pending', 'host Service has a selector', /waits: the host Service ".+" still has a selector/],
+    expected: [
+      'pending',
+      'host Service has a selector',
+      /is not synced yet: the host Service ".+" still has a selector/,
+    ],
   },
   'sync is off': {
     config: configWith().replace('endpoints:\n', 'endpoints:\n      enabled: false\n'),
@@ -313,7 +321,11 @@ const CASES: Record<string, Case> = {
     virtual: [web(), object('Secret', 'shop/tls')],
     key: 'shop/tls',
     kind: 'Secret',
-    expected: ['skipped', 'not referenced', 'Secret "shop/tls" is not imported: no synced object names it'],
+    expected: [
+      'skipped',
+      'not referenced',
+      'Secret "shop/tls" is not imported: no synced object references it',
+    ],
   },
   'a Secret that another syncer copies': {
     virtual: [web({ secret: 'tls' }), object('Secret', 'shop/tls')],
@@ -332,7 +344,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'skipped',
       'copied by another syncer',
-      'Secret "shop/tls" is on the host as "host/tls-by-vcluster": another syncer keeps that copy',
+      'Secret "shop/tls" is on the host as "host/tls-by-vcluster": another syncer manages that copy',
     ],
   },
   'a kind whose syncing is not enabled': {
@@ -342,7 +354,7 @@ const CASES: Record<string, Case> = {
     expected: [
       'skipped',
       'not configured',
-      /is not imported: syncing of this kind is not enabled under sync\.toHost; references name "host\/v/,
+      /is not imported: syncing of this kind is not enabled under sync\.toHost; references use the name "host\/v/,
     ],
   },
 };
