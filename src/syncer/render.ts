@@ -12,7 +12,7 @@ import {
   type CopyForge,
   type CopyForgeOptions,
 } from './reconcile/copy-forge.ts';
-import { decide, isOptedOut, type Claim, type Observation } from './reconcile/decide/decide.ts';
+import { claimOf, decide, type Claim, type Observation } from './reconcile/decide/decide.ts';
 import type { OfflineImport } from './references/offline-references.ts';
 
 export interface RenderWorld {
@@ -216,10 +216,8 @@ function claimsByHostKey(
   for (const [key, object] of virtual) {
     const target = options.names.toHost(nameOf(object));
     if (target === undefined) continue;
-    const isEligible =
-      !isOptedOut(object) &&
-      options.kind.gate(object, serviceOf(key, object, services, options), options.decide) === undefined;
-    const claim = { key, createdAt: object.metadata.creationTimestamp ?? '', isEligible };
+    const decideOptions = { ...options.decide, kind: options.kind };
+    const claim = claimOf(object, serviceOf(key, object, services, options), decideOptions);
     claims.set(keyOf(target), [...(claims.get(keyOf(target)) ?? []), claim]);
   }
   return claims;

@@ -180,3 +180,15 @@ test('a copy that a former leader writes to an earlier place is deleted', async 
   );
   expect(late).toEqual([]);
 });
+
+test('an object without a Service does not keep a host name from one that may take it over', async () => {
+  const plain = { kind: 'service', side: 'virtual', object: 3 } as const;
+  const blocked = await history([
+    { kind: 'service', side: 'host', object: 3, form: 'selector' },
+    { kind: 'put', object: 4, ...ENDPOINTS },
+    { kind: 'service', side: 'host', object: 3, form: 'plain' },
+    { ...plain, form: 'plain' },
+    { kind: 'put', object: 3, ...ENDPOINTS },
+  ]);
+  expect(blocked).toEqual([]);
+});

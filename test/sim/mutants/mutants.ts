@@ -126,8 +126,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'decide: a foreign object is updated',
     file: DECIDE,
-    snippet: "    ownership?.kind === 'unmarked' &&\n    seen.service !== undefined &&\n",
-    replacement: "    ownership?.kind === 'unmarked' &&\n",
+    snippet: 'if (seen.service !== undefined && isMadeByController(seen, kind))',
+    replacement: 'if (isMadeByController(seen, kind))',
   },
   {
     name: 'decide: opting out is ignored',

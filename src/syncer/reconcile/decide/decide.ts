@@ -1,7 +1,13 @@
 /** Decides what to do with one key from the state in both caches. Pure: no clock, no requests, no state. */
 
 import type { GateOptions, GateReason, SyncedKind } from '../../kinds/kind.ts';
-import { keyOf, type KubeObject, type NamespacedName, type ObjectKey } from '../../../kube/object.ts';
+import {
+  keyOf,
+  objectKey,
+  type KubeObject,
+  type NamespacedName,
+  type ObjectKey,
+} from '../../../kube/object.ts';
 import type { Ownership } from '../../translate/types.ts';
 
 export const CONTROLLED_BY = 'vcluster.loft.sh/controlled-by';
@@ -35,6 +41,8 @@ export interface Claim {
   readonly createdAt: string;
   /** It would be synced if no other object claimed the host name. */
   readonly isEligible: boolean;
+  /** Its virtual Service exists, so its copy may replace what the host's endpoints controller created. */
+  readonly hasService: boolean;
 }
 
 export type Decision =
@@ -62,6 +70,15 @@ export interface DecideOptions extends GateOptions {
   readonly kind: SyncedKind;
 }
 
+export function claimOf(virtual: KubeObject, service: KubeObject | undefined, options: DecideOptions): Claim {
+  return {
+    key: objectKey(virtual),
+    createdAt: virtual.metadata.creationTimestamp ?? '',
+    isEligible: !isOptedOut(virtual) && options.kind.gate(virtual, service, options) === undefined,
+    hasService: service !== undefined,
+  };
+}
+
 export function decide(seen: Observation, options: DecideOptions): Decision {
   const { kind } = options;
   if (seen.key === NEVER_SYNCED) return ignore('never synced');
@@ -71,7 +88,7 @@ export function decide(seen: Observation, options: DecideOptions): Decision {
   const gate = kind.gate(seen.virtual, seen.service, options);
   if (gate !== undefined) return ownsCopy ? { kind: 'delete', reason: gate } : ignore(gate);
   if (seen.target === undefined) return refuseUnmapped(seen.virtual);
-  const rival = rivalOf(seen);
+  const rival = rivalOf(seen, kind);
   if (rival !== undefined) return refuseConflict(seen.target, rival);
   if (seen.host === undefined) return { kind: 'create' };
   return overExisting(seen, seen.virtual, { target: seen.target, kind });
@@ -99,9 +116,11 @@ function withoutVirtual(seen: Observation, ownsCopy: boolean): Decision {
 }
 
 /** The claim that takes precedence over this key, if there is one. */
-function rivalOf(seen: Observation): Claim | undefined {
+function rivalOf(seen: Observation, kind: SyncedKind): Claim | undefined {
   const holder = seen.ownership?.kind === 'ours' ? keyOf(seen.ownership.virtual) : undefined;
-  const eligible = seen.claims.filter((claim) => claim.isEligible);
+  const isLeftBehind = isMadeByController(seen, kind);
+  // An object that may not take the name over does not keep it from one that may.
+  const eligible = seen.claims.filter((claim) => claim.isEligible && (claim.hasService || !isLeftBehind));
   const holding = eligible.find((claim) => claim.key === holder);
   const winner = holding ?? eligible.toSorted(byAge)[0];
   return winner === undefined || winner.key === seen.key ? undefined : winner;
@@ -122,16 +141,10 @@ function overExisting(
     const isRecreated = copiedUid !== undefined && copiedUid !== (virtual.metadata.uid ?? '');
     return isRecreated ? { kind: 'rewrite', reason: 'virtual object was re-created' } : { kind: 'update' };
   }
-  const { ownership } = seen;
-  if (ownership?.kind === 'ours') {
-    return refuseConflict(target, { key: keyOf(ownership.virtual) });
+  if (seen.ownership?.kind === 'ours') {
+    return refuseConflict(target, { key: keyOf(seen.ownership.virtual) });
   }
-  if (
-    ownership?.kind === 'unmarked' &&
-    seen.service !== undefined &&
-    kind.isMadeByController(ownership.object)
-  )
-    return { kind: 'takeOver' };
+  if (seen.service !== undefined && isMadeByController(seen, kind)) return { kind: 'takeOver' };
   return {
     kind: 'refuse',
     reason: 'NotManaged',
@@ -139,6 +152,11 @@ function overExisting(
       `The host already has ${kind.resource.kind} "${keyOf(target)}" that this syncer did not create, so it is left untouched. ` +
       'Delete or rename it on the host, or rename this object; syncing resumes automatically.',
   };
+}
+
+/** The host's endpoints controller created the host object, and no bookkeeping claims it. */
+function isMadeByController({ ownership }: Observation, kind: SyncedKind): boolean {
+  return ownership?.kind === 'unmarked' && kind.isMadeByController(ownership.object);
 }
 
 function refuseConflict(target: NamespacedName, rival: Pick<Claim, 'key'>): Decision {

@@ -1,12 +1,12 @@
 /** Builds the {@link Observation} of one key from both caches. */
 
 import type { Lister } from '../../../kube/types.ts';
-import { keyOf, objectKey, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
+import { keyOf, parseKey, type KubeObject, type ObjectKey } from '../../../kube/object.ts';
 import { LAST_SYNCED } from '../../translate/metadata/bookkeeping.ts';
 import { namedVirtual, ownershipOf } from '../../translate/metadata/ownership.ts';
 import type { NameTranslator } from '../../translate/types.ts';
 import type { SyncedKind } from '../../kinds/kind.ts';
-import { isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
+import { claimOf, isOptedOut, type Claim, type DecideOptions, type Observation } from './decide.ts';
 import type { SyncedPairs } from './synced-pairs.ts';
 
 /** Index on virtual objects: the key of their host copy. */
@@ -94,7 +94,6 @@ function claimsOn(hostKey: ObjectKey, options: ObserverOptions): readonly Claim[
     if (object === undefined) return [];
     const serviceKey = kind.serviceKey(key, object);
     const service = serviceKey === undefined ? undefined : services.get(serviceKey);
-    const isEligible = !isOptedOut(object) && kind.gate(object, service, decide) === undefined;
-    return [{ key: objectKey(object), createdAt: object.metadata.creationTimestamp ?? '', isEligible }];
+    return [claimOf(object, service, decide)];
   });
 }

@@ -207,6 +207,16 @@ const ROWS: readonly Row[] = [
     does: 'create',
   },
   {
+    rule: 'an older claim without a Service does not keep what a controller left behind',
+    sees: {
+      claims: [claim('default/web', '2026-02-01'), { ...claim('x/other', '2026-01-01'), hasService: false }],
+      host: hostObject(),
+      ownership: byLabel,
+      service: service(null),
+    },
+    does: 'takeOver',
+  },
+  {
     rule: 'the copy of a sibling that is going',
     sees: { host: hostObject(), ownership: { ...OURS, virtual: { namespace: 'x', name: 'other' } } },
     does: 'refuse: NameConflict',
@@ -214,7 +224,7 @@ const ROWS: readonly Row[] = [
 ];
 
 function claim(key: string, createdAt: string) {
-  return { key, createdAt, isEligible: true };
+  return { key, createdAt, isEligible: true, hasService: true };
 }
 
 describe('decide', () => {
