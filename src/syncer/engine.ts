@@ -9,7 +9,7 @@ import { SERVICES, type Resource } from '../kube/object.ts';
 import type { SyncEnvironment } from './reconcile/environment.ts';
 import { KindEngine, type KindEngineMetrics, type KindEnvironment, type KindPlan } from './kind-engine.ts';
 import { virtualIndexes } from './reconcile/decide/observer.ts';
-import { Replacements } from './reconcile/guards/recreation.ts';
+import { ServiceDeletions } from './reconcile/guards/recreation.ts';
 import type { References } from './references/references.ts';
 import type { SyncedReferrers } from './synced-referrers.ts';
 import { recordedKinds } from './translate/merge/recorded-kinds.ts';
@@ -68,9 +68,10 @@ class SyncEngine implements Engine {
       ...options,
       services: this.#services,
       inFlight: createSemaphore(config.workers),
-      replacements: new Replacements(options.clock),
+      serviceDeletions: new ServiceDeletions(options.clock),
       virtualInformer: (resource) => this.#virtualInformer(resource),
       hostInformer: (resource, indexes) => this.#createInformer('host', resource, indexes),
+      engineOf: (resource) => this.#kinds.find(({ kind }) => kind.resource.plural === resource.plural),
     };
     this.#kinds = options.kinds.map(
       (plan) => new KindEngine(plan, environment, references.index.recordsOf(plan.kind.resource)),

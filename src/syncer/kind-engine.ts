@@ -4,10 +4,13 @@ import { createBackoff } from '../base/backoff.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { ObservableInformer } from '../kube/informer/informer.ts';
 import {
+  ENDPOINTS,
   keyOf,
   NAMESPACES,
   parseKey,
+  SERVICES,
   type KubeObject,
+  type NamespacedName,
   type ObjectKey,
   type Resource,
 } from '../kube/object.ts';
@@ -26,7 +29,7 @@ import { createReconciler } from './reconcile/reconciler.ts';
 import type { ReferenceRecords } from './reconcile/reconciler-options.ts';
 import type { Reconcile } from './reconcile/result.ts';
 import { OwnDeletions } from './reconcile/guards/own-deletions.ts';
-import { createRecreationBackoff, type Replacements } from './reconcile/guards/recreation.ts';
+import { createRecreationBackoff, type ServiceDeletions } from './reconcile/guards/recreation.ts';
 import {
   keysChangedSinceCopied,
   keysOfHostEvent,
@@ -58,11 +61,12 @@ export interface KindEnvironment extends SyncEnvironment {
   /** Bounds the requests of all kinds together. */
   readonly inFlight: Semaphore;
   readonly services: ObservableInformer;
-  /** Copies that this process deletes to create them again. */
-  readonly replacements: Replacements;
+  readonly serviceDeletions: ServiceDeletions;
   /** The one cache of this resource, with the indexes of its kind. */
   virtualInformer(resource: Resource): ObservableInformer;
   hostInformer(resource: Resource, indexes: IndexFunctions): ObservableInformer;
+  /** Undefined if the kind is not synced. */
+  engineOf(resource: Resource): KindEngine | undefined;
 }
 
 export class KindEngine {
@@ -151,7 +155,7 @@ export class KindEngine {
       host: {
         client: clients.host,
         cache: host,
-        writer: this.#ownDeletions.noting(this.#createWriter('host')),
+        writer: this.#ownDeletions.noting(this.#createWriter('host'), (target) => this.#deleting(target)),
       },
       virtual: { client: clients.virtual, cache: virtual, services, writer: this.#createWriter('virtual') },
       recreation: this.#recreation,
@@ -160,7 +164,6 @@ export class KindEngine {
       arrivals: createArrivals(clock),
       recorder,
       references,
-      replacing: (target) => this.#environment.replacements.note(keyOf(target)),
       released: (target) => {
         for (const key of virtual.byIndex(BY_HOST_KEY, keyOf(target))) this.enqueue(key);
       },
@@ -212,24 +215,41 @@ export class KindEngine {
     services.subscribe((event) => enqueueAll(keysOfServiceEvent(event, context), event));
     this.host.subscribe((event) => {
       const keys = keysOfHostEvent(event, context);
-      if (event.type === 'deleted' && this.#isWorking && !this.#isOwnDeletion(event))
-        for (const key of keys) this.#noteDeletion(key, event.object);
+      // Seen by a standby, a deletion is the leader's.
+      if (event.type === 'deleted' && this.#isWorking) for (const key of keys) this.#noteDeletion(key, event);
       enqueueAll(keys, event);
     });
   }
 
-  /** Another client deleted a host object. What only was in the place of this key's copy is not the copy. */
-  #noteDeletion(key: ObjectKey, object: KubeObject): void {
-    const pair = this.#pairs.get(key);
-    if (pair !== undefined && pair.hostUid === object.metadata.uid)
-      return this.#recreation.noteDeletion(key, pair.virtualUid);
-    const owner = ownershipOf(object, this.kind.resource, this.#environment.names, parseKey(key));
-    if (owner.kind === 'ours' && keyOf(owner.virtual) === key) this.#recreation.noteDeletion(key, owner.uid);
+  /** A host object was deleted. What only was in the place of this key's copy is not the copy. */
+  #noteDeletion(key: ObjectKey, { key: hostKey, object }: CacheEvent): void {
+    const { uid = '' } = object.metadata;
+    if (this.#ownDeletions.has(uid)) return;
+    const virtualUid = this.#copiedUid(key, object);
+    if (virtualUid === undefined) return;
+    const isConsequence = this.#environment.serviceDeletions.has(hostKey);
+    this.#recreation.noteDeletion(key, isConsequence ? undefined : virtualUid);
   }
 
-  /** Seen by a standby, a deletion is the leader's. API servers delete an Endpoints along with its Service. */
-  #isOwnDeletion({ key, object }: CacheEvent): boolean {
-    return this.#environment.replacements.has(key) || this.#ownDeletions.has(object.metadata.uid ?? '');
+  /** The uid of the virtual object of which the host object was this key's copy, '' if unknown; undefined: it was not the copy. */
+  #copiedUid(key: ObjectKey, object: KubeObject): string | undefined {
+    const pair = this.#pairs.get(key);
+    if (pair !== undefined && pair.hostUid === object.metadata.uid) return pair.virtualUid;
+    const owner = ownershipOf(object, this.kind.resource, this.#environment.names, parseKey(key));
+    return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;
+  }
+
+  /** This process is about to delete a copy. API servers delete an Endpoints along with its Service. */
+  #deleting(target: NamespacedName): void {
+    if (this.kind.resource.plural !== SERVICES.plural) return;
+    this.#environment.serviceDeletions.note(keyOf(target));
+    this.#environment.engineOf(ENDPOINTS)?.noteDeletedAlong(keyOf(target));
+  }
+
+  /** The object at this host key is deleted together with its Service. */
+  noteDeletedAlong(hostKey: ObjectKey): void {
+    const uid = this.host.get(hostKey)?.metadata.uid;
+    if (uid !== undefined) this.#ownDeletions.note(uid);
   }
 
   /** Watches the kinds whose objects decide whether objects of this kind are synced. */

@@ -192,3 +192,17 @@ test('an object without a Service does not keep a host name from one that may ta
   ]);
   expect(blocked).toEqual([]);
 });
+
+test('with deleteVirtual, Endpoints outlive the deletion of the copy of their Service by this program', async () => {
+  const released = await history(
+    [
+      { kind: 'putService', ...SERVICE, form: 'plain' },
+      { kind: 'put', object: 0, ...ENDPOINTS },
+      { kind: 'pause', daemon: 0, forMs: 35_000 },
+      { kind: 'delete', object: 0, plural: 'services', side: 'virtual' },
+      { kind: 'put', object: 0, ...ENDPOINTS },
+    ],
+    { areServicesSynced: true, deletesVirtual: true },
+  );
+  expect(released).toEqual([]);
+});

@@ -98,7 +98,6 @@ export class CopyCreation {
     // A finalizer delays the deletion; its removal causes an event.
     if (host.metadata['deletionTimestamp'] !== undefined)
       return { outcome: 'waiting', reason: 'host copy is being deleted', waitMs: DELETION_CHECK_MS };
-    this.#options.replacing(target);
     const outcome = await this.#options.host.writer.delete(target, host.metadata.uid ?? '', reason);
     this.#options.pairs.delete(key);
     // A dry run leaves the copy in place, so a requeue would delete it again in an endless loop.

@@ -36,8 +36,6 @@ export interface ReconcilerOptions {
   readonly contention: ContentionGuard;
   readonly recorder: EventRecorder;
   readonly references: ReferenceRecords;
-  /** Called before a copy is deleted in order to recreate it. */
-  readonly replacing: (target: NamespacedName) => void;
   /** Called when this program has freed a host name that other objects may wait for. Our own deletions cause no event. */
   readonly released: (target: NamespacedName) => void;
 }

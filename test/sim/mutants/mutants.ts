@@ -107,15 +107,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "deletion: what was in a copy's place counts as the copy",
     file: KIND_ENGINE,
-    snippet:
-      "if (owner.kind === 'ours' && keyOf(owner.virtual) === key) this.#recreation.noteDeletion(key, owner.uid);",
-    replacement: 'this.#recreation.noteDeletion(key, owner.kind && this.virtual.get(key)?.metadata.uid);',
+    snippet: "return owner.kind === 'ours' && keyOf(owner.virtual) === key ? (owner.uid ?? '') : undefined;",
+    replacement: 'return owner.kind && this.virtual.get(key)?.metadata.uid;',
   },
   {
     name: 'deletion: our own counts as that of another client',
     file: KIND_ENGINE,
-    snippet: "|| this.#ownDeletions.has(object.metadata.uid ?? '')",
-    replacement: "|| this.#ownDeletions.has('' + (object.metadata.uid ?? '').slice(99))",
+    snippet: 'if (this.#ownDeletions.has(uid)) return;',
+    replacement: 'this.#ownDeletions.has(uid);',
   },
   {
     name: 'decide: a selector does not gate',

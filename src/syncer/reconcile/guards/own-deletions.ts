@@ -1,6 +1,7 @@
-/** Deletions that this process has sent: a watch event that arrives before the response is not another client's deletion. */
+/** Deletions that this process has caused: the watch event of one is not another client's deletion. */
 
 import type { Clock } from '../../../base/clock.ts';
+import type { NamespacedName } from '../../../kube/object.ts';
 import type { Writer } from '../write/writer.ts';
 
 /** After a lost response the event may take as long as a silent watch. */
@@ -21,13 +22,19 @@ export class OwnDeletions {
     return this.#sentMs.has(uid);
   }
 
-  /** The same writer; its deletions are noted here. */
-  noting(writer: Writer): Writer {
+  /** An API server deletes this object together with one that this process is about to delete. */
+  note(uid: string): void {
+    this.#forgetOld();
+    this.#sentMs.set(uid, this.#clock.monotonicMs());
+  }
+
+  /** The same writer; its deletions are noted here. `deleting` is called before each. */
+  noting(writer: Writer, deleting: (key: NamespacedName) => void): Writer {
     return {
       ...writer,
       delete: async (key, uid, reason) => {
-        this.#forgetOld();
-        this.#sentMs.set(uid, this.#clock.monotonicMs());
+        deleting(key);
+        this.note(uid);
         const outcome = await writer.delete(key, uid, reason);
         // From here on the cache ignores the event.
         this.#sentMs.delete(uid);

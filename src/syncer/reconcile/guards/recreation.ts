@@ -11,7 +11,10 @@ const MAX_MS = 5 * 60_000;
 const QUIET_MS = 10 * 60_000;
 
 export interface RecreationBackoff {
-  /** Another client deleted the host copy of this key. `virtualUid`: the object of which it was the copy, where that is known. */
+  /**
+   * The host copy of this key was deleted, not by this process. `virtualUid`: the object of which it was the copy, where that is known
+   * and the deletion may be a user's.
+   */
   noteDeletion(key: string, virtualUid?: string): void;
   /** How long to wait before the copy may be created again, milliseconds; 0: now. */
   waitMs(key: string): number;
@@ -63,13 +66,11 @@ export function createRecreationBackoff(
   };
 }
 
-/** An API server completes a deletion, including dependent objects, within this time. */
-const REPLACED_MS = 10_000;
+/** Controllers have reacted to a deletion within this time. */
+const REACTION_MS = 10_000;
 
-/** Host names whose copy this process deletes in order to recreate it. An API server deletes an Endpoints with the Service of its name,
- * which must not count as a deletion by another client.
- */
-export class Replacements {
+/** Host names whose Service this process has deleted. What controllers delete because of that was not deleted by a user. */
+export class ServiceDeletions {
   readonly #clock: Clock;
   readonly #deletedMs = new Map<ObjectKey, number>();
 
@@ -84,6 +85,6 @@ export class Replacements {
 
   has(key: ObjectKey): boolean {
     const deletedMs = this.#deletedMs.get(key);
-    return deletedMs !== undefined && this.#clock.monotonicMs() - deletedMs < REPLACED_MS;
+    return deletedMs !== undefined && this.#clock.monotonicMs() - deletedMs < REACTION_MS;
   }
 }
