@@ -72,14 +72,15 @@ class Draw {
   }
 
   scene(): Scene {
-    const { isCalm, settings } = this.#options;
+    const { isCalm, settings, daemons } = this.#options;
     if (isCalm) return [{ afterMs: 0, action: this.#edit() }];
     const roll = this.#random();
     if (roll < 0.02) return this.#takenPlace();
     if (roll < 0.04) return this.#interruptedEdit();
-    if (roll < 0.06 && settings.hasReferences) return this.#editedImport();
+    if (roll < 0.06) return settings.hasReferences ? this.#editedImport() : this.#restartedWithOldList();
     if (roll > 0.98) return this.#editedOnBothSides();
     if (roll > 0.96 && settings.hasReferences) return this.#takenImport();
+    if (roll > 0.92 && settings.hasLeaderElection && daemons > 1) return this.#pausedLeader();
     return [{ afterMs: 0, action: this.#action() }];
   }
 
@@ -176,6 +177,33 @@ class Draw {
       { afterMs: 2000, action: { ...edit, side: 'host', value: this.#value() } },
       { afterMs: this.#random() * 10, action: { ...edit, side: 'virtual', value: this.#value() } },
     ];
+  }
+
+  /** A user edits a copy while the daemon restarts, and its first list shows an earlier version of the virtual object. */
+  #restartedWithOldList(): Scene {
+    const plural = this.#areEndpoints() ? 'endpoints' : 'endpointslices';
+    const object = this.#below(VIRTUAL_NAMES.length);
+    const edit = { kind: 'annotate', plural, object, key: this.#one([PLAIN, TEAM]) } as const;
+    const daemon = this.#below(this.#options.daemons);
+    return [
+      { afterMs: 0, action: this.#put(plural, object) },
+      { afterMs: 2000, action: { ...edit, side: 'virtual', value: this.#value() } },
+      { afterMs: 2000, action: { kind: 'trouble', forMs: 6000, rates: { ...CALM, staleLists: 0.8 } } },
+      { afterMs: 0, action: { kind: 'crash', daemon, afterWrites: 0, downMs: 100 } },
+      { afterMs: 50, action: { ...edit, side: 'host', value: this.#value() } },
+    ];
+  }
+
+  /** Users edit objects immediately before a daemon is paused until another one holds its Lease. */
+  #pausedLeader(): Scene {
+    const daemon = this.#below(this.#options.daemons);
+    const plural = this.#areEndpoints() ? 'endpoints' : 'endpointslices';
+    const puts = [...VIRTUAL_NAMES.keys()].map((object) => ({
+      afterMs: this.#random() * 8,
+      action: this.#put(plural, object),
+    }));
+    const forMs = 20_000 + this.#random() * 20_000;
+    return [...puts, { afterMs: this.#random() * 10, action: { kind: 'pause', daemon, forMs } }];
   }
 
   /** A user of the virtual cluster edits what was imported from the host. */
