@@ -6,6 +6,7 @@ import type { ReferencedPlural, SyncedPlural } from '../history/operations.ts';
 import { hasSelector, MANAGED_BY, MIRRORING, SERVICE_NAME } from '../world/host-controllers.ts';
 import { HOST_NAMESPACE, hostKeyOf, hostPlaceOf, referencePlaceOf, VCLUSTER } from '../world/names.ts';
 import type { SimCluster } from '../world/sim-cluster.ts';
+import type { ClassHistory } from './class-history.ts';
 import { isExcludedSlice, serviceDifferences, wantsServiceCopy } from './service-model.ts';
 import { FORBIDDEN } from '../world/contents.ts';
 
@@ -26,6 +27,9 @@ export interface World {
   isOurs(object: KubeObject): boolean;
   /** Another client has removed a sync record that names kinds of references: without a patch, the program cannot know of them. */
   readonly isRecordLost: boolean;
+  /** Two daemons disagree on what an object that has opted out names. */
+  readonly areImportsContested: boolean;
+  readonly classes: ClassHistory;
 }
 
 /** Parts of a copy that the virtual object alone decides. */
@@ -194,7 +198,7 @@ export function differences(copy: KubeObject, virtual: KubeObject, world: World)
     ...(addressesOf(copy).join() === expected.addresses.join()
       ? []
       : [`addresses are ${addressesOf(copy).join()}, expected ${expected.addresses.join()}`]),
-    ...(virtual.kind === 'Service' ? serviceDifferences(copy, virtual) : []),
+    ...(virtual.kind === 'Service' ? serviceDifferences(copy, virtual, world) : []),
   ].map((problem) => `${objectKey(copy)}: ${problem}`);
 }
 

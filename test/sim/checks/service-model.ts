@@ -34,11 +34,11 @@ export function isExcludedSlice(labels: Readonly<Record<string, string>>, settin
   return manager === SLICE_CONTROLLER || (manager === MIRRORING && settings.areEndpointsSynced);
 }
 
-export function serviceDifferences(copy: KubeObject, virtual: KubeObject): string[] {
+export function serviceDifferences(copy: KubeObject, virtual: KubeObject, world: World): string[] {
   const [actual, wanted] = [serviceSpec(copy), serviceSpec(virtual)];
   const isBalanced = wanted.type === 'LoadBalancer';
-  // A class that the virtual Service does not name may be the host's default.
-  const wantedClass = wanted.loadBalancerClass ?? actual.loadBalancerClass;
+  const keptClass = world.classes.mayKeep(copy, virtual) ? actual.loadBalancerClass : undefined;
+  const wantedClass = wanted.loadBalancerClass ?? keptClass;
   const differences: Readonly<Record<string, boolean>> = {
     type: actual.type !== wanted.type,
     externalName: actual.externalName !== wanted.externalName,

@@ -3,7 +3,7 @@
 import { keyOf, objectKey, type KubeObject } from '../../../src/kube/object.ts';
 import { SYNCED_PLURALS, type ReferencedPlural, type SyncedPlural } from '../history/operations.ts';
 import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
-import { hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
+import { hostKeyOf, MAPPED_NAMESPACE, referencePlaceOf } from '../world/names.ts';
 import { serviceSpec } from '../world/service-storage.ts';
 import {
   differences,
@@ -194,13 +194,15 @@ function wrongImports(world: World): string[] {
 
 function surplusImports(wanted: ReadonlyMap<string, KubeObject>, world: World): string[] {
   const plurals: readonly ReferencedPlural[] = ['secrets', 'configmaps'];
-  if (world.isRecordLost && !world.settings.hasReferences) return [];
+  if (world.areImportsContested || (world.isRecordLost && !world.settings.hasReferences)) return [];
   const held = JSON.stringify(heldCopies(world));
   return plurals.flatMap((plural) =>
     [...world.host.list(plural), ...world.virtual.list(plural)].flatMap((object) => {
       if (!world.isOurs(object) || wanted.has(object.metadata.uid ?? '')) return [];
-      // Also a name that only begins with it, such as the translated one.
-      if (held.includes(object.metadata.name)) return [];
+      const { name, namespace = '' } = object.metadata;
+      // Also a name that only begins with it, such as the translated one, and the one that was written before the import.
+      const names = [name, referencePlaceOf({ name, namespace }, world.settings).name];
+      if (names.some((one) => held.includes(one))) return [];
       if (object.metadata.namespace === MAPPED_NAMESPACE && !world.settings.isMapped) return [];
       return [`${plural} ${objectKey(object)} is an import that nothing references`];
     }),
