@@ -1,6 +1,6 @@
 /** The expectations of a case compared with its outcome: which actual entry an expected one is about, and where the two differ. */
 
-import { ownValue, type JsonObject } from '../../base/json.ts';
+import { isJsonObject, ownValue, type JsonObject } from '../../base/json.ts';
 import { compareEntries, type EntryRules, type Mismatch } from './compare.ts';
 import type { Outcome } from './outcome.ts';
 import type { Expectation } from './test-file.ts';
@@ -14,21 +14,28 @@ const OBJECTS: EntryRules = {
   },
 };
 
+const IDENTITY = ['kind', 'namespace', 'name'];
+
 const SKIPPED: EntryRules = {
-  isSame: (expected, actual) =>
-    ['kind', 'namespace', 'name'].every((key) => isAbsentOrEqual(expected, actual, key)),
+  isSame: (expected, actual) => IDENTITY.every((key) => isAbsentOrEqual(expected, actual, key)),
   describe: (entry) =>
-    ['kind', 'namespace', 'name']
-      .map((key) => textAt(entry, key))
+    IDENTITY.map((key) => textAt(entry, key))
       .filter(Boolean)
       .join(' '),
 };
 
 const ERRORS: EntryRules = {
-  isSame: (expected, actual) => isAbsentOrEqual(expected, actual, 'patch'),
+  isSame: (expected, actual) =>
+    isAbsentOrEqual(expected, actual, 'patch') && SKIPPED.isSame(objectOf(expected), objectOf(actual)),
   describe: (entry) =>
     entry['patch'] === undefined ? 'of the sync' : `of patches[${JSON.stringify(entry['patch'])}]`,
 };
+
+/** The object of an error. */
+function objectOf(entry: JsonObject): JsonObject {
+  const object = ownValue(entry, 'object');
+  return isJsonObject(object) ? object : {};
+}
 
 /** Which actual entry an expected one is about. */
 export const ENTRY_RULES: Readonly<Record<keyof Expectation, EntryRules>> = {

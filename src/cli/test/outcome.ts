@@ -33,7 +33,7 @@ export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual
         break;
       }
       case 'failed':
-        outcome.errors.push(errorEntry(one.error));
+        outcome.errors.push({ object: { kind: one.of, ...parseKey(one.key) }, ...errorEntry(one.error) });
         break;
       default:
         one satisfies never;
@@ -42,7 +42,7 @@ export function outcomeOf(rendered: readonly Rendered[], side: 'host' | 'virtual
   return outcome;
 }
 
-/** A failure as an entry of `errors`. */
+/** A failure as an entry of `errors`, without its object. */
 export function errorEntry(error: unknown): JsonObject {
   const contains = error instanceof Error ? error.message : String(error);
   if (!(error instanceof PatchError)) return { contains };

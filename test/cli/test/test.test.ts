@@ -76,6 +76,13 @@ expect:
   skipped: [{kind: Endpoints, namespace: shop, name: web, reason: service has a selector}]`,
   'an error of a patch': `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}]
 expect: {errors: [{patch: 1, contains: Cannot read properties}]}`,
+  'errors of the same patch on two objects': `virtual:
+  - {apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}
+  - {apiVersion: v1, kind: Endpoints, metadata: {name: b, namespace: shop, labels: {broken: x}}}
+expect:
+  errors:
+    - {object: {kind: Endpoints, namespace: shop, name: b}, patch: 1, path: metadata.labels.broken}
+    - {object: {name: a}, contains: Cannot read properties}`,
   'the way back': `${VIRTUAL_WEB}
 reverse: {expect: {virtual: [{metadata: {name: web, namespace: shop, annotations: {owner: shop}}}]}}`,
   'a change on the host comes back': `${VIRTUAL_WEB}
@@ -92,6 +99,14 @@ roundTrip: true`,
 };
 
 const FAILS: Record<string, readonly [lines: string, wrong: object[]]> = {
+  'an error of another object': [
+    `virtual: [{apiVersion: v1, kind: Endpoints, metadata: {name: a, labels: {broken: x}}}]
+expect: {errors: [{object: {kind: EndpointSlice}, patch: 1}]}`,
+    [
+      { subject: 'error of patches[1]', expected: { object: { kind: 'EndpointSlice' }, patch: 1 } },
+      { subject: 'error of patches[1]', actual: { object: { kind: 'Endpoints', name: 'a' }, patch: 1 } },
+    ],
+  ],
   'another value': [
     `${VIRTUAL_WEB}
 expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}}]}`,
