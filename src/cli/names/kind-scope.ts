@@ -1,5 +1,7 @@
 /** Which kinds are known to be cluster-scoped or namespaced without asking an API server. */
 
+import { didYouMean } from '../../config/schema/suggest.ts';
+
 export type KindScope = 'cluster' | 'namespaced' | 'unknown';
 
 const CLUSTER_SCOPED = [
@@ -58,6 +60,11 @@ export function knownKind(text: string): KnownKind {
   const namespaced = spelled(NAMESPACED);
   if (namespaced !== undefined) return { kind: namespaced, scope: 'namespaced' };
   return { kind: text, scope: 'unknown' };
+}
+
+/** The known kind that `text` most likely means, as `, did you mean "Pod"?`; '' if there is none. */
+export function similarKind(text: string): string {
+  return didYouMean(text, [...CLUSTER_SCOPED, ...NAMESPACED]);
 }
 
 /** The resource of a kind by the English plural, which is right for nearly all kinds. */

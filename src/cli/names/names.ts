@@ -6,12 +6,16 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { keyOf } from '../../kube/object.ts';
 import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';
+import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../output/config-report.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
-import { knownKind } from './kind-scope.ts';
+import { knownKind, pluralOf, similarKind } from './kind-scope.ts';
 import { translateHostName, translateVirtualName, type NameRow } from './name-rows.ts';
+
+/** A kind, a resource (`gadgets`), or a resource with its group (`gadgets.example.com`). */
+const KIND = /^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9.-]+)?$/u;
 
 interface NamesOptions {
   readonly kind: string;
@@ -64,10 +68,18 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
   const names = translatorOf(config);
   const translate = options.reverse ? translateHostName : translateVirtualName;
   const kind = knownKind(options.kind);
+  if (!KIND.test(kind.kind)) {
+    process.stderr.write(`error: --kind must be the name of a kind, such as Secret, found "${kind.kind}"\n`);
+    return 2;
+  }
   const results = args.map((text) => translate(text, kind, names));
   const problems = results.flatMap(({ problem }) => problem ?? []);
   for (const problem of problems) process.stderr.write(`error: ${problem}\n`);
   if (problems.length > 0) return 2;
+  if (kind.scope === 'unknown' && !isNamedBy(config, kind.kind)) {
+    const hint = similarKind(kind.kind) || '; it is treated as a custom resource';
+    process.stderr.write(`note: kind "${kind.kind}" is not known here${hint}\n`);
+  }
   for (const { note, miss } of results) {
     if (note !== undefined) process.stderr.write(`note: ${note}\n`);
     if (miss !== undefined) process.stderr.write(`error: ${miss}\n`);
@@ -77,6 +89,12 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
   );
   return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
+}
+
+/** The configuration syncs this kind, or a patch references it. */
+function isNamedBy({ sync }: Config, kind: string): boolean {
+  const isReferenced = kindPolicy(sync).named.some((one) => one.kind === kind);
+  return isReferenced || [...sync.enabledCustomResources].some((key) => key.startsWith(`${pluralOf(kind)}.`));
 }
 
 function translatorOf(config: Config): NameTranslator {

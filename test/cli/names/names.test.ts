@@ -90,6 +90,20 @@ describe('names', () => {
     ]);
   });
 
+  test('notes a kind that is neither known nor configured', async () => {
+    const notes = async (...args: string[]): Promise<string> => (await run('a/b', ...args, ...FLAGS)).err;
+    expect(await notes('--kind', 'Secrt')).toContain(
+      'note: kind "Secrt" is not known here, did you mean "Secret"?\n',
+    );
+    expect(await notes('--kind', 'gadgets.example.com')).toContain('is treated as a custom resource\n');
+    const file = join(folder, 'gadgets.yaml');
+    writeFileSync(
+      file,
+      'sync: {toHost: {customResources: {gadgets.example.com: {enabled: true}}}}\nendpointSyncer: {name: a}\n',
+    );
+    expect(await notes('--kind', 'Gadget', '--config', file)).not.toContain('not known');
+  });
+
   test('--reverse prints every virtual name', async () => {
     expect(await json('test/a-x-b-x-c-x-suffix', '--reverse', ...FLAGS)).toMatchObject([
       { virtual: { namespace: 'b-x-c', name: 'a' } },
@@ -172,6 +186,8 @@ describe('names', () => {
     [['a/b_c', 'ok/ok', ...FLAGS], '"b_c" is not the name of an object'],
     [['a/b..c', ...FLAGS], '"b..c" is not the name of an object'],
     [[`a/${'b'.repeat(254)}`, ...FLAGS], 'is not the name of an object'],
+    [['a/b', '--kind', '', ...FLAGS], '--kind must be the name of a kind'],
+    [['a/b', '--kind', 'a b', ...FLAGS], '--kind must be the name of a kind'],
     [['a/b', '--host-namespace', 'test'], '--name'],
     [['a/b', '--name', 'x'], 'set --host-namespace'],
     [['a/b', '-o', 'xml', ...FLAGS], 'Allowed choices'],
