@@ -1,9 +1,9 @@
-/** The order of the test files: the longest first, so that no worker is left with one at the end while the other has nothing to do. */
+/** Runs the longest test files first, so that the workers finish at about the same time. */
 
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Those that take longer than 4 s, longest first. Half of them mostly wait, so they leave the processor to the other worker. */
+/** Files that take longer than 4 s, longest first. */
 const LONGEST: readonly string[] = [
   'docs/packed', // installs the package first, unless it has not changed
   'scenarios/embedded-sync',
@@ -22,7 +22,7 @@ const LONGEST: readonly string[] = [
   'scenarios/embedded-references',
 ];
 
-/** Vitest knows how long files took in an earlier run. In the first one, such as in CI, it takes their size, and the scenarios are small files. */
+/** Vitest sorts by the durations of an earlier run. Without one, as in CI, it sorts by file size, but the longest files are small. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
