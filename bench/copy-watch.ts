@@ -41,7 +41,7 @@ export class CopyWatch implements AsyncDisposable {
   /** An API server ends the watch of a slow client; then the watch is resumed. */
   async #follow(host: TestCluster, kind: KindName, namespace: string): Promise<void> {
     const { signal } = this.#abort;
-    for (let endsInVain = 0; !signal.aborted;) {
+    for (let endsWithoutEvent = 0; !signal.aborted;) {
       const versionBefore = this.#version;
       const options = { resourceVersion: versionBefore, signal };
       const onEvent = ({ type, object }: WatchEvent): void => {
@@ -51,8 +51,8 @@ export class CopyWatch implements AsyncDisposable {
       try {
         await host.watch(kind, namespace, { ...options, onEvent });
       } catch (error) {
-        endsInVain = this.#version === versionBefore ? endsInVain + 1 : 0;
-        if (!signal.aborted && endsInVain > ENDS_MAX) throw error;
+        endsWithoutEvent = this.#version === versionBefore ? endsWithoutEvent + 1 : 0;
+        if (!signal.aborted && endsWithoutEvent > ENDS_MAX) throw error;
       }
     }
   }
@@ -78,14 +78,14 @@ export class CopyWatch implements AsyncDisposable {
   }
 
   whenAll(count: number, mark: string): Promise<number> {
-    const isRight = (): boolean => (this.#counts.get(mark) ?? 0) === count;
+    const areAll = (): boolean => (this.#counts.get(mark) ?? 0) === count;
     const timeoutMs = TIMEOUT_MS + (count / 1000) * TIMEOUT_PER_THOUSAND_MS;
-    return this.#until(isRight, `${count} copies with ${mark}`, timeoutMs);
+    return this.#until(areAll, `${count} copies with ${mark}`, timeoutMs);
   }
 
   #until(holds: () => boolean, what: string, timeoutMs = TIMEOUT_MS): Promise<number> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`never seen: ${what}`)), timeoutMs);
+      const timer = setTimeout(() => reject(new Error(`timed out waiting for ${what}`)), timeoutMs);
       const look = (): void => {
         if (!holds()) return;
         clearTimeout(timer);

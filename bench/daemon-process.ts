@@ -30,6 +30,8 @@ export interface DaemonOptions {
 }
 
 const ROOT = join(import.meta.dirname, '..');
+/** From the Dockerfile, so that the memory is that of the image. */
+const IMAGE_ENV = { MALLOC_ARENA_MAX: '1' };
 
 export async function startDaemon(options: DaemonOptions): Promise<Running> {
   const { directory, vcluster } = options;
@@ -47,8 +49,7 @@ export function startNode(
 ): Omit<Running, 'url'> {
   const log = openSync(join(directory, `${vcluster}.log`), 'a');
   const startedMs = performance.now();
-  // As in the image.
-  const env = { ...process.env, MALLOC_ARENA_MAX: '1' };
+  const env = { ...process.env, ...IMAGE_ENV };
   const child = guardian.spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', log, log], env });
   return { child, pid: child.pid ?? 0, startedMs };
 }

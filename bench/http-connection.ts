@@ -1,6 +1,6 @@
 /**
  * A minimal HTTP/1.1 client: one connection, one request at a time; of a response it parses only the status code and the length of the body.
- * It uses little CPU, because it shares the machine with the server under test, and the same amount per request for every server.
+ * Client and server share the machine, so a client with a low and constant CPU cost per request distorts the comparison of servers least.
  */
 
 import { connect as connectPlain, type Socket } from 'node:net';

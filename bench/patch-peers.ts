@@ -1,4 +1,4 @@
-/** The peers of the patch benchmark: processes that run one measurement per request and are idle in between. */
+/** The implementations that the patch benchmark compares with ours: processes that run one measurement per request. */
 
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { EXPRESSION, rateOf, type Rate } from './patch-work.ts';
 
-export type PeerName = 'gojaFresh' | 'gojaReused' | 'isolatedVmNaive' | 'plainFunction';
+export type PeerName = 'gojaPerObject' | 'gojaReused' | 'isolatedVmNaive' | 'plainFunction';
 
 export interface Peers extends Disposable {
   readonly names: readonly PeerName[];
@@ -15,13 +15,14 @@ export interface Peers extends Disposable {
   measure(peer: PeerName, matches: number, millis: number): Promise<Rate | undefined>;
 }
 
-const WORDS: Readonly<Record<PeerName, string>> = {
-  gojaFresh: 'fresh',
+/** The value of `peer` in a request. */
+const PEER_PARAMETERS: Readonly<Record<PeerName, string>> = {
+  gojaPerObject: 'per-object',
   gojaReused: 'reused',
   isolatedVmNaive: 'isolated-vm',
   plainFunction: 'plain',
 };
-const NAMES = Object.keys(WORDS) as PeerName[];
+const NAMES = Object.keys(PEER_PARAMETERS) as PeerName[];
 
 export function startPeers(): Peers {
   const go = buildGo();
@@ -32,10 +33,10 @@ export function startPeers(): Peers {
   const goja = go.ok ? new PeerProcess(go.binary, []) : undefined;
   return {
     names: NAMES,
-    missing: go.ok ? {} : { gojaFresh: go.reason, gojaReused: go.reason },
+    missing: go.ok ? {} : { gojaPerObject: go.reason, gojaReused: go.reason },
     async measure(peer, matches, millis) {
-      const owner = peer === 'gojaFresh' || peer === 'gojaReused' ? goja : inProcess;
-      return owner?.measure({ peer: WORDS[peer], expression: EXPRESSION, matches, millis });
+      const owner = peer === 'gojaPerObject' || peer === 'gojaReused' ? goja : inProcess;
+      return owner?.measure({ peer: PEER_PARAMETERS[peer], expression: EXPRESSION, matches, millis });
     },
     [Symbol.dispose]() {
       inProcess.close();

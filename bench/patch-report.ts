@@ -7,7 +7,7 @@ export interface Row {
   /** Matches per object. */
   readonly shape: number;
   readonly memo: boolean;
-  /** `queue full`: many objects wait for the sandbox; `single`: one at a time. */
+  /** `queue full`: many objects are in progress; `single`: one at a time. */
   readonly mode: 'queue full' | 'single';
   readonly ours: Rate;
   readonly peers: Readonly<Partial<Record<PeerName, Rate>>>;
@@ -16,8 +16,8 @@ export interface Row {
 }
 
 const TITLES: Readonly<Record<PeerName, string>> = {
-  gojaFresh: 'goja, fresh',
-  gojaReused: 'goja, reused',
+  gojaPerObject: 'goja, runtime per object',
+  gojaReused: 'goja, one runtime',
   isolatedVmNaive: 'isolated-vm, naive',
   plainFunction: 'plain function',
 };

@@ -42,7 +42,7 @@ interface Stat {
 function statOf(pid: number): Stat[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold blanks; everything after it is fixed: state, ppid, … utime, stime, cutime, cstime.
+    // The name in parentheses may contain spaces; everything after it is fixed: state, ppid, … utime, stime, cutime, cstime.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0);
     return [{ pid, parent: Number(fields[1]), ticks }];

@@ -18,13 +18,13 @@ const MIB = 2 ** 20;
 
 export const ROWS: readonly Row[] = [
   {
-    name: 'process start → all right on the host',
+    name: 'process start → last copy',
     unit: 'ms',
     value: (m) => m.bulkMs,
     target: atMost({ ours: 2500 }),
   },
   {
-    name: 'host writes for that',
+    name: 'host writes, start',
     unit: '',
     value: (m) => m.bulkWrites,
     target: (_subject, _base, plan) => ({ exactly: plan.objects }),
@@ -38,13 +38,13 @@ export const ROWS: readonly Row[] = [
   { name: 'all updated once, first PUT → last copy', unit: 'ms', value: (m) => m.updateMs },
   { name: 'the updating client’s own time', unit: 'ms', value: (m) => m.updateClientMs },
   {
-    name: 'ratio of the two',
+    name: 'update, ratio to the client’s own time',
     unit: '×',
     value: (m) => m.updateMs / m.updateClientMs,
     target: atMost({ ours: 1.2 }),
   },
   {
-    name: 'host writes for that',
+    name: 'host writes, update',
     unit: '',
     value: (m) => m.updateWrites,
   },

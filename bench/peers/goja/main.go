@@ -1,7 +1,7 @@
 // The workload of bench/patch.ts in goja: one expression on every match of a path.
-// Reads one JSON request per line and writes one JSON response per line: {"peer":"fresh","matches":10,"millis":500} returns
+// Reads one JSON request per line and writes one JSON response per line: {"peer":"per-object","matches":10,"millis":500} returns
 // {"objects":123,"nanos":500000000}.
-// "fresh" creates a runtime for every object, "reused" calls one compiled function in one runtime for the whole run.
+// "per-object" creates a runtime for each object, "reused" calls a compiled function in one runtime for all objects.
 package main
 
 import (
