@@ -13,6 +13,7 @@ import { startCompanion, type Companion, type StartCompanion } from './companion
 import { Connection } from './connection.ts';
 import { reportCopiesLeft } from './copies-left.ts';
 import { createGeneration, IDLE_GENERATION, type Generation, type GenerationOptions } from './generation.ts';
+import { reportMissingHostNamespace } from './host-namespace.ts';
 import { startLeadership } from './leadership.ts';
 import { createSandbox } from './sandbox/sandbox.ts';
 import { DryRun, type DryRunRow } from './reconcile/write/dry-run.ts';
@@ -91,6 +92,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const config = located(options.config, clusters.hostNamespace);
   const references = await clusters.resolveReferences(config);
   await clusters.checkRights(config, references);
+  await reportMissingHostNamespace({ config, client: clusters.host, logger });
   const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
   const clients = {

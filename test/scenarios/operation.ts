@@ -441,12 +441,14 @@ function badStartScenarios(newWorld: NewWorld): void {
       expect(daemon.stderr).not.toContain('wrong-token');
     });
 
-    test('is not caused by a missing host namespace: an Event names it, and syncing resumes when it exists', async ({
+    test('is not caused by a missing host namespace: the log and an Event name it, and syncing resumes when it exists', async ({
       expect,
     }) => {
       await using world = await newWorld();
       const namespace = `${world.hostNamespace}-later`;
-      await world.startSync({ config: { endpointSyncer: { host: { namespace } } } });
+      const daemon = await world.startSync({ config: { endpointSyncer: { host: { namespace } } } });
+      const isMissing = daemon.log.filter(({ msg }) => msg === 'host namespace does not exist');
+      expect(isMissing).toMatchObject([{ level: 'warn', namespace }]);
       await world.virtual.create('Endpoints', endpoints('default/nowhere'));
       expect(await world.whenEvent('default/nowhere', 'NamespaceNotFound')).toContain(namespace);
       await world.hostNamespaceNamed(namespace);
