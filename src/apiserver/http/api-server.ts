@@ -191,7 +191,8 @@ class ApiServer {
 
   async #stream(exchange: Exchange, watched: WatchResponse): Promise<void> {
     const { response, query } = exchange;
-    const watch = this.#options.watches.open(response, query, watched, () => this.#finished(exchange, 200));
+    const served = withoutStreams(exchange);
+    const watch = this.#options.watches.open(response, query, watched, () => this.#finished(served, 200));
     this.#open.leave(response);
     await watch.start();
   }
@@ -232,13 +233,21 @@ class ApiServer {
     this.#finished(exchange, code);
   }
 
-  #finished({ record, path, verb, method, query, startedMs }: Exchange, code: number): void {
+  #finished({ record, path, verb, method, query, startedMs }: ServedExchange, code: number): void {
     const { audit, clock, metrics } = this.#options;
     audit?.(auditEvent(record, code, clock.now()));
     if (!metrics) return;
     const seconds = (clock.monotonicMs() - startedMs) / 1000;
     metrics.served({ verb, path, method, isDryRun: query.has('dryRun'), code, seconds });
   }
+}
+
+/** What the audit log and the metrics need of an exchange that has ended. */
+type ServedExchange = Omit<Exchange, 'request' | 'response'>;
+
+/** An open watch keeps the result: request and response would be a tenth of its memory. */
+function withoutStreams({ request: _request, response: _response, ...served }: Exchange): ServedExchange {
+  return served;
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,34 @@
+/** What an open watch keeps in memory of the request that opened it. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
+import { accessKeyTable, GROUP } from '../test-kinds.ts';
+import { startTestServer } from '../test-server.ts';
+
+test('an open watch keeps neither its request nor its response, and is audited with its URL when it ends', async () => {
+  const gone: WeakRef<object>[] = [];
+  const audited: AuditEvent[] = [];
+  await using running = await startTestServer({
+    table: accessKeyTable(),
+    audit: (event) => void audited.push(event),
+    wrapListener: (serve) => (request, response) => {
+      gone.push(new WeakRef(request), new WeakRef(response));
+      serve(request, response);
+    },
+  });
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void; // V8 defines it
+  const path = `/apis/${GROUP}/v1/ownedaccesskeys?watch=1`;
+  const watch = await running.client.watch(path);
+  await expect
+    .poll(() => {
+      collect();
+      return gone.map((object) => object.deref());
+    })
+    .toEqual([undefined, undefined]);
+  expect(audited).toEqual([]);
+  await watch[Symbol.asyncDispose]();
+  await expect.poll(() => audited).toMatchObject([{ verb: 'watch', requestURI: path }]);
+});
