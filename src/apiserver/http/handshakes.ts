@@ -5,24 +5,36 @@ import type { TLSSocket } from 'node:tls';
 
 /** Connections whose TLS handshake is not complete: they have no request in flight. */
 export class Handshakes {
-  readonly #sockets = new Map<string, Socket>();
+  readonly #pending = new Map<string, Pending>();
 
   begin(socket: Socket): void {
     const name = connectionName(socket);
-    this.#sockets.set(name, socket);
-    socket.once('close', () => {
-      if (this.#sockets.get(name) === socket) this.#sockets.delete(name);
-    });
+    const forget = (): void => {
+      if (this.#pending.get(name)?.socket === socket) this.#pending.delete(name);
+    };
+    this.#pending.set(name, { socket, forget });
+    socket.on('close', forget);
   }
 
   /** `socket` encrypts one of these; Node does not say which. */
   end(socket: TLSSocket): void {
-    this.#sockets.delete(connectionName(socket));
+    const name = connectionName(socket);
+    const pending = this.#pending.get(name);
+    if (!pending) return;
+    this.#pending.delete(name);
+    // An open connection would keep the listener and the name.
+    pending.socket.off('close', pending.forget);
   }
 
   destroyAll(): void {
-    for (const socket of this.#sockets.values()) socket.destroy();
+    for (const { socket } of this.#pending.values()) socket.destroy();
   }
+}
+
+interface Pending {
+  readonly socket: Socket;
+  /** The listener of its end. */
+  readonly forget: () => void;
 }
 
 function connectionName({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {

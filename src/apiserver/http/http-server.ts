@@ -73,7 +73,8 @@ export async function openHttpServer(
   const handshakes = new Handshakes();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    // Not `once`, which keeps a wrapper of the listener for each connection: the event comes once anyway.
+    socket.on('close', () => sockets.delete(socket));
     if (options.tls) handshakes.begin(socket);
   });
   server.on('secureConnection', (socket: TLSSocket) => handshakes.end(socket));

@@ -84,11 +84,12 @@ export class WatchConnection {
     if (!socket) return undefined;
     this.#socket = socket;
     this.#response = undefined;
-    socket.once('close', () => this.#close());
+    // Not `once`, which keeps a wrapper of the listener: both events come once anyway.
+    socket.on('close', () => this.#close());
     socket.on('error', () => undefined); // followed by 'close'
     socket.resume(); // discards what the client sends, but notices its end
     if (socket.readableEnded) socket.destroySoon();
-    else socket.once('end', () => socket.destroySoon());
+    else socket.on('end', () => socket.destroySoon());
     return socket;
   }
 
