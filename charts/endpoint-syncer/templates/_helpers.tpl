@@ -2,13 +2,14 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{/* Short enough for the suffixes -metrics and -dashboard in names of at most 63 characters. */}}
 {{- define "endpoint-syncer.fullname" -}}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" }}
 {{- else if contains (include "endpoint-syncer.name" .) .Release.Name }}
-{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- .Release.Name | trunc 53 | trimSuffix "-" }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name (include "endpoint-syncer.name" .) | trunc 63 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name (include "endpoint-syncer.name" .) | trunc 53 | trimSuffix "-" }}
 {{- end }}
 {{- end }}
 
@@ -77,6 +78,10 @@ default
 {{- if not $virtual.secret }}{{ $_ := unset $virtual "secret" }}{{ end }}
 {{- if not $virtual.server }}{{ $_ := unset $virtual "server" }}{{ end }}
 {{- $_ := set $syncer "virtual" $virtual }}
+{{- $namespace := (default dict $syncer.host).namespace }}
+{{- if and .Values.rbac.create $namespace (ne $namespace .Release.Namespace) }}
+{{- fail (printf "config.endpointSyncer.host.namespace is %q, but the chart creates the Role in the namespace of the release, %q: install the release into %q, or set rbac.create to false and create the rights that endpoint-syncer rbac prints" $namespace .Release.Namespace $namespace) }}
+{{- end }}
 {{- $_ := set $syncer "host" (merge (default dict $syncer.host) (dict "namespace" .Release.Namespace)) }}
 {{- $_ := set $syncer "http" (merge (default dict $syncer.http) (dict "bindAddress" ":8080")) }}
 {{- if gt (int .Values.replicaCount) 1 }}
@@ -86,6 +91,9 @@ default
 {{- $_ := set $syncer "vclusterConfig" "/etc/vcluster/config.yaml" }}
 {{- end }}
 {{- if include "endpoint-syncer.hasApi" . }}
+{{- if and (gt (int .Values.replicaCount) 1) (ne (dig "managementApi" "store" "driver" "sqlite" $config) "kubernetes") }}
+{{- fail "with more than one replica config.managementApi.store.driver must be kubernetes: with any other store each replica has its own keys" }}
+{{- end }}
 {{- $_ := set $config "managementApi" (merge $config.managementApi (dict "bindAddress" ":9443" "dataDir" "/data")) }}
 {{- end }}
 {{- toYaml $config }}

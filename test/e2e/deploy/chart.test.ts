@@ -94,6 +94,21 @@ test('values that the schema does not know are refused', async () => {
   await expect(renderSet('minimal', '--set', 'replicaCounts=3')).rejects.toThrow('replicaCounts');
 });
 
+test('values that cannot work are refused', async () => {
+  const other = renderSet('minimal', '--set', 'config.endpointSyncer.host.namespace=team-b');
+  await expect(other).rejects.toThrow('install the release into "team-b"');
+  const keys = renderSet('keys', '--set', 'replicaCount=2');
+  await expect(keys).rejects.toThrow('store.driver must be kubernetes');
+});
+
+test('names of objects have at most 63 characters, however long the name of the release is', async () => {
+  const long = 'a'.repeat(53); // what Helm allows
+  const args = ['--namespace', 'team-a', '--values', join(VALUES, 'replicas.yaml')];
+  const objects = objectsIn(await helm(home, 'template', long, CHART, ...args));
+  expect(objects.length).toBeGreaterThan(8);
+  expect(Math.max(...objects.map(({ metadata }) => metadata.name.length))).toBeLessThanOrEqual(63);
+});
+
 test('with the documented values for OpenShift, the project chooses the user, and the Role has the right', async () => {
   const values = join(home, 'openshift.yaml');
   writeFileSync(values, documentedBlocks('deploy.md').get('openshift.yaml') ?? '');
