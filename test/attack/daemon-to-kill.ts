@@ -13,7 +13,7 @@ const programs = expressions.flatMap((expression, id) => {
 const sandbox = await createSandbox({
   programs,
   vcluster: { name: 'vc', namespace: 'ns', config: {} },
-  // Long enough for the test: nothing but the daemon's end is to end the child.
+  // Longer than the test, so that only the end of the daemon ends the child.
   limits: { expressionTimeoutMs: 60_000, batchTimeoutMs: 60_000, memoryBytes: 2 ** 30, memoBytes: 0 },
   clock: systemClock,
   logger: silentLogger,
@@ -28,5 +28,5 @@ const request = (program: number): Parameters<typeof sandbox.evaluate>[0] => ({
 });
 await new Promise((resolve) => sandbox.evaluate(request(0), resolve));
 if (process.argv[2] === 'wedged') sandbox.evaluate(request(1), () => undefined);
-// Written once the child has certainly begun.
+// Written after the child has begun.
 systemClock.schedule(50, () => process.stdout.write(JSON.stringify(sandbox.pids)));

@@ -23,7 +23,7 @@ export async function expectRefused(
   const { namespace: hostNamespace = '', resourceVersion } = original.metadata;
   const now = await world.host.get('Secret', hostNamespace, name);
   expect(now.metadata.uid).toBe(original.metadata.uid);
-  // A token is filled in by the host itself.
+  // The host sets the data of a token.
   const isToken = now['type'] === 'kubernetes.io/service-account-token';
   expect(isToken || now.metadata.resourceVersion === resourceVersion).toBe(true);
   return note;

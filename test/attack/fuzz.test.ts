@@ -20,7 +20,7 @@ const OBJECTS = {
   virtualObject: { metadata: { name: 'web', labels: { a: 'b' } } },
   path: 'metadata.labels.a',
 };
-/** Milliseconds take those expressions that end. */
+/** Expressions that end take milliseconds. */
 const ENDS_MS_MAX = 2000;
 /** What an earlier expression could have changed. */
 const CANARIES = [
@@ -62,7 +62,7 @@ test('the expressions did not change this process', () => {
   expect(Reflect.get({}, 'polluted')).toBeUndefined();
 });
 
-/** What is wrong, undefined when nothing is. */
+/** The failure, or undefined. */
 async function attempt(expression: HostileExpression): Promise<object | undefined> {
   const { text, frontEnd, errors } = expression;
   const compiled = compileExpression(text, 0);
@@ -80,7 +80,7 @@ async function attempt(expression: HostileExpression): Promise<object | undefine
   return isExpected || outcome.error === 'syntax' ? undefined : { text, outcome };
 }
 
-/** In a sandbox of its own, because a stop costs a process. */
+/** In a separate sandbox, because a stop ends its process. */
 async function stopped({ text, errors }: HostileExpression): Promise<object | undefined> {
   await using own = await TestSandbox.open();
   const outcome: Outcome = await own.run(text, 'v', OBJECTS);

@@ -30,7 +30,7 @@ const FORBIDDEN = [
   'new Proxy({}, {})', 'new WeakRef({})', 'WebAssembly', 'Promise.resolve(1)', 'setTimeout(() => 1)', 'Intl',
   '(function () { return new.target; })()', '({}).__defineGetter__("a", () => 1)', 'Atomics', 'fetch("/")', 'console.log(1)',
 ]; // prettier-ignore
-/** They end only when they are stopped. */
+/** Expressions that do not end. */
 const ENDLESS = [
   '(() => { for (;;) {} })()', '(() => { while (true) { value; } })()', '(function f() { for (;;) try { f(); } catch {} })()',
   '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)', '[...(function* () { for (;;) yield 1; })()]', 'Array.from({ length: 2 ** 32 }, () => {})',
@@ -41,7 +41,7 @@ const ENDLESS = [
 
 type Production = (inner: () => string, random: Random) => string;
 
-/** `inner` gives another expression. All of them end on their own. */
+/** `inner` returns another expression. All of them end by themselves. */
 const PRODUCTIONS: readonly Production[] = [
   (e) => `(${e()}, ${e()})`,
   (e) => `(${e()} ?? ${e()})`,
@@ -112,7 +112,7 @@ const FORBIDDEN_SHARE = 0.08;
 const MUTATED_SHARE = 0.1;
 const LARGE_SHARE = 0.003;
 
-/** An expression that ends on its own. */
+/** An expression that ends by itself. */
 export function hostileExpression(random: Random): HostileExpression {
   let isForbidden = false;
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T; // random is below 1

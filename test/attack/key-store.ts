@@ -137,7 +137,7 @@ async function writeNotes(world: World): Promise<void> {
   await replica.store.notes(ACTIVITY).write(new Map([['some-key', new Date(0).toISOString()]]));
 }
 
-/** What the running program wrote: the first key and the first signing key come soon after the start. */
+/** The Secrets that the running program has written: the first key and the first signing key are created after the start. */
 async function storedSecret(world: World, type: string, resource: string): Promise<KubeObject> {
   const found = await eventually(
     () => world.host.list('Secret', world.hostNamespace),
@@ -154,7 +154,7 @@ function isStored({ metadata, type }: KubeObject, wanted: string, resource: stri
   return isOwn && type === wanted && metadata.labels?.['endpoint-syncer/resource'] === resource;
 }
 
-/** What is on the host for such a virtual Secret after an Endpoints names it. */
+/** The host copy of such a virtual Secret after an Endpoints references it. */
 async function exported(
   { world, daemon, namespace }: Shared,
   name: string,

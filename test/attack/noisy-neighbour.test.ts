@@ -1,4 +1,4 @@
-/** One namespace full of objects on which an expression times out, and the effect on the objects of other tenants. */
+/** An expression times out on many objects of one namespace: the effect on the objects of other tenants. */
 
 import { describe, test } from 'vitest';
 import { eventually } from '../scenarios/eventually.ts';

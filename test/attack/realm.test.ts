@@ -155,7 +155,7 @@ describe('the realm', () => {
     '(async () => {})().then',
     '(async () => {})().constructor.resolve',
   ])('there is no %s', async (source) => {
-    // Members whose access throws are as good as not there.
+    // Members whose access throws are ignored.
     const outcome: Outcome = await sandbox.run(compileInside(`typeof (${source})`), null);
     expect('error' in outcome ? 'undefined' : outcome).toEqual(
       'error' in outcome ? 'undefined' : { value: 'undefined' },
@@ -206,7 +206,7 @@ describe('stacks of errors are visible only to the host', () => {
     const outcome = await sandbox.run(compileInside(source), 'v');
     expect(outcome).toHaveProperty('value');
     expect(JSON.stringify(outcome)).not.toMatch(/program|realm|\d+:\d+|\bat \b/);
-    // The number of the program is another one each time.
+    // The number of the program differs in each run.
     expect(await sandbox.run(compileInside(source), 'v')).toEqual(outcome);
   });
 

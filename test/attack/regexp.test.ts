@@ -9,7 +9,7 @@ import { LIMITS, TestSandbox, outcomeOf } from '../syncer/sandbox/test-sandbox.t
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
-  // Every expression that backtracks is run by the linear engine.
+  // All regular expressions are run by the linear engine.
   sandbox = await TestSandbox.open({
     regexpBacktracksMax: 1,
     limits: { ...LIMITS, expressionTimeoutMs: 1000, batchTimeoutMs: 20_000 },
@@ -30,7 +30,7 @@ test.each([
   expect(await usual.run(`${regexp}.test(value)`, text)).toEqual({ value: false });
 });
 
-/** Everything that the methods of an expression return about a match. */
+/** All that the methods of a regular expression return for a match. */
 const ASK = `(([source, flags, text]) => {
   const groups = (match) => match && [match.index, ...match];
   const make = () => new RegExp(source, flags);
@@ -88,7 +88,7 @@ describe('both engines', () => {
       fc.asyncProperty(
         fc.array(fc.tuple(source, flags, text), { minLength: 50, maxLength: 50 }),
         async (cases) => {
-          // What takes an engine that backtracks too long has nothing to be compared with.
+          // There is no result to compare with if the backtracking engine takes too long.
           const known = cases.flatMap((value) => {
             const wanted = expected(value);
             return wanted === undefined ? [] : [{ value, wanted }];

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const sandbox of sandboxes.splice(0)) await sandbox[Symbol.asyncDispose]();
 });
 
-/** The process interrupts a loop itself. A machine that gives it no time in time has it killed, unless the watchdog sees no time pass. */
+/** The process interrupts a loop itself. On a loaded machine it may be too late, so the watchdog's clock does not advance. */
 const WITHOUT_WATCHDOG = { clock: { ...systemClock, monotonicMs: () => 0 } };
 const STOPPED = expect.stringMatching(/^(timeout|killed)$/) as string;
 
@@ -63,7 +63,7 @@ test('the patch fails on that object alone, and finished matches and other patch
   ]);
   expect(first?.values).toEqual([2, 3, 4]);
   expect(third?.values).toEqual([5]);
-  // The patch fails on this object already: its last match is not worth the time of other objects.
+  // The patch has already failed on this object, so its last match is not evaluated.
   expect(second?.values).toEqual([2, 4, undefined, undefined]);
   expect([...(second?.errors?.keys() ?? [])]).toEqual([2, 3]);
 });
@@ -87,7 +87,7 @@ test('an object that exceeded a limit is retried later, others run immediately',
   const program = sandbox.define('value === "evil" ? (() => { for (;;) {} })() : value');
   const object = { namespace: 'ns', name: 'evil' };
   const first = await sandbox.ask(program, ['evil'], { object });
-  // With another value, too: an object that is updated all the time would stop it each time.
+  // With another value too: an object that is updated repeatedly must not stop a process each time.
   const again = await sandbox.ask(program, ['good'], { object });
   const other = await sandbox.ask(program, ['good']);
   expect(outcomeOf(first, 0)).toMatchObject({ error: 'timeout' });

@@ -31,16 +31,16 @@ interface AttackCase {
   readonly value_undefined?: boolean;
   readonly expect: Expectation;
   readonly runtime_expect?: Expectation;
-  /** Where this program differs on purpose, and why. */
+  /** Cases whose outcome differs intentionally, with the reason. */
   readonly ours?: { readonly why: string; readonly runtime_expect?: Expectation };
   readonly or_value?: JsonValue;
   readonly or_error?: readonly string[];
-  /** Any value will do when it comes in time. */
+  /** Any value is accepted if it is returned in time. */
   readonly ok_if_fast?: boolean;
   readonly then?: { readonly expression: string; readonly value?: JsonValue; readonly expect: Expectation };
 }
 
-/** What came of a case, and of what it runs afterwards. */
+/** The outcome of a case, and of the expression that it evaluates afterwards. */
 interface Ran {
   readonly first: Outcome;
   readonly next: Outcome | undefined;
@@ -62,28 +62,28 @@ const OBJECTS = {
   path: 'subsets.0.addresses.0.hostname',
 };
 
-/** Hostile cases keep a process busy: a few processes share them. */
+/** The cases are distributed over several processes, because some use one for seconds. */
 const HOSTILE_SANDBOXES = 2;
-/** For what may be stopped. Less than the default, to save time. */
+/** For cases that may be stopped; below the default, to save time. */
 const HOSTILE_TIMEOUT_MS = 40;
-/** For what must come to its own end: how fast this machine is just now is not what is asked. */
-const PATIENT_TIMEOUT_MS = 1000;
+/** For cases that must not be stopped; long enough for a loaded machine. */
+const LONG_TIMEOUT_MS = 1000;
 const STOPPED: readonly string[] = ['timeout', 'killed', 'memory'];
 
 describe.each(['checked', 'unchecked'] as const)('%s', (mode) => {
   const sandboxes: TestSandbox[] = [];
   const compile = mode === 'checked' ? compileExpression : compileUnchecked;
-  // What passes the checks is the same program without them.
+  // An expression that passes the checks is the same program in both modes.
   const wanted = cases.filter((each) => mode === 'checked' || !compileExpression(expressionOf(each), 0).ok);
 
-  // One sandbox runs its share one after the other, as lines of a file would be.
+  // Each sandbox runs its cases sequentially, like the lines of a file.
   const hostile = wanted.filter((each) => mayBeStopped(each, mode));
   const shares = Array.from({ length: HOSTILE_SANDBOXES }, (_, i) => ({
     expressionTimeoutMs: HOSTILE_TIMEOUT_MS,
     share: hostile.filter((_case, at) => at % HOSTILE_SANDBOXES === i),
   }));
   shares.push({
-    expressionTimeoutMs: PATIENT_TIMEOUT_MS,
+    expressionTimeoutMs: LONG_TIMEOUT_MS,
     share: wanted.filter((each) => !hostile.includes(each)),
   });
   const outcomes = new Map<string, Promise<Ran>>();
