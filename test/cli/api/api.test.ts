@@ -35,7 +35,7 @@ class Api {
     this.#child.stderr?.on('data', (chunk: Buffer) => (this.err += String(chunk)));
   }
 
-  /** What it printed about itself, once it listens. */
+  /** The output that describes the server, once it listens. */
   async printed(what: string): Promise<string> {
     await vi.waitFor(
       () => {

@@ -20,7 +20,7 @@ const COMMANDS = [
   new Command('shell').description('a word').addArgument(new Argument('<shell>').choices(['bash', 'zsh'])),
 ].map(describeCommand);
 
-/** What bash would offer after these words. */
+/** The completions that bash offers after these words. */
 function bashOffers(...words: string[]): string[] {
   const script = `${bashCompletion(COMMANDS)}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _endpoint_syncer; printf '%s\\n' "\${COMPREPLY[@]}"`;

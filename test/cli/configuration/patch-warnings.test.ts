@@ -129,7 +129,7 @@ test.each([
   expect(await validate(config, '--strict')).toEqual({ code: 2, out: out.replace('warning: ', '') });
 });
 
-test('the values of the test cases beside the configuration are evaluated too', async () => {
+test('the values of the test cases next to the configuration are evaluated too', async () => {
   writeFileSync(
     join(folder, 'endpoint-syncer-test.yaml'),
     `config: config.yaml
@@ -152,7 +152,7 @@ cases:
 test.each([
   `{path: metadata.annotations.a, expression: '"team-" + value', reverseExpression: 'value.replace(/^team-/, "")'}`,
   '{path: "subsets[*].ports[*].port", expression: value + 10000, reverseExpression: value - 10000}',
-  // Only objects prove something, and there is no test case.
+  // Only values of objects are evaluated here, and there is no test case.
   '{path: metadata.annotations, expression: "({...value, a: \\"1\\"})", reverseExpression: "(({a, ...rest}) => rest)(value)"}',
   '{path: metadata.annotations.a, expression: context.virtualObject.metadata.name + value, reverseExpression: value.slice(context.virtualObject.metadata.name.length)}',
 ])('no warning for %s', async (entry) => {

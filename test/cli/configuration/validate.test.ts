@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** In this process, as if it were started in the folder; in one of its own where there is standard input. */
+/** Runs in this process with the folder as working directory, or in a separate process if there is standard input. */
 async function run(
   args: string[],
   { input, env = {} }: { input?: string; env?: Record<string, string> } = {},

@@ -129,7 +129,7 @@ const secretIn = (where: fc.Arbitrary<string>): fc.Arbitrary<KubeObject> =>
     data: { value },
   }));
 
-/** Something on the host that this program did not create. */
+/** Host objects that this program did not create. */
 const foreign: fc.Arbitrary<KubeObject> = fc
   .record({
     kind: fc.constantFrom('Endpoints', 'EndpointSlice', 'Service'),
@@ -169,7 +169,7 @@ interface Edit {
   readonly map: 'annotations' | 'labels';
   readonly changes: StringMap;
   readonly isDeletion: boolean;
-  /** Of what allocates on the host: a status, a node port. */
+  /** Fields that controllers of the host allocate: a status, a node port. */
   readonly isAllocation: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Both clusters as plain lists of objects: a snapshot to plan with, and writes as API servers store them. */
+/** Both clusters in memory: lists of objects that are read as a snapshot, and writes as API servers store them. */
 
 import { parseConfig } from '../../../src/config/parse.ts';
 import type { Config } from '../../../src/config/types.ts';
@@ -54,7 +54,7 @@ export function applied(clusters: MemoryClusters, changes: readonly Change[]): M
   return result;
 }
 
-/** With what an API server sets. */
+/** With the fields that an API server sets. */
 export function stored(object: KubeObject, before?: KubeObject): KubeObject {
   version += 1;
   const uid = before?.metadata.uid ?? object.metadata.uid ?? `uid-${version}`;

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { paintFor, progressOn } from '../../../src/cli/output/terminal.ts';
 
-/** A terminal whose writes are recorded, and a clock that moves by hand. */
+/** A terminal whose writes are recorded, and a clock that the test advances. */
 function terminal(isTTY: boolean) {
   const written: string[] = [];
   const clock = { nowMs: 0 };

@@ -177,7 +177,7 @@ const FAILING = oneCase(`${VIRTUAL_WEB}
 expect: {host: [{metadata: {name: web-x-shop-x-vc, annotations: {owner: shop}}}]}`);
 
 describe('test', () => {
-  test('a failing case is exit 1, and the table shows what was expected and what came out', async () => {
+  test('a failing case is exit 1, and the table shows expected and actual values', async () => {
     const { code, out } = await capturedRun(['test', folderWith(FAILING)]);
     expect(code).toBe(1);
     expect(out).toMatch(/ it +\d+ms +FAIL\n/);
