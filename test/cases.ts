@@ -14,7 +14,7 @@ export interface WorkedCase {
   readonly input: JsonObject;
   readonly expected: JsonValue;
   readonly note: string;
-  /** Where this program differs on purpose, and why. */
+  /** Cases whose outcome differs intentionally, with the reason. */
   readonly ours?: { readonly why: string };
 }
 

@@ -1,6 +1,6 @@
 /**
- * An HTTP proxy in front of one API server, between it and the daemon. It counts requests and misbehaves on demand: refuses, cuts,
- * loses responses after the write has happened, rewrites watch streams. It speaks plain HTTP to the daemon.
+ * An HTTP proxy between the daemon and one API server. It records requests and injects faults: errors, cut connections, lost responses
+ * of completed writes, changed watch streams. It serves plain HTTP to the daemon.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,28 +23,28 @@ export interface ProxiedRequest {
 
 export type Verdict =
   | { readonly kind: 'pass' }
-  /** Answered by the proxy, never reaches the API server. */
+  /** The proxy responds; the request does not reach the API server. */
   | {
       readonly kind: 'refuse';
       readonly status: number;
       readonly reason: string;
       readonly retryAfter?: number;
     }
-  /** Answered by the proxy with 200 and this body, never reaches the API server. */
+  /** The proxy responds with 200 and this body; the request does not reach the API server. */
   | { readonly kind: 'pretend'; readonly body: string }
   /** The connection is cut before the request reaches the API server. */
   | { readonly kind: 'cut' }
-  /** The API server does it, the answer never arrives. */
+  /** The API server executes the request, and the response is dropped. */
   | { readonly kind: 'lose-answer' };
 
 export type WatchVerdict = readonly string[] | 'cut';
 
 export interface ProxyBehaviour {
-  /** Decides about each request, when it likes: the request waits for it. Default: pass. */
+  /** Decides about each request; the request waits for the decision. Default: pass. */
   decide?(request: ProxiedRequest): Verdict | Promise<Verdict>;
   /** Called with each line of a watch stream; returns the lines to send instead, or 'cut' to end the stream here. The stream waits. */
   watchLine?(line: string, request: ProxiedRequest): WatchVerdict | Promise<WatchVerdict>;
-  /** After a write was done by the API server and before its answer goes back. */
+  /** Called after the API server has executed a write and before its response is sent. */
   afterWrite?(request: ProxiedRequest, status: number): Promise<void> | void;
 }
 
@@ -54,7 +54,7 @@ interface Upstream {
 }
 
 export class ApiProxy implements AsyncDisposable {
-  /** What was asked, in order. */
+  /** All requests, in order. */
   readonly requests: ProxiedRequest[] = [];
   behaviour: ProxyBehaviour = {};
   readonly url: string;
@@ -94,12 +94,12 @@ export class ApiProxy implements AsyncDisposable {
     return proxy;
   }
 
-  /** Everything asked that would change the cluster (Events and access reviews do not count), `METHOD path`. */
+  /** Requests that change the cluster, except Events and access reviews, as `METHOD path`. */
   writes(): string[] {
     return this.requests.filter(({ isWrite }) => isWrite).map(({ method, path }) => `${method} ${path}`);
   }
 
-  /** Cuts every open connection, as a network that goes away. */
+  /** Closes all open connections, like a network failure. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** The client of the tests for a cluster: raw JSON over HTTP. It shares only the type of an object with the program under test. */
+/** The tests' client of a cluster: raw JSON over HTTP. It shares only the type of an object with the program under test. */
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
@@ -102,7 +102,7 @@ export class TestCluster implements AsyncDisposable {
     return answer.body;
   }
 
-  /** Undefined when it is not there. */
+  /** Undefined if it does not exist. */
   async find(kind: KindName, namespace: string, name: string): Promise<KubeObject | undefined> {
     const path = pathOf(kind, namespace, name);
     const answer = await this.request('GET', path);
@@ -148,13 +148,13 @@ export class TestCluster implements AsyncDisposable {
     return asObject(await this.#expect('PATCH', path, patch, 'application/merge-patch+json'));
   }
 
-  /** JSON merge patch of the status alone. */
+  /** JSON merge patch of the status subresource. */
   async mergeStatus(kind: KindName, key: readonly [string, string], status: unknown): Promise<KubeObject> {
     const path = `${pathOf(kind, key[0], key[1])}/status`;
     return asObject(await this.#expect('PATCH', path, { status }, 'application/merge-patch+json'));
   }
 
-  /** True when it was there. */
+  /** True if it existed. */
   async delete(kind: KindName, namespace: string, name: string): Promise<boolean> {
     const path = pathOf(kind, namespace, name);
     const answer = await this.request('DELETE', path);
@@ -176,7 +176,7 @@ export class TestCluster implements AsyncDisposable {
     if (answer.status >= 300 && answer.status !== 409) throw new RefusedError(`namespace ${name}`, answer);
   }
 
-  /** Waits until the object is as `holds` wants it (undefined: it is not there) and returns it. */
+  /** Waits until `holds` is true for the object (undefined: it does not exist) and returns it. */
   async when<T extends KubeObject | undefined = KubeObject>(
     kind: KindName,
     key: readonly [string, string],
@@ -233,7 +233,7 @@ function parseBody(text: string): JsonValue {
 }
 
 function asObject(body: JsonValue): KubeObject {
-  return body as unknown as KubeObject; // what an API server answers to a successful request
+  return body as unknown as KubeObject; // the response of an API server to a successful request
 }
 
 interface Kubeconfig {

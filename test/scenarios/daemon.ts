@@ -17,7 +17,7 @@ export interface Exit {
 
 export interface DaemonOptions {
   readonly args: readonly string[];
-  /** Where `/readyz` and `/metrics` are, `http://127.0.0.1:1234`. */
+  /** The URL of `/readyz` and `/metrics`, such as `http://127.0.0.1:1234`. */
   readonly httpUrl: string;
   readonly guardian: Guardian;
   readonly env?: Readonly<Record<string, string>>;
@@ -88,7 +88,7 @@ export class Daemon extends RunningDaemon {
     if (this.#exit === undefined) process.kill(this.pid, signal);
   }
 
-  /** SIGTERM, as a kubelet would; resolves with how it ended. */
+  /** Sends SIGTERM, as a kubelet does; resolves with the exit code or signal. */
   async terminate(): Promise<Exit> {
     this.signal('SIGTERM');
     return this.exited;
@@ -110,7 +110,7 @@ export class Daemon extends RunningDaemon {
   }
 }
 
-/** Nothing of the developer's shell may change what the daemon does. Compiled code is shared by all starts: there are many. */
+/** Without variables of the developer's shell that affect the daemon. All starts share compiled code. */
 function cleanEnv(): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env;
   return { PATH, HOME, NO_COLOR: '1', NODE_COMPILE_CACHE: COMPILE_CACHE };

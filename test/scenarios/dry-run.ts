@@ -37,7 +37,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
           { what: `one ${verb} of ${name}` },
         );
       expect(planned('changed')[0]?.['diff']).toEqual(['+ metadata.labels.a: "1"']);
-      // An event that changes nothing about the copy is no news.
+      // An event without an effect on the copy is not reported.
       await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: ['e.com/f'] } });
       await world.virtual.merge('Endpoints', ['default', 'new'], { metadata: { finalizers: null } });
       await world.whenIdle(daemon);
@@ -171,7 +171,7 @@ export function dryRunScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** One copy that is right, one that is not, one without its original, and an original without a copy. */
+/** One copy that is up to date, one that is not, one without its original, and an original without a copy. */
 async function preparePairs(world: World): Promise<void> {
   const before = await world.startSync();
   for (const name of ['changed', 'deleted', 'same'])
@@ -187,7 +187,7 @@ function keyOnHost(world: World, name: string): string {
   return world.hostKey(`default/${name}`).join('/');
 }
 
-/** It would have changed the cluster. */
+/** Whether the request changes the cluster: a write without dryRun. */
 function isStored({ method, path, body }: ProxiedRequest): boolean {
   if (method === 'GET' || path.includes('selfsubject')) return false;
   // kube-apiserver reads the options of a DELETE with a body from the body alone.

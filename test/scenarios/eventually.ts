@@ -5,11 +5,11 @@ const INTERVAL_MS = 15;
 export interface WaitOptions {
   /** Default 15 s. */
   timeoutMs?: number;
-  /** For the message when it never held. */
+  /** For the error message after the timeout. */
   what?: string;
 }
 
-/** Probes until `holds` says yes and returns that probe. A probe that throws counts as no. */
+/** Calls `probe` until `holds` is true for its result, which is returned. An error counts as false. */
 export async function eventually<T>(
   probe: () => Promise<T> | T,
   holds: (value: T) => boolean,

@@ -1,6 +1,6 @@
 /**
- * Under any faults the world converges to the same state: every copy is what the rules derive from its virtual object, nothing
- * foreign is touched, nothing of ours is orphaned, and then nothing is written any more.
+ * After any faults the clusters converge to the same state: every copy matches its virtual object by the rules, foreign objects are
+ * unchanged, no copy or import is orphaned, and no further writes follow.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -176,12 +176,12 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
     });
 }
 
-/** More starts than any of these worlds takes: it does not come to rest. */
-const LIVES_MAX = 40;
+/** More starts than needed: above it, the state does not converge. */
+const STARTS_MAX = 40;
 
 /**
  * Runs daemons until one finds nothing to write, and returns the number of writes. On real clusters each is killed at its first
- * write; on embedded ones of its second, which takes half of the starts and comes to the same writes.
+ * write; on embedded ones at its second, which needs half as many starts for the same writes.
  */
 export async function dieAfterWrites(
   world: World,
@@ -191,12 +191,12 @@ export async function dieAfterWrites(
 ): Promise<number> {
   const writesMax = world.clusters.kind === 'real' ? 1 : 2;
   let total = 0;
-  for (let life = 0; life < LIVES_MAX; life++) {
+  for (let life = 0; life < STARTS_MAX; life++) {
     const writes = await liveUntilWrite(world, { host, virtual, config, writesMax });
     total += writes;
     if (writes < writesMax) return total;
   }
-  throw new Error(`${LIVES_MAX} daemons have died, and there is still something to write`);
+  throw new Error(`${STARTS_MAX} daemons have died, and there is still something to write`);
 }
 
 interface Life {
@@ -206,7 +206,7 @@ interface Life {
   readonly writesMax: number;
 }
 
-/** Runs a daemon until so many writes have been done and kills it before the last answer. Returns how many: fewer when it found no more. */
+/** Runs a daemon until that many writes are done, and kills it before the last response. Returns the number of writes, lower if there were no more. */
 async function liveUntilWrite(world: World, life: Life): Promise<number> {
   const { host, virtual, config, writesMax } = life;
   const path = (proxy: ApiProxy): string => (proxy as ApiProxy & { path: string }).path; // created by World.proxy
@@ -239,7 +239,7 @@ async function expectNothingWritten(world: World, daemon: Daemon): Promise<void>
   if (writes.length > 0) throw new Error(`not at rest: ${writes.join(', ')}`);
 }
 
-/** The verdict for the first request that matches, then none. */
+/** Applies to the first request that matches. */
 function once(matches: (request: ProxiedRequest) => boolean, verdict: Verdict): ProxyBehaviour {
   let isDone = false;
   return {
@@ -266,7 +266,7 @@ function expireWatches(): (request: ProxiedRequest) => Verdict {
 
 const KEYS = ['default/r-0', 'default/r-1', 'default/r-2', 'default/r-3', 'default/r-4', 'default/r-5'];
 const STEPS = 60;
-/** More than four overwrites of one object in a minute would be a contest, in which the daemon rightly gives way. */
+/** After more than four overwrites of one object in a minute, the daemon would delay its corrections. */
 const DRIFTS_MAX = 2;
 
 async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
@@ -296,7 +296,7 @@ async function randomRun(newWorld: NewWorld, seed: number): Promise<void> {
   await expectNothingWritten(world, daemon);
 }
 
-/** A start may have failed under faults, as it should; then the next one counts. */
+/** A start may fail under faults; then another one is made. */
 async function survivor(
   world: World,
   daemon: Daemon,
@@ -354,7 +354,7 @@ async function randomStep(world: World, random: () => number, drifts: Map<string
       await randomHostStep(world, key, { random, drifts, value });
     }
   } catch (error) {
-    // Another step or the daemon was faster: a conflict is no failure of the scenario.
+    // Another step or the daemon has changed the object: the scenario expects such conflicts.
     if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
   }
 }
@@ -387,9 +387,9 @@ async function randomHostStep(
   }
 }
 
-/** One proxy's misbehaviour: requests fail in every way that requests can fail, watches end, repeat themselves and expire. */
+/** The faults of one proxy: requests fail in all possible ways, watches end, repeat events and expire. */
 function misbehave(random: () => number): ProxyBehaviour {
-  /** Each broken watch costs the daemon a pause that doubles. */
+  /** A limit, because the daemon's backoff doubles with each broken watch. */
   let breaks = 4;
   return {
     decide(request) {

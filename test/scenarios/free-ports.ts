@@ -4,11 +4,11 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
-/** Below the range from which systems take the ports of outgoing connections: no other process is given one of these meanwhile. */
+/** Below the ephemeral port range, so that no outgoing connection uses one of these in the meantime. */
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** All are held at the same time, so they differ; they are free again when this resolves. */
+/** All are bound at the same time, so they differ; they are released when this resolves. */
 export async function freePorts(count: number): Promise<number[]> {
   const held = await Promise.all(Array.from({ length: count }, holdPort));
   await Promise.all(held.map(({ server }) => new Promise((resolve) => server.close(resolve))));

@@ -61,7 +61,7 @@ const DEFINITION = {
   },
 };
 
-/** Makes sure that both clusters serve it. */
+/** Creates its definition in both clusters, and waits until they serve it. */
 export async function serveGadgets({ clusters, virtual, host }: World): Promise<void> {
   if (clusters.kind === 'embedded') return;
   await Promise.all([define(virtual), define(host)]);

@@ -51,7 +51,7 @@ export function handOverScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** Returns the uid of the copy. The Services keep the controllers of a real host away from it. */
+/** Returns the uid of the copy. Because of the Services, the controllers of a real host do not change it. */
 async function startWithCopyOfVcluster(world: World): Promise<string> {
   await world.virtual.create('Service', service(KEY));
   await world.host.create('Service', service(world.hostKey(KEY).join('/')));

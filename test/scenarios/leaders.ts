@@ -6,14 +6,14 @@ import { Replicas, type LeaseTimes } from './replicas.ts';
 import type { NewWorld, World } from './world.ts';
 
 export interface LeaderTimes extends LeaseTimes {
-  /** How long the API server of the host is away; at least until the leader has ended. */
+  /** How long the API server of the host is stopped; at least until the leader has ended. */
   readonly awayMs: number;
   /** Updates that run in all tests together. */
   readonly updatesMin: number;
 }
 
 const REPLICAS = 3;
-/** What a loaded machine adds to a time that is asserted. */
+/** Tolerance of asserted times for a loaded machine. */
 const SLACK_MS = 5000;
 const HANDOVER_MAX_MS = 2000;
 const TEST_MAX_MS = 240_000;

@@ -37,7 +37,7 @@ async function run(world: World, args: readonly string[], config: JsonObject = C
   return capturedRun([name, '--config', path, ...rest]);
 }
 
-/** A Service with Endpoints and a slice of an operator, and a Secret that the slice names. */
+/** A Service with Endpoints and a slice of an operator, and a Secret that the slice references. */
 async function createDatabase(world: World, namespace: string): Promise<void> {
   await world.virtual.create('Secret', { metadata: { namespace, name: 'tls' }, data: { k: 'dg==' } });
   await world.virtual.create('Service', plain(`${namespace}/db`, { spec: { type: 'LoadBalancer' } }));

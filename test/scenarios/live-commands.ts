@@ -1,4 +1,4 @@
-/** `diff`, `status` and `cleanup` beside a daemon: what they show is what it does, and what they delete is what it created. */
+/** `diff`, `status` and `cleanup` compared with a daemon: they show the changes that it makes, and delete the objects that it created. */
 
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/base/json.ts';
@@ -66,7 +66,7 @@ function secret(key: string, text: string): KubeObject {
   };
 }
 
-/** Host objects without what servers set, by name. */
+/** Host objects by name, without fields that API servers set. */
 async function hostState(world: World): Promise<Record<string, unknown>> {
   const found = [
     ...(await world.host.list('Endpoints', world.hostNamespace)),

@@ -1,4 +1,4 @@
-/** Labels and annotations flow both ways, key by key; the virtual side wins; nothing echoes. */
+/** Labels and annotations are synced in both directions by key; the virtual side takes precedence; no change is synced back to its origin. */
 
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/object.ts';
@@ -218,7 +218,7 @@ export function metadataScenarios(shared: SharedWorld<Daemon>): void {
   });
 }
 
-/** A virtual object whose copy is there and right. */
+/** A virtual object whose copy is up to date. */
 async function synced(
   { world, daemon, namespace }: Shared,
   metadata: { labels?: Record<string, string>; annotations?: Record<string, string> },

@@ -1,4 +1,4 @@
-/** Small builders for the objects that scenarios create. */
+/** Builders for the objects that scenarios create. */
 
 import type { KubeObject, StringMap } from '../../src/kube/object.ts';
 import type { JsonValue } from '../../src/base/json.ts';

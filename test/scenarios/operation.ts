@@ -470,7 +470,7 @@ async function overwrite(world: World, key: string, ip: string): Promise<void> {
   );
 }
 
-/** What sync.toHost.endpoints needs at least, in the single-namespace mode. */
+/** The minimum rights for sync.toHost.endpoints in single-namespace mode. */
 export function leastRights({ hostNamespace }: World): Record<'host' | 'virtual', Rule[]> {
   const rule = (namespace: string, group: string, resource: string, ...verbs: string[]): Rule => ({
     namespace,

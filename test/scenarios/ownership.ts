@@ -14,7 +14,7 @@ const OBJECT_NAME = 'vcluster.loft.sh/object-name';
 /** What the host's endpoints controller writes since Kubernetes 1.33. */
 const BY_CONTROLLER = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' };
 
-/** Until an object is synced that was refused often, without a retry. */
+/** Time until an object is synced that was refused several times, without a retry. */
 const FREED_MAX_MS = 8000;
 
 export function ownershipScenarios(shared: SharedWorld<Daemon>): void {
@@ -374,7 +374,7 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
   });
 }
 
-/** Retries of a refused object become rare, after six refusals one in a minute; what frees it must not wait for one. */
+/** After six refusals, an object is retried once a minute; the change that unblocks it must not wait for the retry. */
 async function refuseOften(world: World, daemon: Daemon, key: string): Promise<void> {
   for (let round = 0; round < 6; round++) {
     await world.virtual.merge('Endpoints', pair(key), { metadata: { annotations: { round: `${round}` } } });
@@ -386,7 +386,7 @@ function isReal({ clusters }: World): boolean {
   return clusters.kind === 'real';
 }
 
-/** An object at the place of `key`'s copy that this syncer did not make. */
+/** An object with the name of `key`'s copy that this syncer did not create. */
 function putOnHost(world: World, key: string, options: Parameters<typeof endpoints>[1]): Promise<KubeObject> {
   return world.host.create(
     'Endpoints',

@@ -368,7 +368,7 @@ function failingPatchScenarios(newWorld: NewWorld): void {
         const { world, namespace } = shared();
         const ns = await namespace();
         const count = world.clusters.kind === 'real' ? 1000 : 200;
-        // Objects of the same namespace that have not succeeded yet are served by the slow process for a while.
+        // Objects of the same namespace that have not succeeded yet are evaluated in the throttled process for some time.
         const hostile = await namespace();
         const [loop, builtinLoop] = [`${hostile}/loop`, `${hostile}/builtin`];
         const startedMs = performance.now();
@@ -420,7 +420,7 @@ function named(hostname: string, port: number): ReturnType<typeof subset> {
   return { addresses: [{ ip: '10.1.0.1', hostname }], ports: [{ name: 'http', port, protocol: 'TCP' }] };
 }
 
-/** How many runnable processes share each core: a machine that does other work too is allowed to be that much slower. */
+/** Runnable processes per core: the allowed slowdown on a loaded machine. */
 function contention(): number {
   const [lastMinute = 1] = loadavg();
   const now = process.platform === 'linux' ? Number.parseInt(runnable(), 10) : 0;

@@ -1,6 +1,6 @@
 /**
- * Races between the daemon's decision and its write. A proxy holds the write, or the event, and another client is
- * faster: none of its changes is lost, no foreign object is touched.
+ * Races between the daemon's decision and its write. A proxy delays the write or the event, and another client writes
+ * first: its changes are not lost, and foreign objects are not changed.
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ interface Opened {
   readonly daemon: RunningDaemon;
   readonly virtual: ApiProxy;
   readonly host: ApiProxy;
-  /** The key of the object. Its name is in no request about another object. */
+  /** The key of the object. Requests about other objects do not contain its name. */
   readonly key: string;
 }
 
@@ -308,7 +308,7 @@ function storms(open: Open): void {
   });
 }
 
-/** One world and one daemon for all tests; the behaviour that a test gives the proxies ends with it. */
+/** One world and one daemon for all tests; the faults that a test sets on the proxies end with the test. */
 function behindProxies(newWorld: NewWorld): Open {
   let proxies: readonly (ApiProxy & { path: string })[] = [];
   const shared = sharedWorld(newWorld, async (world) => {
@@ -365,7 +365,7 @@ async function copiesFrom(world: World, key: string): Promise<KubeObject[]> {
   );
 }
 
-/** Something happens just before the first write of this method that concerns our object reaches the API server. */
+/** Runs before the first write of this method to our object reaches the API server. */
 function beforeFirst(key: string, method: string, happens: () => Promise<unknown>): ProxyBehaviour {
   let isDone = false;
   const concerns = ({ path, body }: ProxiedRequest): boolean =>

@@ -1,4 +1,4 @@
-/** References under faults: in the end no import is missing, and none is left over. */
+/** References under faults: in the end no import is missing, and no unreferenced import remains. */
 
 import { describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -235,7 +235,7 @@ async function prepareUnfinishedWork(world: World): Promise<void> {
   await world.virtual.create('Secret', fixed('bmV3'));
 }
 
-/** Names of all imports in one cluster, ours alone. */
+/** Names of all imports of this syncer in one cluster. */
 async function importNames(world: World, side: 'host' | 'virtual'): Promise<string[]> {
   const namespace = side === 'host' ? world.hostNamespace : '';
   const found = await world[side].list('Secret', namespace, `?labelSelector=${MARKER}%3D${world.vcluster}`);
@@ -287,7 +287,7 @@ async function randomStep(world: World, random: () => number): Promise<void> {
     else if (roll < 0.75) await world[side].merge('Secret', [namespace, name], { data: { k: value } });
     else await world[side].delete('Secret', namespace, name);
   } catch (error) {
-    // Another step or the daemon was faster: a conflict is no failure of the scenario.
+    // Another step or the daemon has changed the object: the scenario expects such conflicts.
     if (!(error instanceof Error) || !/: (404|409) /.test(error.message)) throw error;
   }
 }
@@ -303,7 +303,7 @@ async function flipEndpoints(world: World, key: string, name: string | undefined
     });
 }
 
-/** What is wrong, worked out again from the rules: what each copy names, and which imports there are. */
+/** The differences from the expected state, computed from the rules: references of the copies, and imports. */
 async function stateOf(world: World): Promise<string[]> {
   const wrong: string[] = [];
   const expected = { host: new Set<string>(), virtual: new Set<string>() };
@@ -335,7 +335,7 @@ async function stateOf(world: World): Promise<string[]> {
   return wrong;
 }
 
-/** Small, seeded, good enough. */
+/** A seeded random generator. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

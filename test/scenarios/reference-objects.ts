@@ -6,7 +6,7 @@ import { hostNameShort } from '../../src/syncer/translate/names/names.ts';
 import { endpoints } from './objects.ts';
 import { pair, type World } from './world.ts';
 
-/** The annotations that name objects. */
+/** The annotations that contain references. */
 export const NOTES = {
   secret: 'example.com/secret',
   config: 'example.com/config',
@@ -31,7 +31,7 @@ export function referencePatches(toHost: JsonObject = {}, withGadgets = false): 
   return { sync: { toHost: { endpoints: { enabled: true, patches }, customResources, ...toHost } } };
 }
 
-/** One patch names Secrets; the data may lead to other kinds. */
+/** One patch is for Secrets; the data may name other kinds. */
 export const KINDS_BY_DATA: JsonObject = {
   sync: {
     toHost: {
@@ -54,7 +54,7 @@ export const KINDS_BY_DATA: JsonObject = {
   },
 };
 
-/** An Endpoints object that names these. */
+/** An Endpoints object that references these. */
 export function named(key: string, names: Names): KubeObject {
   const annotations: Record<string, string> = {};
   for (const [what, name] of Object.entries(names)) annotations[NOTES[what as keyof typeof NOTES]] = name;
@@ -88,7 +88,7 @@ export function short(world: World, key: string): [string, string] {
   return [world.hostNamespace, hostNameShort(name, namespace, world.vcluster)];
 }
 
-/** The import on the host, as soon as it is there and as it should be. */
+/** Waits until the import on the host is up to date, and returns it. */
 export function importedTo(
   world: World,
   kind: 'Secret' | 'ConfigMap' | 'Gadget',

@@ -21,7 +21,7 @@ import {
 import { sharedWorld } from './shared-world.ts';
 import { pair, type NewWorld, type World } from './world.ts';
 
-/** An event brings a change. The shortest retry that could hide a lost event comes after 5 s. */
+/** Changes arrive by events. The first retry, which could hide a lost event, is after 5 s. */
 const BY_EVENT_MAX_MS = 4500;
 
 const IMPORTED = 'vcluster.loft.sh/object-imported';

@@ -19,7 +19,7 @@ export interface Replica {
   readonly isAhead: boolean;
 }
 
-/** A stretch of time in which one replica held the Lease, or none did. */
+/** A period in which one replica held the Lease, or no replica did. */
 interface Term {
   readonly fromMs: number;
   readonly replica: Replica | undefined;

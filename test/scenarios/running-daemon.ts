@@ -5,7 +5,7 @@ import { request } from 'undici';
 export type LogLine = Readonly<Record<string, unknown>>;
 
 export abstract class RunningDaemon implements AsyncDisposable {
-  /** Where `/readyz` and `/metrics` are, `http://127.0.0.1:1234`. */
+  /** The URL of `/readyz` and `/metrics`, such as `http://127.0.0.1:1234`. */
   readonly httpUrl: string;
 
   constructor(httpUrl: string) {
@@ -14,12 +14,12 @@ export abstract class RunningDaemon implements AsyncDisposable {
 
   abstract get stderr(): string;
 
-  /** Drains and ends it, as SIGTERM does. Rejects if it fails to. */
+  /** Drains and stops the daemon, as SIGTERM does. Rejects if that fails. */
   abstract stop(): Promise<void>;
 
   abstract [Symbol.asyncDispose](): Promise<void>;
 
-  /** The JSON lines on stderr; whatever is not JSON is left out. */
+  /** The JSON lines on stderr; other lines are ignored. */
   get log(): LogLine[] {
     return this.stderr.split('\n').flatMap((line) => {
       try {
@@ -40,7 +40,7 @@ export abstract class RunningDaemon implements AsyncDisposable {
     return sumOf((await this.get('/metrics')).text, name, labels);
   }
 
-  /** Nothing is queued and nothing is worked on. */
+  /** No object is queued or being reconciled. */
   async isIdle(): Promise<boolean> {
     const { text } = await this.get('/metrics');
     return sumOf(text, 'workqueue_depth') === 0 && sumOf(text, 'workqueue_unfinished_work_seconds') === 0;

@@ -12,7 +12,7 @@ export interface Shared<D extends RunningDaemon = RunningDaemon> {
   readonly namespace: () => Promise<string>;
 }
 
-/** Two clusters, and a daemon that may serve the key and token API, on a machine with other work. */
+/** For two clusters and a daemon that may serve the key and token API, on a loaded machine. */
 const START_MAX_MS = 30_000;
 
 /** What `sharedWorld` opened; only while tests run. */

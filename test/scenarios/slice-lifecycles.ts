@@ -78,7 +78,7 @@ export function sliceLifecycleScenarios(newWorld: NewWorld): void {
       await world.virtual.create('EndpointSlice', byOperator('10.1.0.1'));
       const { metadata } = await whenSlice(world, key, () => true);
       for (let round = 2; round <= 5; round++) {
-        // An operator writes the whole object, as if nothing else had ever been in it.
+        // An operator writes the whole object and drops all other fields.
         await world.virtual.update('EndpointSlice', byOperator(`10.1.0.${round}`));
         await whenSlice(world, key, (copy) => JSON.stringify(copy['endpoints']).includes(`10.1.0.${round}`));
         await world.host.merge('EndpointSlice', world.hostKey(key), {

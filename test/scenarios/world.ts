@@ -47,7 +47,7 @@ export interface WorldClusters extends AsyncDisposable {
   readonly kind: 'embedded' | 'real';
   readonly virtual: { readonly kubeconfigPath: string };
   readonly host: { readonly kubeconfigPath: string };
-  /** The kubeconfig (as text) of a user who may do exactly this in one of the clusters. */
+  /** The kubeconfig (as text) of a user with exactly these rights in one of the clusters. */
   userKubeconfig(cluster: ClusterName, rules: readonly Rule[]): Promise<string>;
   /** Kills an API server, as a crash would. */
   stop(component: ClusterName | 'controllers'): Promise<void>;
@@ -62,7 +62,7 @@ export interface WorldOptions {
 export type NewWorld = (options?: WorldOptions) => Promise<World>;
 
 export interface StartOptions {
-  /** Merged deeply over what every daemon of this world gets. */
+  /** Merged deeply into the configuration of every daemon of this world. */
   config?: JsonObject;
   args?: readonly string[];
   /** Kubeconfig files to use instead of the administrator's. */
@@ -119,14 +119,14 @@ export class World implements AsyncDisposable, Placement {
     this.#hostNamespaces.add(name);
   }
 
-  /** A file of this world; it goes with it. */
+  /** A file that is deleted with this world. */
   file(name: string, text: string): string {
     const path = join(this.directory, name);
     writeFileSync(path, text);
     return path;
   }
 
-  /** An API proxy in front of one cluster, and the kubeconfig file that leads through it. */
+  /** An API proxy in front of one cluster, and a kubeconfig file for it. */
   async proxy(cluster: ClusterName): Promise<ApiProxy & { path: string }> {
     const proxy = await ApiProxy.open(this[cluster].kubeconfigPath);
     this.#stack.use(proxy);
@@ -200,7 +200,7 @@ export class World implements AsyncDisposable, Placement {
     return [this.hostNamespace, this.hostName(key)];
   }
 
-  /** The copy of the virtual object `namespace/name`, if it is there. */
+  /** The copy of the virtual object `namespace/name`, if it exists. */
   findCopy(key: string): Promise<KubeObject | undefined> {
     return this.host.find('Endpoints', ...this.hostKey(key));
   }
@@ -266,7 +266,7 @@ export class World implements AsyncDisposable, Placement {
     return { copy, seen, wanted };
   }
 
-  /** Every host object in this world's namespace that carries the marker, fences left out. */
+  /** Every host object in this world's namespace with the marker, without the fences. */
   async copies(): Promise<KubeObject[]> {
     const all = await this.host.list(
       'Endpoints',
@@ -302,7 +302,7 @@ export class World implements AsyncDisposable, Placement {
       await log.until(({ name, object }) => name === names[cluster] && isSeen(object));
   }
 
-  /** Waits until nothing is queued or worked on, twice in a row. */
+  /** Waits until no object is queued or being reconciled, in two consecutive checks. */
   async whenIdle(daemon: RunningDaemon): Promise<void> {
     let quiet = 0;
     await eventually(
@@ -322,7 +322,7 @@ export class World implements AsyncDisposable, Placement {
     return log;
   }
 
-  /** What a log saw, the fences left out. */
+  /** The events of a log, without the fences. */
   writesIn(log: WriteLog): string[] {
     return log.except(FENCE);
   }
@@ -362,7 +362,7 @@ export class World implements AsyncDisposable, Placement {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Leaves nothing behind in clusters that others use after us. */
+  /** Deletes its objects, because later tests use the same clusters. */
   async #empty(): Promise<void> {
     if (this.clusters.kind === 'embedded') return;
     await this.#emptyVirtual();
@@ -388,7 +388,7 @@ export class World implements AsyncDisposable, Placement {
         await this.virtual.delete('Service', metadata.namespace ?? '', metadata.name);
   }
 
-  /** Kinds that tests refer to; what the cluster keeps for itself stays. */
+  /** The kinds that tests create; objects of the cluster itself are kept. */
   async #emptyReferenced(): Promise<void> {
     for (const kind of ['Secret', 'ConfigMap', 'EndpointSlice'] as const) {
       for (const { metadata } of await this.virtual.list(kind, '')) {

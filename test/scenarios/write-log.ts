@@ -9,7 +9,7 @@ export interface Written {
   readonly name: string;
   readonly namespace: string;
   readonly object: KubeObject;
-  /** `performance.now()` when the event came. */
+  /** `performance.now()` when the event was received. */
   readonly atMs: number;
 }
 
@@ -19,7 +19,7 @@ export class WriteLog implements AsyncDisposable {
   #watch: Promise<void> = Promise.resolve();
   #failure: unknown;
 
-  /** Keeps everything that happens after this resolves. `namespace` '' is all of them. */
+  /** Records all events after this resolves. `namespace` '' means all namespaces. */
   static async open(cluster: TestCluster, kind: KindName, namespace: string): Promise<WriteLog> {
     const log = new WriteLog();
     const { resourceVersion } = await cluster.listAt(kind, namespace);
@@ -52,7 +52,7 @@ export class WriteLog implements AsyncDisposable {
       .map(({ type, name }) => `${type} ${name}`);
   }
 
-  /** Waits until this log has seen such an event: everything written before is in it then. */
+  /** Waits until this log contains such an event, and therefore all events of earlier writes. */
   async until(holds: (written: Written) => boolean): Promise<Written> {
     const found = await eventually(
       () => {
