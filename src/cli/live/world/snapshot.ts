@@ -152,11 +152,19 @@ export async function reaching<T>(cluster: ClusterName, request: () => Promise<T
     return await request();
   } catch (error) {
     if (error instanceof StatusError)
-      throw new TerminalError(`the ${cluster} cluster: ${error.message}`, { cause: error });
+      throw new TerminalError(`the ${cluster} cluster: ${error.message}${adviceFor(error)}`, {
+        cause: error,
+      });
     if (error instanceof TransportError)
       throw new TerminalError(`cannot connect to the ${cluster} cluster: ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+function adviceFor({ code }: StatusError): string {
+  if (code === 401) return '; check the token or certificate in the kubeconfig';
+  if (code === 403) return '; grant what "endpoint-syncer rbac" prints to the user of the kubeconfig';
+  return '';
 }
 
 function targetNamespaces(virtual: readonly KubeObject[], names: NameTranslator): ReadonlySet<string> {
