@@ -82,7 +82,11 @@ class SimRun {
     this.#faults = new Faults(seededRandom(options.seed ^ 0x5eed));
     const violation = (message: string): void => void this.#violations.push(message);
     const { deletesVirtual } = options.settings;
-    this.#provenance = watchProvenance(this.#clusters, { deletesVirtual, violation });
+    this.#provenance = watchProvenance(this.#clusters, {
+      deletesVirtual,
+      isPastListed: () => this.#isInterrupted && this.#faults.hasListedPast,
+      violation,
+    });
     watchContestedSlices(this.#clusters, violation);
     this.#daemons = this.#createDaemons(violation);
     for (const cluster of Object.values(this.#clusters))
@@ -297,12 +301,15 @@ class SimRun {
   }
 
   #onHostChange(change: Change): void {
-    const { object, plural, manager, isDeletion } = change;
+    const { object, previous, plural, manager, isDeletion } = change;
     const { isCalm, settings } = this.#options;
     if (isCalm && settings.deletesVirtual) this.#lostCopies.note(change, this.#world);
+    // An old list may show an earlier object of the same name, or that the copy is not needed.
+    const isReplaced = originalOf(object) !== originalOf(previous ?? object);
+    const isByOldList = this.#faults.hasListedPast && (isDeletion || isReplaced);
     // The daemon deletes a Service to create it again, and where it has no synced Endpoints for a moment.
-    const isOwn = manager === DAEMON_MANAGER && plural !== 'services';
-    if (!isDeletion || isOwn || !SYNCED.includes(plural)) return;
+    const isLost = isDeletion && (manager !== DAEMON_MANAGER || plural === 'services');
+    if (!(isLost || isByOldList) || !SYNCED.includes(plural)) return;
     const world = editWorld(this.#world, this.#isInterrupted);
     this.#edits.copyDeleted({ plural, key: objectKey(object) }, world);
   }
@@ -348,6 +355,10 @@ class SimRun {
 /** Its sync record names kinds of references. */
 function hasKinds(object: KubeObject | undefined): boolean {
   return object?.metadata.annotations?.['endpoint-syncer/last-synced']?.includes('"k":') === true;
+}
+
+function originalOf({ metadata: { annotations } }: KubeObject): string | undefined {
+  return annotations?.['vcluster.loft.sh/object-uid'];
 }
 
 function text(value: unknown): string {

@@ -19,6 +19,8 @@ export interface Provenance {
 export interface ProvenanceOptions {
   /** A virtual object may be deleted once another client has deleted its copy. */
   readonly deletesVirtual: boolean;
+  /** Lists may show an earlier state to a daemon that does not remember its own deletions. */
+  readonly isPastListed: () => boolean;
   readonly violation: (message: string) => void;
 }
 
@@ -31,12 +33,12 @@ const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^e
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
-  { deletesVirtual, violation }: ProvenanceOptions,
+  { deletesVirtual, isPastListed, violation }: ProvenanceOptions,
 ): Provenance {
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
-  const deletions = new CopyDeletions();
+  const deletions = new CopyDeletions(isPastListed);
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -62,12 +64,19 @@ export function watchProvenance(
   return { isOurs: ({ metadata: { uid = '' } }) => owners.get(uid) === DAEMON_MANAGER };
 }
 
-/** The virtual objects whose copies other clients have deleted. */
+/** The virtual objects whose copies other clients have deleted, or may seem to have. */
 class CopyDeletions {
+  readonly #isPastListed: () => boolean;
   readonly #uids = new Set<string>();
+  /** Those whose copies the program deleted. */
+  readonly #own = new Set<string>();
   /** The uid of the virtual object that the program wrote a copy for, by the copy's uid: other clients may have damaged the annotation. */
   readonly #originals = new Map<string, string>();
   #ownServiceDeletion = '';
+
+  constructor(isPastListed: () => boolean) {
+    this.#isPastListed = isPastListed;
+  }
 
   note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
     const key = objectKey(object);
@@ -77,12 +86,14 @@ class CopyDeletions {
     const { uid = '', annotations } = object.metadata;
     if (manager === DAEMON_MANAGER)
       this.#originals.set(uid, annotations?.['vcluster.loft.sh/object-uid'] ?? '');
-    if (!isDeletion || manager === DAEMON_MANAGER || owner !== DAEMON_MANAGER || isByService) return;
-    this.#uids.add(`${plural} ${this.#originals.get(uid)}`);
+    if (!isDeletion || owner !== DAEMON_MANAGER) return;
+    const isOwn = manager === DAEMON_MANAGER || isByService;
+    (isOwn ? this.#own : this.#uids).add(`${plural} ${this.#originals.get(uid)}`);
   }
 
   has(plural: string, { metadata: { uid } }: KubeObject): boolean {
-    return this.#uids.has(`${plural} ${uid}`);
+    const id = `${plural} ${uid}`;
+    return this.#uids.has(id) || (this.#own.has(id) && this.#isPastListed());
   }
 }
 

@@ -86,6 +86,8 @@ const SANDBOX_FAULTS: readonly SandboxFault[] = [
 export class Faults {
   readonly #random: Random;
   rates: FaultRates = CALM;
+  /** A list has shown an earlier state. */
+  hasListedPast = false;
 
   constructor(random: Random) {
     this.#random = random;
@@ -101,7 +103,9 @@ export class Faults {
   }
 
   isListStale(): boolean {
-    return this.#is(this.rates.staleLists);
+    const isStale = this.#is(this.rates.staleLists);
+    this.hasListedPast ||= isStale;
+    return isStale;
   }
 
   isEventTwice(): boolean {
