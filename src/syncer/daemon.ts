@@ -169,8 +169,9 @@ class SyncDaemon implements Daemon {
     const references = await clusters.resolveReferences(config);
     await clusters.checkRights(config, references);
     const generation = await prepareGeneration({ ...this.#parts, config, references });
-    await this.#running.generation.stop();
-    generation.start();
+    const { generation: previous } = this.#running;
+    await previous.stop();
+    generation.start(previous.importedKinds());
     this.#running = { config, generation };
   }
 

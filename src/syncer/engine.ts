@@ -127,6 +127,8 @@ class SyncEngine implements Engine {
       await this.#options.whenLeading(signal);
       signal.throwIfAborted();
       await references.recover(this.#recordedKinds(), signal);
+      // Stopped before all imports of removed kinds are gone: a reconcile would drop these kinds from the records.
+      signal.throwIfAborted();
       this.#isWorking = true;
       await Promise.all([
         Promise.all(this.#kinds.map((kind) => kind.run())).finally(() => references.shutDown()),

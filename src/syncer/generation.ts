@@ -19,6 +19,7 @@ import type { ReferenceMetrics } from './references/environment.ts';
 import type { ReferencedKind } from './references/kinds/referenced-kind.ts';
 import { References } from './references/references.ts';
 import type { DryRun } from './reconcile/write/dry-run.ts';
+import type { KindId } from './translate/merge/recorded-kinds.ts';
 import { SyncedReferrers } from './synced-referrers.ts';
 import { checkSlices } from './slice-check.ts';
 import { createTranslation, createTranslators, sandboxSettings } from './translation.ts';
@@ -50,7 +51,10 @@ export interface Generation {
   readonly isCached: () => boolean;
   /** The first pass is over: nothing is queued or in progress. */
   readonly isIdle: () => boolean;
-  start(): void;
+  /** `inherited`: the imported kinds of the generation before it. */
+  start(inherited?: readonly KindId[]): void;
+  /** Kinds of which imports may exist. */
+  readonly importedKinds: () => readonly KindId[];
   /** Drains the queues. */
   stop(): Promise<void>;
   /** Drops all queued keys. Returns how many objects were queued or in progress. */
@@ -82,14 +86,8 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
   );
   const { informers: referenceInformers, lookup, prepare } = references;
   const kinds = compiled.map(({ kind, patches }) => {
-    const { pipeline } = createTranslation({
-      config,
-      kind,
-      compiled: patches,
-      evaluator: sandbox,
-      lookup,
-      prepare,
-    });
+    const parts = { config, kind, compiled: patches, evaluator: sandbox, lookup, prepare };
+    const { pipeline } = createTranslation(parts);
     return { kind, pipeline: measuredPipeline(pipeline, options.clock, options.metrics.sync) };
   });
   const engine = createEngine({
@@ -113,7 +111,9 @@ export async function createGeneration(options: GenerationOptions): Promise<Gene
     },
     isCached: () => areSynced([...Object.values(engine.informers), ...referenceInformers]),
     isIdle: () => engine.isIdle,
-    start() {
+    importedKinds: () => references.importedKinds,
+    start(inherited = []) {
+      references.inherit(inherited);
       running ??= Promise.all([
         engine.run().catch((error: unknown) => logger.error({ err: error }, 'the sync engine failed')),
         checkOwnSlices(options, stopping.signal),
@@ -141,6 +141,7 @@ export const IDLE_GENERATION: Generation = {
   checks: {},
   isCached: () => true,
   isIdle: () => true,
+  importedKinds: () => [],
   start: () => undefined,
   stop: async () => undefined,
   abandon: () => 0,

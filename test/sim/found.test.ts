@@ -1,7 +1,7 @@
 /** Minimal histories in which the simulation found a bug, each with the bug as its title. */
 
 import { expect, test } from 'vitest';
-import { CONFIG, type Settings } from './daemon/sim-config.ts';
+import { CONFIG, SECRET, type Settings } from './daemon/sim-config.ts';
 import type { Action, Operation } from './history/operations.ts';
 import { runHistory } from './sim-run.ts';
 import { CALM } from './world/faults.ts';
@@ -205,4 +205,35 @@ test('with deleteVirtual, Endpoints outlive the deletion of the copy of their Se
     { areServicesSynced: true, deletesVirtual: true },
   );
   expect(released).toEqual([]);
+});
+
+test('a reload while imports of a removed kind are deleted leaves none behind', async () => {
+  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
+  const left = await run(
+    [
+      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+      { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, latencyMaxMs: 300 } },
+      { atMs: 20_000, kind: 'configure', settings: { hasReferences: false }, isRestart: true },
+      { atMs: 20_600, kind: 'configure', settings: { isPatched: false }, isRestart: false },
+    ],
+    { hasReferences: true },
+  );
+  expect(left).toEqual([]);
+});
+
+test('a reload after the deletion of the last object that names a kind leaves no import behind', async () => {
+  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
+  const left = await run(
+    [
+      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+      { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, refused: 0.4 } },
+      { atMs: 20_000, kind: 'delete', plural: 'endpoints', side: 'virtual', object: 0 },
+      { atMs: 20_200, kind: 'configure', settings: { hasReferences: false }, isRestart: false },
+    ],
+    { hasReferences: true, isPatched: false },
+    { seed: 9, daemons: 1 },
+  );
+  expect(left).toEqual([]);
 });

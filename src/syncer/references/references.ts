@@ -59,6 +59,8 @@ export class References {
   readonly #controller: Controller;
   readonly #changes: ReferenceChanges;
   readonly #orphans: Orphans;
+  /** See {@link inherit}. */
+  #inherited: readonly KindId[] = [];
 
   constructor(environment: ReferenceEnvironment, named: readonly ReferencedKind[], referrers: Referrers) {
     const { config, clock, metrics, names, recorder } = environment;
@@ -103,6 +105,18 @@ export class References {
     return this.#kinds.informers;
   }
 
+  /** Kinds of which imports may exist. */
+  get importedKinds(): readonly KindId[] {
+    return [...this.#kinds.ids, ...this.#inherited];
+  }
+
+  /** Called before {@link start} with the {@link importedKinds} of the configuration before a reload: the last copy that recorded a kind may
+   * be deleted before the imports of this kind are.
+   */
+  inherit(kinds: readonly KindId[]): void {
+    this.#inherited = kinds;
+  }
+
   /** Opens the watches. Events are received immediately, but nothing is written before {@link run}. */
   start(signal: AbortSignal): void {
     this.#kinds.start(signal);
@@ -118,13 +132,16 @@ export class References {
    */
   async recover(recorded: Iterable<KindId>, signal: AbortSignal): Promise<void> {
     const { policy } = this.#kinds;
-    const kinds = [...new Set(recorded)].filter((id) => !this.#kinds.isKnown(id)).map(partsOfKind);
+    const kinds = [...new Set([...recorded, ...this.#inherited])]
+      .filter((id) => !this.#kinds.isKnown(id))
+      .map(partsOfKind);
     const isReachable = ({ apiVersion, kind }: KindParts): boolean =>
       policy.isOpen && policy.isAllowed(apiVersion, kind);
     const sweeper = createSweeper(this.#environment, signal);
     for (const kind of kinds.filter((one) => !isReachable(one))) await sweeper.removeAll(kind);
     const left = policy.isOpen ? await sweeper.kindsWithImports(policy.reachable) : [];
     await this.#kinds.open([...kinds.filter(isReachable), ...left].map(kindIdOf));
+    if (!signal.aborted) this.#inherited = [];
   }
 
   /** Runs until {@link shutDown} has been called and the queue is empty. */

@@ -168,7 +168,7 @@ export class SimDaemon {
       await running.stop();
       life.config = config;
       life.generation = next;
-      next.start();
+      next.start(running.importedKinds());
     });
   }
 

@@ -52,6 +52,10 @@ export class KindRegistry {
     return [...this.#resources.values()].map(({ caches }) => caches);
   }
 
+  get ids(): readonly KindId[] {
+    return [...this.#resources.keys()];
+  }
+
   isKnown(id: KindId): boolean {
     return this.#resources.has(id);
   }
