@@ -57,11 +57,11 @@ export async function readSnapshot(
 ): Promise<Snapshot> {
   const namespace = config.sync.namespaces.kind === 'single' ? config.host.namespace : '';
   const both = async (virtual: Resource, host: Resource): Promise<KindSnapshot> => {
-    const [there, here] = await Promise.all([
+    const [virtualObjects, hostObjects] = await Promise.all([
       listAll(clusters.virtual, virtual, ''),
       listAll(clusters.host, host, namespace),
     ]);
-    return { virtual: there, host: here };
+    return { virtual: virtualObjects, host: hostObjects };
   };
   const synced = new Set(syncedKinds(config).map(({ kind }) => kind.resource.plural));
   const resources = SYNCABLE_RESOURCES.filter(({ plural }) => everyKind || synced.has(plural));
