@@ -5,6 +5,7 @@ import { unifiedHunks } from '../../base/unified-diff.ts';
 import { apiVersionOf, asJson, keyOf, objectKey, SECRETS, type KubeObject } from '../../kube/object.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
+import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import { nameProblem } from '../names/object-name.ts';
 import { maskSecrets } from './mask-secrets.ts';
@@ -47,6 +48,7 @@ export function define(command: Command, exit: (code: number) => void): void {
 }
 
 async function diff(connection: Connection, names: readonly string[], flags: DiffFlags): Promise<number> {
+  if (reportUnknownKind(connection.config, flags.kind)) return ERROR;
   const snapshot = await readSnapshot(connection);
   await using sync = await openOfflineSync(snapshot.config);
   const { plan, changes } = await planUntilStable(snapshot, sync);

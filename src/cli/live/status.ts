@@ -11,6 +11,7 @@ import { FIELD_MANAGER } from '../../syncer/reconcile/write/writer.ts';
 import { addConfigOptions } from '../configuration/config-options.ts';
 import { guarded } from '../output/guarded.ts';
 import { formatListing, outputOption, resourceName, type ListedRow } from '../output/listing.ts';
+import { reportUnknownKind } from '../names/configured-kind.ts';
 import { knownKind } from '../names/kind-scope.ts';
 import type { Connection } from './world/connection.ts';
 import { readEvents, readLease, type LeaseState, type ReportedEvents } from './reports.ts';
@@ -61,6 +62,7 @@ async function status(command: Command, flags: StatusFlags): Promise<number> {
   const isSelected = selectorOf(flags);
   if (isSelected === undefined) return 2;
   return withConnection(command, async (connection) => {
+    if (reportUnknownKind(connection.config, flags.kind)) return 2;
     const print = (rows: readonly StatusRow[], isFirst: boolean): void => {
       const nowMs = systemClock.now();
       const listing = {

@@ -6,12 +6,12 @@ import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/types.ts';
 import { keyOf } from '../../kube/object.ts';
 import { createNameTranslator } from '../../syncer/translate/names/name-translator.ts';
-import { kindPolicy } from '../../syncer/references/kinds/referenced-kind.ts';
 import type { NameTranslator } from '../../syncer/translate/types.ts';
 import { addConfigOptions, loaderInput } from '../configuration/config-options.ts';
 import { reportConfigError, reportProblems } from '../output/config-report.ts';
 import { formatListing, outputOption, type ListedRow } from '../output/listing.ts';
-import { knownKind, pluralOf, similarKind } from './kind-scope.ts';
+import { isNamedBy } from './configured-kind.ts';
+import { knownKind, similarKind } from './kind-scope.ts';
 import { translateHostName, translateVirtualName, type NameRow } from './name-rows.ts';
 
 /** A kind, a resource (`gadgets`), or a resource with its group (`gadgets.example.com`). */
@@ -89,12 +89,6 @@ function translateAll(args: readonly string[], config: Config, options: NamesOpt
     formatListing({ heading: ['KIND', 'VIRTUAL', 'HOST', 'SHORTNAME'], rows }, options.output),
   );
   return results.some(({ miss }) => miss !== undefined) ? 1 : 0;
-}
-
-/** The configuration syncs this kind, or a patch references it. */
-function isNamedBy({ sync }: Config, kind: string): boolean {
-  const isReferenced = kindPolicy(sync).named.some((one) => one.kind === kind);
-  return isReferenced || [...sync.enabledCustomResources].some((key) => key.startsWith(`${pluralOf(kind)}.`));
 }
 
 function translatorOf(config: Config): NameTranslator {
