@@ -237,3 +237,17 @@ test('a reload after the deletion of the last object that names a kind leaves no
   );
   expect(left).toEqual([]);
 });
+
+test('a Secret that was refused for its content is imported once it is allowed', async () => {
+  const place = { plural: 'secrets', namespace: 'shop', name: 'ca', place: 'name', side: 'host' } as const;
+  const allowed = await history(
+    [
+      // The last digit selects a kubeconfig.
+      { kind: 'object', ...place, form: 'forbidden', value: 'v3' },
+      { kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'ca' } },
+      { kind: 'object', ...place, form: 'plain', value: 'v3' },
+    ],
+    { hasReferences: true },
+  );
+  expect(allowed).toEqual([]);
+});

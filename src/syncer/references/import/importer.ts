@@ -70,6 +70,8 @@ export class Importer {
     const seen = observeReference(resources.caches, { namespace, name }, this.#options.names);
     const decision = isReferenced ? decideReference(seen, this.#options.rules) : decideUnreferenced(seen);
     const job: DecidedJob = { id, resources, seen, decision, isReferenced };
+    if (isReferenced && seen.source !== undefined && resources.caches.isRefusalOutdated(seen.source))
+      await this.#intoVirtual.checkAgain(job, seen.source);
     return this.#act(job, await this.#removeSurplus(job));
   }
 

@@ -40,13 +40,18 @@ export class VirtualImporter {
     const recreationMs = imported === undefined ? this.#tracker.recreationWaitMs(id) : 0;
     const waitMs = Math.max(recreationMs, this.#tracker.contentionWaitMs(id, source));
     if (waitMs > 0) return { outcome: 'waiting', reason: 'import was deleted or contested', waitMs };
-    const { namespace = '', name, uid = '' } = source.metadata;
-    const full = await resources.host.read({ namespace, name }, uid);
-    if (full?.metadata.uid !== uid || this.#isRefused(job, full)) {
+    const full = await readWhole(resources, source);
+    if (full === undefined || this.#isRefused(job, full)) {
       this.#context.recheck(id);
       return requeued('source has changed');
     }
     return imported === undefined ? this.#create(job, full) : this.#update(job, full, imported);
+  }
+
+  /** Checks the content of a refused source that has changed. The copies keep the name that they reference until it is allowed. */
+  async checkAgain(job: ImportJob, source: KubeObject): Promise<void> {
+    const full = await readWhole(job.resources, source);
+    if (full !== undefined && !this.#isRefused(job, full)) this.#context.recheck(job.id);
   }
 
   /** The cache holds metadata only, so the whole object is checked again right before it is copied. */
@@ -118,4 +123,13 @@ export class VirtualImporter {
     const existing = await virtual.read(key, caches.virtual(keyOf(key))?.metadata.uid ?? '');
     if (existing !== undefined) caches.virtualCache.observeRead(existing);
   }
+}
+
+/** Undefined if another object has taken its place. */
+async function readWhole(
+  { host }: KindResources,
+  { metadata: { namespace = '', name, uid = '' } }: KubeObject,
+): Promise<KubeObject | undefined> {
+  const full = await host.read({ namespace, name }, uid);
+  return full?.metadata.uid === uid ? full : undefined;
 }

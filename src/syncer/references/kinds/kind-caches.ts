@@ -30,6 +30,11 @@ export type KindEvent = (cluster: ClusterName, event: CacheEvent) => void;
 
 const BY_VIRTUAL_KEY = 'virtualKey';
 
+interface Refusal {
+  readonly why: string;
+  readonly resourceVersion: string | undefined;
+}
+
 export class KindCaches implements KindView {
   readonly kind: ReferencedKind;
   readonly virtualCache: ObservableInformer;
@@ -37,7 +42,7 @@ export class KindCaches implements KindView {
   /** Undefined if no patch names the kind, so that host objects are not imported. */
   readonly sources: ObservableInformer | undefined;
   /** By uid. */
-  readonly #refusals = new Map<string, string>();
+  readonly #refusals = new Map<string, Refusal>();
   /** Uids of virtual objects that this process created. */
   readonly #imports = new Set<string>();
   readonly #vcluster: string;
@@ -111,13 +116,19 @@ export class KindCaches implements KindView {
   }
 
   refusal({ metadata: { uid = '' } }: KubeObject): string | undefined {
-    return this.#refusals.get(uid);
+    return this.#refusals.get(uid)?.why;
   }
 
-  /** Records why the content of this object forbids its import. Checked again when the object changes. */
-  recordRefusal({ metadata: { uid = '' } }: KubeObject, refusal: string | undefined): void {
-    if (refusal === undefined) this.#refusals.delete(uid);
-    else this.#refusals.set(uid, refusal);
+  /** The object was refused for its content, and has changed since. */
+  isRefusalOutdated({ metadata: { uid = '', resourceVersion } }: KubeObject): boolean {
+    const refusal = this.#refusals.get(uid);
+    return refusal !== undefined && refusal.resourceVersion !== resourceVersion;
+  }
+
+  /** Records why the content of this version of the object forbids its import. */
+  recordRefusal({ metadata: { uid = '', resourceVersion } }: KubeObject, why: string | undefined): void {
+    if (why === undefined) this.#refusals.delete(uid);
+    else this.#refusals.set(uid, { why, resourceVersion });
   }
 
   /** Without our label and annotation, the object belongs to another client. */
