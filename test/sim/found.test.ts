@@ -251,3 +251,23 @@ test('a Secret that was refused for its content is imported once it is allowed',
   );
   expect(allowed).toEqual([]);
 });
+
+test('an edit on the host is not lost if the first list of a daemon shows the object before it was created again', async () => {
+  const put = { kind: 'put', object: 0, ...ENDPOINTS } as const;
+  const edit = { kind: 'annotate', plural: 'endpoints', side: 'host', object: 0, key: 'note' } as const;
+  const edited = await run(
+    [
+      { atMs: 10_000, ...put },
+      { atMs: 20_000, kind: 'compact', side: 'virtual' },
+      { atMs: 20_001, kind: 'delete', plural: 'endpoints', side: 'virtual', object: 0 },
+      { atMs: 30_000, ...put },
+      { atMs: 40_000, kind: 'trouble', forMs: 5000, rates: { ...CALM, staleLists: 1, latencyMaxMs: 300 } },
+      { atMs: 40_001, kind: 'crash', daemon: 0, afterWrites: 0, downMs: 100 },
+      { atMs: 40_002, ...edit, value: 'v1' },
+      { atMs: 50_000, kind: 'compact', side: 'host' },
+    ],
+    // With seed 1, the list is that old.
+    {},
+  );
+  expect(edited).toEqual([]);
+});

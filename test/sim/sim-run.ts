@@ -301,12 +301,11 @@ class SimRun {
   }
 
   #onHostChange(change: Change): void {
-    const { object, previous, plural, manager, isDeletion } = change;
+    const { object, plural, manager, isDeletion } = change;
     const { isCalm, settings } = this.#options;
     if (isCalm && settings.deletesVirtual) this.#lostCopies.note(change, this.#world);
-    // An old list may show an earlier object of the same name, or that the copy is not needed.
-    const isReplaced = originalOf(object) !== originalOf(previous ?? object);
-    const isByOldList = this.#faults.hasListedPast && (isDeletion || isReplaced);
+    // An old list may show that the copy is not needed.
+    const isByOldList = this.#faults.hasListedPast && isDeletion;
     // The daemon deletes a Service to create it again, and where it has no synced Endpoints for a moment.
     const isLost = isDeletion && (manager !== DAEMON_MANAGER || plural === 'services');
     if (!(isLost || isByOldList) || !SYNCED.includes(plural)) return;
@@ -355,10 +354,6 @@ class SimRun {
 /** Its sync record names kinds of references. */
 function hasKinds(object: KubeObject | undefined): boolean {
   return object?.metadata.annotations?.['endpoint-syncer/last-synced']?.includes('"k":') === true;
-}
-
-function originalOf({ metadata: { annotations } }: KubeObject): string | undefined {
-  return annotations?.['vcluster.loft.sh/object-uid'];
 }
 
 function text(value: unknown): string {

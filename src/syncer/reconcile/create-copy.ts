@@ -56,6 +56,7 @@ export class CopyCreation {
     const { virtual, host } = seen;
     const { forge, kind, references } = this.#options;
     invariant(virtual && host?.metadata.resourceVersion, 'both objects exist when a copy is rewritten');
+    if (await this.#caches.isVirtualBehind(virtual, host)) return DECIDE_AGAIN;
     const copy = await forge.fresh(pairOf(seen));
     this.#memory.reportNotAllowed(seen, copy.notAllowed);
     if (kind.needsRecreation(copy.host, host)) return this.deleteToRecreate(seen, host);
@@ -87,7 +88,7 @@ export class CopyCreation {
     }
     takeOverBackoff.forget(key);
     const result = await this.rewrite(seen, 'taken over');
-    this.#memory.report(seen, takenOverNotice(host));
+    if (result !== DECIDE_AGAIN) this.#memory.report(seen, takenOverNotice(host));
     return result;
   }
 
