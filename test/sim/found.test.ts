@@ -271,3 +271,18 @@ test('an edit on the host is not lost if the first list of a daemon shows the ob
   );
   expect(edited).toEqual([]);
 });
+
+test('imports of a removed kind are deleted although an admission webhook rejects their deletion at first', async () => {
+  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
+  const left = await run(
+    [
+      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+      { atMs: 20_000, kind: 'trouble', forMs: 1000, rates: { ...CALM, rejected: 1 } },
+      { atMs: 20_000, kind: 'configure', settings: { hasReferences: false }, isRestart: true },
+      { atMs: 30_000, kind: 'compact', side: 'host' },
+    ],
+    { hasReferences: true },
+  );
+  expect(left).toEqual([]);
+});

@@ -332,9 +332,11 @@ class SimRun {
 
   get #world(): World {
     const { virtual, host } = this.#clusters;
-    // Two daemons without a Lease may run under two configurations for a while.
+    // Two daemons without a Lease may run under two configurations for a while, and imports of a removed kind are listed once.
     const isRecordLost =
-      this.#isRecordLost || (this.#options.daemons > 1 && !this.#settings.hasLeaderElection);
+      this.#isRecordLost ||
+      this.#faults.hasListedPast ||
+      (this.#options.daemons > 1 && !this.#settings.hasLeaderElection);
     return {
       settings: this.#settings,
       virtual,

@@ -25,7 +25,7 @@ export interface World {
   readonly host: SimCluster;
   /** The program created this object, or took it over as it may. */
   isOurs(object: KubeObject): boolean;
-  /** Another client has removed a sync record that names kinds of references: without a patch, the program cannot know of them. */
+  /** A sync record that names kinds of references was removed, or an import was not listed: without a patch, the program cannot know of it. */
   readonly isRecordLost: boolean;
   /** Two daemons disagree on what an object that has opted out names. */
   readonly areImportsContested: boolean;

@@ -116,8 +116,9 @@ function writerFor(
   });
 }
 
-/** Errors that a retry cannot fix: the kind is no longer served, or rights are missing. */
+/** Errors that a retry cannot fix: rights are missing, or the kind is not served any more or has no such verb. */
+const FINAL_CODES = [401, 403, 404, 405];
+
 function isFinal(error: unknown): boolean {
-  if (error instanceof TerminalError) return true;
-  return error instanceof StatusError && error.code >= 400 && error.code < 500 && error.code !== 429;
+  return error instanceof TerminalError || (error instanceof StatusError && FINAL_CODES.includes(error.code));
 }
