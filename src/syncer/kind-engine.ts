@@ -176,6 +176,8 @@ export class KindEngine {
       client: clients[cluster],
       resource: this.kind.resource,
       cache: this[cluster],
+      // Whether a Service is synced, and which object has a host name, depends on the virtual objects.
+      publishesDeletions: cluster === 'virtual',
       inFlight,
       dryRun,
       logger,

@@ -286,3 +286,16 @@ test('imports of a removed kind are deleted although an admission webhook reject
   );
   expect(left).toEqual([]);
 });
+
+test('with deleteVirtual, the copy of a Service goes with the Endpoints for which it was synced', async () => {
+  const left = await run(
+    [
+      { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },
+      { atMs: 11_000, kind: 'putService', ...SERVICE, form: 'plain' },
+      { atMs: 20_000, kind: 'delete', plural: 'endpoints', side: 'host', object: 0 },
+    ],
+    { areServicesSynced: true, deletesVirtual: true },
+    { seed: 2, daemons: 1 },
+  );
+  expect(left).toEqual([]);
+});

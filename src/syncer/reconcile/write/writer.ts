@@ -34,6 +34,8 @@ export interface WriterOptions {
   client: ClusterClient;
   resource: Resource;
   cache: WrittenCache & Partial<Pick<Informer, 'get'>>;
+  /** The cache publishes deletions by this writer, for keys that depend on the deleted object. Default: false. */
+  publishesDeletions?: boolean;
   inFlight: Semaphore;
   /** Undefined: writes are stored. */
   dryRun: DryRun | undefined;
@@ -59,7 +61,7 @@ export interface Writer {
 }
 
 export function createWriter(options: WriterOptions): Writer {
-  const { client, resource, cache } = options;
+  const { client, resource, cache, publishesDeletions = false } = options;
   const isDryRun = options.dryRun !== undefined;
   const write = { fieldManager: FIELD_MANAGER, isDryRun };
   const send = createSender(options);
@@ -87,7 +89,8 @@ export function createWriter(options: WriterOptions): Writer {
         return true;
       });
       if (isSent === undefined) return 'dryRun';
-      cache.observeDelete(keyOf(key), uid);
+      if (publishesDeletions) cache.observeAbsence(keyOf(key), uid);
+      else cache.observeDelete(keyOf(key), uid);
       return 'deleted';
     },
   };
