@@ -154,6 +154,11 @@ export function isOptedOut(object: KubeObject | undefined): boolean {
   return object?.metadata.annotations?.[OPT_OUT] !== undefined;
 }
 
+/** The host's mirroring controller wrote it, with all bookkeeping of an Endpoints copy. It also adopts a slice that a user has labelled so. */
+export function isMirrored({ kind, metadata: { annotations } }: KubeObject): boolean {
+  return kind === 'EndpointSlice' && annotations?.['vcluster.loft.sh/object-kind'] === '/v1, Kind=Endpoints';
+}
+
 /** The virtual object is to have a copy, if no other object has its host name. */
 export function wantsCopy(plural: SyncedPlural, virtual: KubeObject | undefined, world: World): boolean {
   const { settings } = world;

@@ -7,7 +7,7 @@ import { CONTROLLER_MANAGER, hasSelector } from '../world/host-controllers.ts';
 import { SYNCED_PLURALS } from '../history/operations.ts';
 import { HOST_NAMESPACE, hostKeyOf, MAPPED_NAMESPACE } from '../world/names.ts';
 import { API_SERVER_MANAGER, type Change, type SimCluster } from '../world/sim-cluster.ts';
-import { isOptedOut } from './naive-model.ts';
+import { isMirrored, isOptedOut } from './naive-model.ts';
 import { changedNodePort } from './service-model.ts';
 import { FORBIDDEN } from '../world/contents.ts';
 
@@ -47,6 +47,7 @@ export function watchProvenance(
       const owner = owners.get(uid) ?? '';
       const isTakenByController = manager === CONTROLLER_MANAGER && owner !== DAEMON_MANAGER;
       if (previous === undefined || isTakenByController) owners.set(uid, manager);
+      if (cluster === host && isMirrored(object)) copied.delete(uid);
       if (manager !== DAEMON_MANAGER || NOT_OBJECTS.includes(plural)) return;
       const verb = isDeletion ? 'delete' : previous === undefined ? 'create' : 'update';
       const what = `${verb} of ${cluster.name} ${plural} ${objectKey(object)}`;

@@ -9,6 +9,7 @@ import {
   differences,
   expectedReference,
   hostKeyOfObject,
+  isMirrored,
   isOptedOut,
   REFERENCE_KEYS,
   rivalsOf,
@@ -40,6 +41,8 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   if (rivals.some(isOptedOut)) return [];
   if (copy !== undefined && !world.isOurs(copy)) return foreignHolder(virtual, copy, world);
   if (copy !== undefined && !isRecognisable(plural, copy, world)) return [];
+  if (copy !== undefined && isMirrored(copy) && !isNamed(virtual, copy))
+    return isTold(virtual, ['NotManaged', 'NameConflict'], world);
   const name = `${plural} ${objectKey(virtual)}`;
   if (copy === undefined) return [`${name} has no copy`];
   const problems = wanting.map((rival) => differences(copy, rival, world));
@@ -48,6 +51,11 @@ function wrongCopy(plural: SyncedPlural, virtual: KubeObject, world: World): str
   return wanting[holder] === virtual
     ? referenceProblems(virtual, world)
     : isTold(virtual, ['NameConflict', 'NotManaged'], world);
+}
+
+function isNamed({ metadata }: KubeObject, { metadata: { annotations = {} } }: KubeObject): boolean {
+  const name = annotations['vcluster.loft.sh/object-name'];
+  return name === metadata.name && annotations['vcluster.loft.sh/object-namespace'] === metadata.namespace;
 }
 
 /** Other clients removed the marker and some of the bookkeeping: after a restart, the copy is like any other object. */
@@ -133,7 +141,8 @@ function referencesOf({ kind, metadata }: KubeObject, { settings }: World) {
 function orphans(plural: SyncedPlural, world: World): string[] {
   return world.host.list(plural).flatMap((copy) => {
     const { annotations = {}, labels = {}, namespace } = copy.metadata;
-    if (!world.isOurs(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true') return [];
+    if (!world.isOurs(copy) || isMirrored(copy) || isOptedOut(copy) || labels[SKIP_BACKSYNC] === 'true')
+      return [];
     // Without its bookkeeping the owner of a copy is unknown, and a copy that is not watched any more stays.
     if (annotations['vcluster.loft.sh/object-name'] === undefined || !isRecognisable(plural, copy, world))
       return [];
