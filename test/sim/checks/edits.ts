@@ -4,6 +4,7 @@ import type { KubeObject, ObjectKey } from '../../../src/kube/object.ts';
 import type { Operation } from '../history/operations.ts';
 import { VIRTUAL_NAMES } from '../world/names.ts';
 import { FORWARD, TEAM } from '../daemon/sim-config.ts';
+import { KEYS } from '../history/draw.ts';
 
 interface Intent {
   readonly side: 'virtual' | 'host';
@@ -39,10 +40,13 @@ export interface EditWorld {
 
 export class Edits {
   readonly #intents = new Map<string, Intent>();
+  /** The virtual value when both sides agreed last. */
+  readonly #agreed = new Map<string, string | undefined>();
 
   /** Before an operation is performed. */
   note(operation: Operation, world: EditWorld): void {
     const id = 'object' in operation && 'plural' in operation ? idOf(operation) : undefined;
+    if (id !== undefined) this.#noteAgreement(id, keysOf(operation), world);
     if (
       id !== undefined &&
       'side' in operation &&
@@ -117,7 +121,8 @@ export class Edits {
     const pending = this.#intents.get(id);
     // Several edits on the host are under way: which of them this one may undo depends on what the daemon has seen. A single one loses.
     const isUnderWay = pending?.side === 'host' && pending.value !== current;
-    if (isUnderWay && pending.isFromAgreement !== true) this.#intents.delete(id);
+    const isUncertain = isUnderWay && pending.isFromAgreement !== true;
+    if (isUncertain || this.#isRestored(object, { key, value }, world)) this.#intents.delete(id);
     else this.#intents.set(id, { side: 'virtual', value: value ?? undefined });
   }
 
@@ -132,15 +137,36 @@ export class Edits {
     }
     const isPatched = world.isPatched(object);
     if (isPatched && key === FORWARD) return;
-    const forward = (text: string | undefined): string | undefined =>
-      text !== undefined && isPatched && key === TEAM ? `team-${text}` : text;
-    const isInStep = host.metadata.annotations?.[key] === forward(virtual.metadata.annotations?.[key]);
+    const expected = forward(virtual.metadata.annotations?.[key], { key, isPatched });
+    const isInStep = host.metadata.annotations?.[key] === expected;
     if (isInStep && host.metadata.annotations?.[key] === (value ?? undefined)) return;
     const back = value !== null && isPatched && key === TEAM ? value.replace(/^team-/, '') : value;
     const pending = this.#intents.get(id);
     if (isInStep || pending?.side === 'host')
       this.#intents.set(id, { side: 'host', value: back ?? undefined, isFromAgreement: isInStep });
     else this.#intents.delete(id);
+  }
+
+  #noteAgreement(object: ObjectId, keys: readonly string[], world: EditWorld): void {
+    const [virtual, host] = [world.virtual(object), world.host(object)];
+    if (virtual === undefined || host === undefined) return;
+    for (const key of keys) {
+      const value = virtual.metadata.annotations?.[key];
+      const expected = forward(value, { key, isPatched: world.isPatched(object) });
+      if (host.metadata.annotations?.[key] === expected) this.#agreed.set(`${object}|${key}`, value);
+    }
+  }
+
+  /** The virtual side is as it was before the host was edited: a daemon that has not seen it change in between decides for the host. */
+  #isRestored(object: ObjectId, { key, value }: KeyValue, world: EditWorld): boolean {
+    const id = `${object}|${key}`;
+    const host = world.host(object);
+    const isPatched = world.isPatched(object);
+    if (isPatched && key === FORWARD) return false;
+    if (host === undefined || !this.#agreed.has(id) || this.#agreed.get(id) !== (value ?? undefined))
+      return false;
+    const expected = forward(value ?? undefined, { key, isPatched });
+    return host.metadata.annotations?.[key] !== expected;
   }
 
   /** It decides about the Endpoints of its name, and may decide about any slice of its namespace. */
@@ -171,8 +197,24 @@ export class Edits {
   }
 }
 
+type KeyValue = Pick<AnnotateOperation, 'key' | 'value'>;
 type AnnotateOperation = Extract<Operation, { kind: 'annotate' }>;
 
 export function idOf({ plural, object }: { readonly plural: string; readonly object: number }): ObjectId {
   return `${plural} ${object}`;
+}
+
+function keysOf(operation: Operation): readonly string[] {
+  if ('annotations' in operation) return KEYS;
+  return operation.kind === 'annotate' ? [operation.key] : [];
+}
+
+/** What the copy holds for a virtual value. */
+function forward(
+  value: string | undefined,
+  { key, isPatched }: { readonly key: string; readonly isPatched: boolean },
+): string | undefined {
+  if (value === undefined || !isPatched) return value;
+  if (key === TEAM) return `team-${value}`;
+  return key === FORWARD ? `[${value}]` : value;
 }

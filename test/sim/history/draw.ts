@@ -16,7 +16,8 @@ import {
 } from './operations.ts';
 
 export const PLAIN = 'example.com/plain';
-const KEYS = [TEAM, FORWARD, PLAIN, 'note'];
+/** Annotations that users edit on both sides. */
+export const KEYS: readonly string[] = [TEAM, FORWARD, PLAIN, 'note'];
 const LABELS = ['app', 'release', 'tier'];
 const DAMAGED = [
   'vcluster.loft.sh/object-name',
