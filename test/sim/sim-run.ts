@@ -84,7 +84,9 @@ class SimRun {
     const { deletesVirtual } = options.settings;
     this.#provenance = watchProvenance(this.#clusters, {
       deletesVirtual,
-      isPastListed: () => this.#isInterrupted && this.#faults.hasListedPast,
+      // Without a Lease, each daemon sees what the other one deletes.
+      areOwnDeletionsUnknown: () =>
+        this.#areTwoWriting || (this.#isInterrupted && this.#faults.hasListedPast),
       violation,
     });
     watchContestedSlices(this.#clusters, violation);
@@ -141,9 +143,15 @@ class SimRun {
 
   /** Two daemons without a Lease, of which only one knows what an object that has opted out names since: one imports it, the other removes it. */
   #areImportsContested(): boolean {
-    const { hasLeaderElection, hasReferences } = this.#settings;
-    const isPair = this.#options.daemons > 1 && !hasLeaderElection;
-    return isPair && hasReferences && SYNCED_PLURALS.some((plural) => this.#isAnyOptedOut(plural));
+    return (
+      this.#areTwoWriting &&
+      this.#settings.hasReferences &&
+      SYNCED_PLURALS.some((plural) => this.#isAnyOptedOut(plural))
+    );
+  }
+
+  get #areTwoWriting(): boolean {
+    return this.#options.daemons > 1 && !this.#settings.hasLeaderElection;
   }
 
   #isAnyOptedOut(plural: string): boolean {
@@ -333,10 +341,7 @@ class SimRun {
   get #world(): World {
     const { virtual, host } = this.#clusters;
     // Two daemons without a Lease may run under two configurations for a while, and imports of a removed kind are listed once.
-    const isRecordLost =
-      this.#isRecordLost ||
-      this.#faults.hasListedPast ||
-      (this.#options.daemons > 1 && !this.#settings.hasLeaderElection);
+    const isRecordLost = this.#isRecordLost || this.#faults.hasListedPast || this.#areTwoWriting;
     return {
       settings: this.#settings,
       virtual,

@@ -19,8 +19,8 @@ export interface Provenance {
 export interface ProvenanceOptions {
   /** A virtual object may be deleted once another client has deleted its copy. */
   readonly deletesVirtual: boolean;
-  /** Lists may show an earlier state to a daemon that does not remember its own deletions. */
-  readonly isPastListed: () => boolean;
+  /** A daemon may take a deletion by another daemon, or by an earlier process, for one by another client. */
+  readonly areOwnDeletionsUnknown: () => boolean;
   readonly violation: (message: string) => void;
 }
 
@@ -33,12 +33,12 @@ const BOOKKEEPING = /^vcluster\.loft\.sh\/(object-|managed-|namespace|label-)|^e
 /** Watches both clusters, and reports every write of the program that it must not do. */
 export function watchProvenance(
   { host, virtual }: Readonly<Record<'host' | 'virtual', SimCluster>>,
-  { deletesVirtual, isPastListed, violation }: ProvenanceOptions,
+  { deletesVirtual, areOwnDeletionsUnknown, violation }: ProvenanceOptions,
 ): Provenance {
   const owners = new Map<string, string>();
   /** The virtual object that the program wrote a copy for, by the copy's uid. */
   const copied = new Map<string, string>();
-  const deletions = new CopyDeletions(isPastListed);
+  const deletions = new CopyDeletions(areOwnDeletionsUnknown);
   host.subscribe((change) => deletions.note(change, owners.get(change.object.metadata.uid ?? '')));
   const watch = (cluster: SimCluster): void => {
     cluster.subscribe((change) => {
@@ -67,7 +67,7 @@ export function watchProvenance(
 
 /** The virtual objects whose copies other clients have deleted, or may seem to have. */
 class CopyDeletions {
-  readonly #isPastListed: () => boolean;
+  readonly #areOwnDeletionsUnknown: () => boolean;
   readonly #uids = new Set<string>();
   /** Those whose copies the program deleted. */
   readonly #own = new Set<string>();
@@ -75,8 +75,8 @@ class CopyDeletions {
   readonly #originals = new Map<string, string>();
   #ownServiceDeletion = '';
 
-  constructor(isPastListed: () => boolean) {
-    this.#isPastListed = isPastListed;
+  constructor(areOwnDeletionsUnknown: () => boolean) {
+    this.#areOwnDeletionsUnknown = areOwnDeletionsUnknown;
   }
 
   note({ object, plural, manager, isDeletion }: Change, owner: string | undefined): void {
@@ -94,7 +94,7 @@ class CopyDeletions {
 
   has(plural: string, { metadata: { uid } }: KubeObject): boolean {
     const id = `${plural} ${uid}`;
-    return this.#uids.has(id) || (this.#own.has(id) && this.#isPastListed());
+    return this.#uids.has(id) || (this.#own.has(id) && this.#areOwnDeletionsUnknown());
   }
 }
 
