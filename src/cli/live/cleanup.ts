@@ -53,7 +53,8 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   for (const problem of snapshot.unreadable)
     process.stderr.write(`warning: copies may remain, because they cannot be listed: ${problem}\n`);
   const created = createdObjects(snapshot);
-  const deletable = [...created.deletable, ...leaseOf(lease)];
+  const groups = [created.deletable, leaseOf(lease)];
+  const deletable = groups.flat();
   for (const { cluster, resource, object, reason } of created.kept)
     process.stderr.write(
       `left ${resource.kind} "${objectKey(object)}" in the ${cluster} cluster: ${reason}\n`,
@@ -65,7 +66,7 @@ async function cleanup(connection: Connection, flags: CleanupFlags): Promise<num
   }
   if (deletable.length === 0) return 0;
   if (flags.yes !== true && !(await isConfirmed(deletable))) return 2;
-  return deleteAll(deletable, connection);
+  return deleteAll(groups, connection);
 }
 
 /** Deleted last: while copies exist, it names the syncer that created them. */
@@ -114,24 +115,30 @@ async function isConfirmed(objects: readonly CreatedObject[]): Promise<boolean> 
   return /^y(es)?$/iu.test(answer.trim());
 }
 
-/** With the same number of concurrent requests as the daemon. */
-async function deleteAll(objects: readonly CreatedObject[], connection: Connection): Promise<number> {
+/** One group after the other, each with the same number of concurrent requests as the daemon. */
+async function deleteAll(
+  groups: readonly (readonly CreatedObject[])[],
+  connection: Connection,
+): Promise<number> {
   const { config } = connection;
+  const count = groups.flat().length;
   using progress = showProgress('deleting');
   const left: string[] = [];
   let done = 0;
-  const todo = objects.values();
-  const work = async (): Promise<void> => {
+  const work = async (todo: Iterable<CreatedObject>): Promise<void> => {
     for (const one of todo) {
       const name = `${one.resource.kind} "${objectKey(one.object)}" in the ${one.cluster} cluster`;
       if (await isDeleted(one, connection)) {
         process.stdout.write(`deleted ${name}\n`);
         await clearStatus(one, connection);
       } else left.push(`left ${name}: another client has replaced it\n`);
-      progress.update(++done, objects.length);
+      progress.update(++done, count);
     }
   };
-  await Promise.all(Array.from({ length: config.workers }, work));
+  for (const group of groups) {
+    const todo = group.values();
+    await Promise.all(Array.from({ length: config.workers }, () => work(todo)));
+  }
   for (const line of left) process.stderr.write(line);
   return left.length > 0 ? 1 : 0;
 }
