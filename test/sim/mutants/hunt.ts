@@ -44,8 +44,9 @@ export async function huntMutants(options: HuntOptions): Promise<boolean> {
   return missed === 0;
 }
 
-async function hunt({ name }: Mutant, { seeds, steps }: HuntOptions): Promise<Catch> {
-  const args = [...process.execArgv, '--import', LOADER, RUNNER, String(seeds), String(steps)];
+async function hunt(mutant: Mutant, options: HuntOptions): Promise<Catch> {
+  const { name, steps = options.steps } = mutant;
+  const args = [...process.execArgv, '--import', LOADER, RUNNER, String(options.seeds), String(steps)];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, SIM_MUTANT: name },

@@ -6,6 +6,8 @@ export interface Mutant {
   readonly file: string;
   readonly snippet: string;
   readonly replacement: string;
+  /** Operations of a history, where the usual number is too few. */
+  readonly steps?: number;
 }
 
 const DECIDE = 'syncer/reconcile/decide/decide.ts';
@@ -103,6 +105,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: CREATE,
     snippet: "recreation.hasLostCopy(key, virtual.metadata.uid ?? ''))",
     replacement: 'recreation.deletions(key) > 0)',
+    steps: 80,
   },
   {
     name: "deletion: what was in a copy's place counts as the copy",
@@ -202,6 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: LIST_WATCH,
     snippet: 'if (!isOlder(version, this.#version)) this.#version = version;',
     replacement: 'if (!isOlder(version, this.#version)) this.#version = String(Number(version) + 1);',
+    steps: 80,
   },
   {
     name: 'list-watch: an expired version is not listed again',
