@@ -1,9 +1,8 @@
 /** Nothing stays in memory of histories that have ended, nor of deleted objects: every Map and Set that the daemon's modules create is counted. */
 
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, expect, test } from 'vitest';
 import { seededRandom } from '../apiserver/storage/sqlite/random.ts';
+import { garbageCollector } from '../garbage.ts';
 import { simConfig, type Settings } from './daemon/sim-config.ts';
 import { SimDaemon } from './daemon/sim-daemon.ts';
 import { seededHistory } from './history/seeded-history.ts';
@@ -107,13 +106,9 @@ test('a finished history leaves no objects in memory', async () => {
   await expectCollected(() => seeds.filter((seed) => traces.get(seed)?.deref() !== undefined));
 });
 
-/**
- * Collects garbage until `probe` finds nothing. One collection may not do: if it completes one that V8 had begun earlier, it keeps what was
- * in use at that time.
- */
+/** Collects garbage until `probe` finds nothing. */
 async function expectCollected(probe: () => readonly unknown[]): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void; // V8's
+  const collect = garbageCollector();
   const found = (): readonly unknown[] => {
     collect();
     return probe();

@@ -1,8 +1,7 @@
 /** The whole key and token API under garbage requests: its responses, and a check that its state is unchanged. */
 
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { JsonObject } from '../../../src/base/json.ts';
+import { garbageCollector } from '../../garbage.ts';
 import { KEYS_PATH, startComposed, type Composed } from '../composed-api.ts';
 import { runFuzz, type FuzzReport } from './fuzz-run.ts';
 import { Peer } from './raw-exchange.ts';
@@ -39,8 +38,7 @@ async function state({ administrator }: Composed): Promise<JsonObject | null> {
 }
 
 async function heldBytes(): Promise<number> {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
+  const collect = garbageCollector();
   await new Promise((resolve) => setImmediate(resolve));
   collect();
   collect();

@@ -2,9 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { garbageCollector } from '../../garbage.ts';
 import { openHttpServer, type HttpServer } from '../../../src/apiserver/http/http-server.ts';
 import { WatchConnection } from '../../../src/apiserver/watch/watch-connection.ts';
 import { frameOf } from '../../../src/apiserver/watch/watch-frames.ts';
@@ -59,8 +58,7 @@ describe('a watch', () => {
     });
     client.get('/');
     await expect.poll(() => client.text).toContain('\r\n\r\n');
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
+    const collect = garbageCollector();
     await expect
       .poll(() => {
         collect();

@@ -1,8 +1,7 @@
 /** What an open watch keeps in memory of the request that opened it. */
 
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
+import { garbageCollector } from '../../garbage.ts';
 import type { AuditEvent } from '../../../src/apiserver/request/audit-event.ts';
 import { accessKeyTable, GROUP } from '../test-kinds.ts';
 import { startTestServer } from '../test-server.ts';
@@ -18,8 +17,7 @@ test('an open watch keeps neither its request nor its response, and is audited w
       serve(request, response);
     },
   });
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void; // V8 defines it
+  const collect = garbageCollector();
   const path = `/apis/${GROUP}/v1/ownedaccesskeys?watch=1`;
   const watch = await running.client.watch(path);
   await expect
