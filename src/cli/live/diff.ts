@@ -37,13 +37,7 @@ export function define(command: Command, exit: (code: number) => void): void {
   command.action(async (names: string[], flags: DiffFlags) => {
     const problem = nameProblem(names);
     if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
-    exit(
-      await guarded(
-        () => withConnection(command, (connection) => diff(connection, names, flags)),
-        undefined,
-        ERROR,
-      ),
-    );
+    exit(await guarded(() => withConnection(command, (connection) => diff(connection, names, flags)), ERROR));
   });
 }
 

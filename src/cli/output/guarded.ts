@@ -5,18 +5,14 @@ import { StatusError } from '../../kube/status-error.ts';
 import { StoreError } from '../../apiserver/storage/store.ts';
 import { reportConfigError } from './config-report.ts';
 
-/** `adviceFor` may append to the message; `failure` is the exit code for commands where 1 has another meaning. */
-export async function guarded(
-  work: () => number | Promise<number>,
-  adviceFor: (error: Error) => string = () => '',
-  failure = 1,
-): Promise<number> {
+/** `failure` is the exit code for commands where 1 has another meaning. */
+export async function guarded(work: () => number | Promise<number>, failure = 1): Promise<number> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof ConfigError) return reportConfigError(error);
     if (!isActionable(error)) throw error;
-    process.stderr.write(`error: ${error.message}${adviceFor(error)}\n`);
+    process.stderr.write(`error: ${error.message}\n`);
     return failure;
   }
 }
