@@ -99,6 +99,21 @@ export class ApiProxy implements AsyncDisposable {
     return this.requests.filter(({ isWrite }) => isWrite).map(({ method, path }) => `${method} ${path}`);
   }
 
+  /** Delays watch events, on every path or on those that contain `part`, until the returned function is called. */
+  holdWatches(part = ''): () => void {
+    const gate = Promise.withResolvers<void>();
+    this.behaviour = {
+      watchLine: async (line, { path }) => {
+        if (path.includes(part)) await gate.promise;
+        return [line];
+      },
+    };
+    return () => {
+      this.behaviour = {};
+      gate.resolve();
+    };
+  }
+
   /** Closes all open connections, like a network failure. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy();

@@ -356,18 +356,11 @@ export function onHostDeleteScenarios(newWorld: NewWorld): void {
       await world.virtual.create('Endpoints', endpoints(key));
       await world.whenCopied(key);
       await world.settle(daemon);
-      const gate = Promise.withResolvers<void>();
-      host.behaviour = {
-        watchLine: async (line) => {
-          await gate.promise;
-          return [line];
-        },
-      };
+      const release = host.holdWatches();
       await world.host.delete('Endpoints', ...world.hostKey(key));
       await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
       await world.virtual.when('Endpoints', pair(key), (object) => object === undefined);
-      gate.resolve();
-      host.behaviour = {};
+      release();
       await world.settle(daemon);
       expect(await world.findCopy(key)).toBeUndefined();
     });

@@ -145,17 +145,11 @@ function lookAndWriteRaces(open: Open): void {
 
     test('the watch event of a Service with a selector is delayed: no copy is created', async () => {
       const { world, daemon, virtual, host, key } = await open({ create: false });
-      const gate = Promise.withResolvers<void>();
-      virtual.behaviour = {
-        watchLine: async (line, { path }) => {
-          if (path.includes('/services')) await gate.promise;
-          return [line];
-        },
-      };
+      const release = virtual.holdWatches('/services');
       await world.virtual.create('Service', service(key, { app: 'x' }));
       await world.virtual.create('Endpoints', endpoints(key));
       await world.settle(daemon);
-      gate.resolve();
+      release();
       await world.settle(daemon);
       expect(host.writes().filter((write) => write.includes(nameOf(key)))).toEqual([]);
       expect(await world.findCopy(key)).toBeUndefined();
@@ -164,20 +158,13 @@ function lookAndWriteRaces(open: Open): void {
     test('watch events of writes by the daemon are delayed: nothing is written twice', async () => {
       const { world, daemon, host, key } = await open();
       const log = await world.log('host');
-      const gate = Promise.withResolvers<void>();
-      host.behaviour = {
-        watchLine: async (line) => {
-          await gate.promise;
-          return [line];
-        },
-      };
+      const release = host.holdWatches();
       for (let i = 1; i <= 5; i++) {
         await world.virtual.merge('Endpoints', pair(key), { subsets: [subset(`10.1.1.${i}`)] });
         await world.whenCopy(key, (copy) => ipsOf(copy)[0] === `10.1.1.${i}`);
       }
       await world.whenIdle(daemon);
-      gate.resolve();
-      host.behaviour = {};
+      release();
       await world.settle(daemon);
       expect(log.of(world.hostName(key))).toEqual(Array.from({ length: 5 }, () => 'MODIFIED'));
       expect(
@@ -187,18 +174,11 @@ function lookAndWriteRaces(open: Open): void {
 
     test('the host copy was deleted without a watch event: it is recreated', async () => {
       const { world, daemon, host, key } = await open();
-      const gate = Promise.withResolvers<void>();
-      host.behaviour = {
-        watchLine: async (line) => {
-          await gate.promise;
-          return [line];
-        },
-      };
+      const release = host.holdWatches();
       await world.host.delete('Endpoints', ...world.hostKey(key));
       await world.virtual.merge('Endpoints', pair(key), { subsets: [subset('10.1.0.3')] });
       await world.whenCopy(key, (copy) => ipsOf(copy)[0] === '10.1.0.3');
-      gate.resolve();
-      host.behaviour = {};
+      release();
       await world.settle(daemon);
       expect(ipsOf(await world.whenCopied(key))).toEqual(['10.1.0.3']);
     });
