@@ -23,6 +23,8 @@ const ENDPOINTS = { plural: 'endpoints', annotations: {}, labels: {}, ips: 1 } a
 
 const SERVICE = { plural: 'services', object: 0, ports: 1, annotations: {}, labels: {} } as const;
 
+const SHOP_SECRET = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
+
 /** What is violated when these happen one after the other, each once the one before has settled. */
 function history(actions: readonly Action[], settings: Partial<Settings> = {}): Promise<string[]> {
   return run(
@@ -208,10 +210,9 @@ test('with deleteVirtual, Endpoints outlive the deletion of the copy of their Se
 });
 
 test('a reload while imports of a removed kind are deleted leaves none behind', async () => {
-  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
   const left = await run(
     [
-      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 1000, kind: 'object', side: 'host', ...SHOP_SECRET, form: 'plain', value: 'v1' },
       { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
       { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, latencyMaxMs: 300 } },
       { atMs: 20_000, kind: 'configure', settings: { hasReferences: false }, isRestart: true },
@@ -223,10 +224,9 @@ test('a reload while imports of a removed kind are deleted leaves none behind', 
 });
 
 test('a reload after the deletion of the last object that names a kind leaves no import behind', async () => {
-  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
   const left = await run(
     [
-      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 1000, kind: 'object', side: 'host', ...SHOP_SECRET, form: 'plain', value: 'v1' },
       { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
       { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, refused: 0.4 } },
       { atMs: 20_000, kind: 'delete', plural: 'endpoints', side: 'virtual', object: 0 },
@@ -273,10 +273,9 @@ test('an edit on the host is not lost if the first list of a daemon shows the ob
 });
 
 test('imports of a removed kind are deleted although an admission webhook rejects their deletion at first', async () => {
-  const secret = { plural: 'secrets', namespace: 'shop', name: 'tls', place: 'name' } as const;
   const left = await run(
     [
-      { atMs: 1000, kind: 'object', side: 'host', ...secret, form: 'plain', value: 'v1' },
+      { atMs: 1000, kind: 'object', side: 'host', ...SHOP_SECRET, form: 'plain', value: 'v1' },
       { atMs: 11_000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
       { atMs: 20_000, kind: 'trouble', forMs: 1000, rates: { ...CALM, rejected: 1 } },
       { atMs: 20_000, kind: 'configure', settings: { hasReferences: false }, isRestart: true },
