@@ -116,7 +116,7 @@ describe('get and list', () => {
       const { code, out, err } = await run('list', ...kubeconfig, '--sort-by', field);
       expect([code, out, err]).toEqual([1, '', expect.stringContaining('none of the keys has this field')]);
     }
-    const none = [...kubeconfig, '--field-selector', 'spec.user=nobody', '--sort-by', '.spec.tl'];
+    const none = [...kubeconfig, '--field-selector', 'spec.user=zoe', '--sort-by', '.spec.tl'];
     expect((await run('list', ...none)).code).toBe(0);
     const unused = await run('list', ...kubeconfig, '--sort-by', 'last-activity', '-o', 'name');
     expect(unused.code).toBe(0);
