@@ -91,8 +91,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const clusters = resources.use(await connectClusters({ ...options, signal: connection.signal, metrics }));
   const config = located(options.config, clusters.hostNamespace);
   const references = await clusters.resolveReferences(config);
-  await clusters.checkRights(config, references);
-  await reportMissingHostNamespace({ config, client: clusters.host, logger });
+  await Promise.all([
+    clusters.checkRights(config, references),
+    reportMissingHostNamespace({ config, client: clusters.host, logger }),
+  ]);
   const leads: Metrics['leads'] = (lease, isLeader) => metrics.leads(lease, isLeader);
   const leadership = resources.use(startLeadership({ ...options, config, client: clusters.host, leads }));
   const clients = {
@@ -182,8 +184,7 @@ class SyncDaemon implements Daemon {
 
   async isStandby(signal: AbortSignal): Promise<boolean> {
     const { clock, leadership } = this.#parts;
-    while (!signal.aborted && !leadership.isLeading && !this.#running.generation.isCached())
-      await sleep(clock, IDLE_CHECK_MS, signal);
+    await this.#poll(() => leadership.isLeading || this.#running.generation.isCached(), signal);
     if (!leadership.isLeading) await sleep(clock, STANDBY_AFTER_MS, signal);
     return !signal.aborted && !leadership.isLeading;
   }
@@ -193,9 +194,12 @@ class SyncDaemon implements Daemon {
   }
 
   async whenCached(signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted && !this.#running.generation.isCached())
-      await sleep(this.#parts.clock, IDLE_CHECK_MS, signal);
+    await this.#poll(() => this.#running.generation.isCached(), signal);
     return !signal.aborted;
+  }
+
+  async #poll(isDone: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !isDone()) await sleep(this.#parts.clock, IDLE_CHECK_MS, signal);
   }
 
   failedChecks(): readonly string[] {
