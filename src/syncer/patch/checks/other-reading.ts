@@ -5,7 +5,7 @@ import type * as JsonPathPlus from 'jsonpath-plus';
 import type { Segment } from '../paths/path-syntax.ts';
 
 /** Names, indices and wildcards joined by dots mean the same in every notation. */
-const PLAIN = /^(?:[\w-]+|\[(?:\d+|\*)\]|\.(?=[\w*])|\*)*$/;
+const PLAIN = /^(?:[\w-]|\[(?:\d+|\*)\]|\.(?=[\w*])|\*)*$/;
 /** vCluster's notation that jsonpath-plus does not support: quoted names without brackets, and escapes. */
 const VCLUSTER_ONLY = /(?:^|\.)"|\\/;
 

@@ -225,6 +225,7 @@ describe('warnings', () => {
     ['metadata.annotations', 'value["x"] == 5 ? {} : value'],
     ['metadata.annotations["a"].b', 'value === 5'],
     ['subsets[*].ports[*].port', 'value === 80 ? 8080 : value'],
+    ['metadata.annotations.of-a-name-that-once-took-minutes-to-read["a/b"]', 'value === "5"'],
   ])('none for %s: %s', (path, expression) => {
     expect(checkPatch({ path, expression })).toEqual([]);
   });
