@@ -252,6 +252,23 @@ test('a Secret that was refused for its content is imported once it is allowed',
   expect(allowed).toEqual([]);
 });
 
+test('a Secret that is refused for its content is named by no copy, whichever namespace refers to it first', async () => {
+  const put = { kind: 'put', ...ENDPOINTS, annotations: { [SECRET]: 'tls' } } as const;
+  const named = await run(
+    [
+      { atMs: 1000, kind: 'object', side: 'host', ...SHOP_SECRET, form: 'forbidden', value: 'v3' },
+      { atMs: 11_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, hung: 0.2 } },
+      { atMs: 11_000, object: 0, ...put },
+      { atMs: 11_000, object: 2, ...put },
+      { atMs: 13_000, kind: 'compact', side: 'host' },
+    ],
+    { hasReferences: true },
+    // One of the two reads of the Secret hangs.
+    { seed: 2, daemons: 1 },
+  );
+  expect(named).toEqual([]);
+});
+
 test('an edit on the host is not lost if the first list of a daemon shows the object before it was created again', async () => {
   const put = { kind: 'put', object: 0, ...ENDPOINTS } as const;
   const edit = { kind: 'annotate', plural: 'endpoints', side: 'host', object: 0, key: 'note' } as const;

@@ -41,7 +41,7 @@ export class VirtualImporter {
     const waitMs = Math.max(recreationMs, this.#tracker.contentionWaitMs(id, source));
     if (waitMs > 0) return { outcome: 'waiting', reason: 'import was deleted or contested', waitMs };
     const full = await readWhole(resources, source);
-    if (full === undefined || this.#isRefused(job, full)) {
+    if (full === undefined || this.#recordRefusal(job, full)) {
       this.#context.recheck(id);
       return requeued('source has changed');
     }
@@ -51,11 +51,11 @@ export class VirtualImporter {
   /** Checks the content of a refused source that has changed. The copies keep the name that they reference until it is allowed. */
   async checkAgain(job: ImportJob, source: KubeObject): Promise<void> {
     const full = await readWhole(job.resources, source);
-    if (full !== undefined && !this.#isRefused(job, full)) this.#context.recheck(job.id);
+    if (full !== undefined) this.#recordRefusal(job, full);
   }
 
-  /** The cache holds metadata only, so the whole object is checked again right before it is copied. */
-  #isRefused({ resources }: ImportJob, full: KubeObject): boolean {
+  /** True if the object is refused. The cache holds metadata only, so the whole object is checked again right before it is copied. */
+  #recordRefusal({ resources }: ImportJob, full: KubeObject): boolean {
     const { kind } = resources.caches;
     const refusal =
       refusalOfSource(full, kind.host, this.#context.rules) ??

@@ -46,6 +46,7 @@ export class KindCaches implements KindView {
   /** Uids of virtual objects that this process created. */
   readonly #imports = new Set<string>();
   readonly #vcluster: string;
+  readonly #handlers: KindEvent[] = [];
 
   constructor(kind: ReferencedKind, environment: ReferenceEnvironment) {
     const { names, config } = environment;
@@ -99,6 +100,7 @@ export class KindCaches implements KindView {
   }
 
   subscribe(handler: KindEvent): void {
+    this.#handlers.push(handler);
     this.virtualCache.subscribe((event) => handler('virtual', event));
     for (const host of [this.copies, this.sources]) host?.subscribe((event) => handler('host', event));
   }
@@ -125,10 +127,19 @@ export class KindCaches implements KindView {
     return refusal !== undefined && refusal.resourceVersion !== resourceVersion;
   }
 
-  /** Records why the content of this version of the object forbids its import. */
-  recordRefusal({ metadata: { uid = '', resourceVersion } }: KubeObject, why: string | undefined): void {
+  /**
+   * Records why the content of this version of the object forbids its import. If that has changed, publishes an event of the object: every
+   * virtual namespace may have references to it.
+   */
+  recordRefusal({ metadata }: KubeObject, why: string | undefined): void {
+    const { uid = '', resourceVersion, namespace = '', name } = metadata;
+    const hasChanged = this.#refusals.get(uid)?.why !== why;
     if (why === undefined) this.#refusals.delete(uid);
     else this.#refusals.set(uid, { why, resourceVersion });
+    if (!hasChanged) return;
+    const object = { metadata };
+    const event: CacheEvent = { type: 'updated', key: keyOf({ namespace, name }), object, previous: object };
+    for (const handler of this.#handlers) handler('host', event);
   }
 
   /** Without our label and annotation, the object belongs to another client. */
