@@ -5,6 +5,7 @@ import type { AuditEvent, AuditUser } from '../../apiserver/request/audit-event.
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { EXTRA } from '../identity.ts';
+import { LineBuffer, type Lines } from './line-buffer.ts';
 
 export interface AuditLogOptions {
   /** Rotated files are `PATH.1`, `PATH.2`, … */
@@ -30,9 +31,7 @@ const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 
 export class AuditLog implements AsyncDisposable {
   readonly #options: AuditLogOptions;
-  #lines: string[] = [];
-  /** Characters in `#lines`. */
-  #size = 0;
+  readonly #lines = new LineBuffer();
   #dropped = 0;
   #isFailing = false;
   #isClosed = false;
@@ -52,14 +51,12 @@ export class AuditLog implements AsyncDisposable {
 
   /** Returns immediately; never throws. */
   record(event: AuditEvent): void {
-    if (this.#isClosed || this.#size > (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX)) {
+    if (this.#isClosed || this.#lines.length > (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX)) {
       this.#dropped++;
       return;
     }
-    const line = `${JSON.stringify({ ...event, user: withoutScope(event.user) })}\n`;
-    this.#lines.push(line);
-    this.#size += line.length;
-    if (this.#size >= FLUSH_AT_BYTES) this.#flush();
+    this.#lines.append(`${JSON.stringify({ ...event, user: withoutScope(event.user) })}\n`);
+    if (this.#lines.length >= FLUSH_AT_BYTES) this.#flush();
     else this.#timer ??= this.#options.clock.schedule(FLUSH_AFTER_MS, () => this.#flush());
   }
 
@@ -81,18 +78,14 @@ export class AuditLog implements AsyncDisposable {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#writing || this.#lines.length === 0) return;
-    const text = this.#lines.join('');
-    const count = this.#lines.length;
-    this.#lines = [];
-    this.#size = 0;
-    this.#writing = this.#write(Buffer.from(text), count).finally(() => {
+    this.#writing = this.#write(this.#lines.take()).finally(() => {
       this.#writing = undefined;
       // Lines that were recorded during the write are due.
       if (this.#lines.length > 0 && !this.#isClosed) this.#flush();
     });
   }
 
-  async #write(bytes: Buffer, count: number): Promise<void> {
+  async #write({ bytes, count }: Lines): Promise<void> {
     const { logger, path } = this.#options;
     try {
       const file = await this.#openFile(bytes.length);
