@@ -73,7 +73,7 @@ function riskyChoices(fields: Fields): Finding[] {
     findings.push(
       warningAtValue(
         pathOf('endpointSyncer.onHostDelete'),
-        'controllers of the host cluster delete Endpoints too: those are then deleted in the virtual cluster',
+        'controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
       ),
     );
   }

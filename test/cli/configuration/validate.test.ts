@@ -67,7 +67,7 @@ describe('validate', () => {
   wrokers: 5
   ^
 
-bad.yaml:4:17: endpointSyncer.onHostDelete: warning: controllers of the host cluster delete Endpoints too: those are then deleted in the virtual cluster
+bad.yaml:4:17: endpointSyncer.onHostDelete: warning: controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster
   onHostDelete: deleteVirtual
                 ^
 

@@ -14,7 +14,7 @@ describe('warnings', () => {
     ],
     [
       'endpointSyncer: {name: vc, onHostDelete: deleteVirtual}',
-      '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster delete Endpoints too: those are then deleted in the virtual cluster',
+      '1:42 endpointSyncer.onHostDelete (warning) controllers of the host cluster, and other replicas without leaderElection, delete Endpoints too: those are then deleted in the virtual cluster',
     ],
     [
       'endpointSyncer: {name: vc, createNamespaces: true}',
