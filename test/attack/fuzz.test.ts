@@ -11,7 +11,8 @@ import { compileUnchecked, LIMITS, MIB, TestSandbox, type Outcome } from '../syn
 import { endlessExpression, hostileExpression, type HostileExpression } from './hostile-grammar.ts';
 
 const seed = Number(process.env['FUZZ_SEED'] ?? anySeed());
-const ROUNDS = 10;
+/** Of {@link PER_ROUND} expressions. */
+const ROUNDS = Number(process.env['FUZZ_ROUNDS'] ?? 4);
 const PER_ROUND = 1000;
 /** Resident memory of the child, second half of the rounds against the first: the heap of the isolate may fill before V8 collects. */
 const GROWTH_BYTES_MAX = 80 * MIB;
