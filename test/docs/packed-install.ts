@@ -98,12 +98,12 @@ async function packInto(prefix: string): Promise<void> {
   try {
     const { stdout } = await npm(['pack', '--silent', '--pack-destination', folder]);
     const tarball = join(folder, stdout.trim().split('\n').at(-1) ?? '');
-    const fresh = join(folder, 'prefix');
+    const part = `${prefix}.part`;
+    rmSync(part, { recursive: true, force: true });
     // No script of a dependency has to run: isolated-vm ships prebuilt binaries.
-    await npm(['install', '--global', '--ignore-scripts', '--prefer-offline', '--prefix', fresh, tarball]);
+    await npm(['install', '--global', '--ignore-scripts', '--prefer-offline', '--prefix', part, tarball]);
     removeOldInstalls();
-    await run('cp', ['-r', fresh, `${prefix}.part`]); // another file system, perhaps
-    renameSync(`${prefix}.part`, prefix);
+    renameSync(part, prefix);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
