@@ -269,6 +269,22 @@ test('a Secret that is refused for its content is named by no copy, whichever na
   expect(named).toEqual([]);
 });
 
+test('imports of a copy that the endpoints controller of the host has replaced are deleted', async () => {
+  const onHost = { kind: 'service', side: 'host', object: 0 } as const;
+  const left = await run(
+    [
+      { atMs: 1000, kind: 'object', ...SHOP_SECRET, side: 'virtual', form: 'plain', value: 'v1' },
+      { atMs: 2000, kind: 'put', object: 0, ...ENDPOINTS, annotations: { [SECRET]: 'tls' } },
+      { atMs: 3000, kind: 'putService', ...SERVICE, form: 'classed' },
+      { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, latencyMaxMs: 300 } },
+      { atMs: 20_000, ...onHost, form: 'absent' },
+      { atMs: 20_010, ...onHost, form: 'selector' },
+    ],
+    { hasReferences: true, areServicesSynced: true },
+  );
+  expect(left).toEqual([]);
+});
+
 test('an edit on the host is not lost if the first list of a daemon shows the object before it was created again', async () => {
   const put = { kind: 'put', object: 0, ...ENDPOINTS } as const;
   const edit = { kind: 'annotate', plural: 'endpoints', side: 'host', object: 0, key: 'note' } as const;

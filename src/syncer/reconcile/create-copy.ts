@@ -79,10 +79,11 @@ export class CopyCreation {
   /** While the host Service has a selector, the host's endpoints controller still writes the object. */
   async takeOver(seen: Observation): Promise<ReconcileResult> {
     const { key, target, host } = seen;
-    const { takeOverBackoff } = this.#options;
+    const { takeOverBackoff, references } = this.#options;
     invariant(target && host, 'an object that is taken over exists on the host');
     const service = await this.#caches.readHostService(target);
     if (service !== undefined && hasSelector(service)) {
+      references.clearReferences(key);
       const waitMs = takeOverBackoff.next(key);
       return { outcome: 'waiting', reason: 'host Service has a selector', waitMs };
     }
