@@ -285,6 +285,21 @@ test('imports of a copy that the endpoints controller of the host has replaced a
   expect(left).toEqual([]);
 });
 
+test('a slice that the host derived from a damaged copy of Endpoints is not a copy of the slice with its name', async () => {
+  const key = 'vcluster.loft.sh/object-host-name';
+  const deleted = await run(
+    [
+      { atMs: 1000, kind: 'put', object: 0, ...ENDPOINTS },
+      { atMs: 2000, kind: 'putService', ...SERVICE, form: 'balanced' },
+      { atMs: 20_000, kind: 'trouble', forMs: 2000, rates: { ...CALM, latencyMaxMs: 300 } },
+      { atMs: 20_000, kind: 'damage', plural: 'endpoints', object: 0, key, value: null },
+      { atMs: 22_000, kind: 'compact', side: 'host' },
+    ],
+    { areSlicesSynced: true, areServicesSynced: true, isMapped: true },
+  );
+  expect(deleted).toEqual([]);
+});
+
 test('an edit on the host is not lost if the first list of a daemon shows the object before it was created again', async () => {
   const put = { kind: 'put', object: 0, ...ENDPOINTS } as const;
   const edit = { kind: 'annotate', plural: 'endpoints', side: 'host', object: 0, key: 'note' } as const;

@@ -49,7 +49,7 @@ export function ownershipOf(
     const isProvenCopy = stated !== undefined && isProven(known, stated, kind, translator);
     const virtual = isProvenCopy
       ? rightful(known, stated, { translator, expected })
-      : isDamagedCopy(known, expected, translator)
+      : isDamagedCopy(known, kind, { translator, expected })
         ? expected
         : undefined;
     if (virtual !== undefined) return { kind: 'ours', virtual, uid };
@@ -163,12 +163,18 @@ function rightful(
 /** The bookkeeping contradicts the object or is missing, but this program created the object at the place of the expected copy. */
 function isDamagedCopy(
   known: Bookkeeping,
-  expected: NamespacedName | undefined,
-  translator: NameTranslator,
+  kind: GroupVersionKind,
+  { translator, expected }: { translator: NameTranslator; expected: NamespacedName | undefined },
 ): boolean {
-  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
+  if (expected === undefined || !hasMarkerAndRecord(known) || isOfAnotherKind(known, kind)) return false;
   if (isCloned(known, translator) || isOfAnother(known, expected)) return false;
   return isLikelyCopyOf(known, expected, translator);
+}
+
+/** A controller derived it from a copy of that kind, with its labels and annotations: EndpointSlices from Endpoints. */
+function isOfAnotherKind({ annotations }: Bookkeeping, { kind }: GroupVersionKind): boolean {
+  const stated = /, Kind=(\w+)$/.exec(annotations[OBJECT_KIND] ?? '')?.[1];
+  return stated !== undefined && stated !== kind;
 }
 
 /** The complete bookkeeping of another copy: another client applied the manifest of that copy under this name. */

@@ -106,6 +106,8 @@ describe('ownership', () => {
       'unmarked',
     );
     expect(verdict(damaged({ [OBJECT_NAME]: undefined }, { [MARKER]: undefined }), virtual)).toBe('unmarked');
+    const ofAnotherKind = damaged({ [OBJECT_HOST_NAME]: undefined, [OBJECT_KIND]: '/v1, Kind=Service' });
+    expect(verdict(ofAnotherKind, virtual)).toBe('foreign');
   });
 
   test('a changed name in a copy that we created does not change its owner', () => {
