@@ -166,8 +166,9 @@ function isDamagedCopy(
   kind: GroupVersionKind,
   { translator, expected }: { translator: NameTranslator; expected: NamespacedName | undefined },
 ): boolean {
-  if (expected === undefined || !hasMarkerAndRecord(known) || isOfAnotherKind(known, kind)) return false;
+  if (expected === undefined || !hasMarkerAndRecord(known)) return false;
   if (isCloned(known, translator) || isOfAnother(known, expected)) return false;
+  if (isOfAnotherKind(known, kind) && fitOf(known, expected) < FULL_FIT) return false;
   return isLikelyCopyOf(known, expected, translator);
 }
 

@@ -106,8 +106,9 @@ describe('ownership', () => {
       'unmarked',
     );
     expect(verdict(damaged({ [OBJECT_NAME]: undefined }, { [MARKER]: undefined }), virtual)).toBe('unmarked');
-    const ofAnotherKind = damaged({ [OBJECT_HOST_NAME]: undefined, [OBJECT_KIND]: '/v1, Kind=Service' });
-    expect(verdict(ofAnotherKind, virtual)).toBe('foreign');
+    const ofAnotherKind = { [OBJECT_HOST_NAME]: undefined, [OBJECT_KIND]: '/v1, Kind=Service' };
+    expect(verdict(damaged(ofAnotherKind), virtual)).toBe('ours');
+    expect(verdict(damaged({ ...ofAnotherKind, [OBJECT_NAME]: 'x' }), virtual)).toBe('foreign');
   });
 
   test('a changed name in a copy that we created does not change its owner', () => {
