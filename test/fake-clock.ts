@@ -3,13 +3,13 @@
 import type { Clock, Timer } from '../src/base/clock.ts';
 
 interface Pending {
-  readonly dueMs: number;
+  dueMs: number;
   readonly callback: () => void;
 }
 
 export class FakeClock implements Clock {
   #nowMs: number;
-  readonly #startMs: number;
+  #startMs: number;
   readonly #pending = new Set<Pending>();
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
@@ -29,6 +29,13 @@ export class FakeClock implements Clock {
     const pending = { dueMs: this.#nowMs + Math.max(0, delayMs), callback };
     this.#pending.add(pending);
     return { cancel: () => void this.#pending.delete(pending) };
+  }
+
+  /** Sets the wall clock; no time passes, so timers have as long to wait as before. */
+  step(byMs: number): void {
+    this.#nowMs += byMs;
+    this.#startMs += byMs;
+    for (const pending of this.#pending) pending.dueMs += byMs;
   }
 
   /** Milliseconds to the next timer; undefined when none is set. */

@@ -69,7 +69,7 @@ export class PatchError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** The same inputs will fail the same way: do not retry before they change. */
+  /** The same inputs will fail the same way: do not retry before they change, or {@link retryAfterMs} has passed. */
   get isDeterministic(): boolean {
     return this.kind !== 'timeout' && this.kind !== 'memory' && this.kind !== 'killed';
   }
@@ -78,6 +78,20 @@ export class PatchError extends Error {
 /** Retrying cannot help: the configuration or the cluster must be changed first. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';
+}
+
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'part of its path is not a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+};
+
+/** An error of the file system in words. */
+export function fileProblem(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return FILE_PROBLEMS[code] ?? (error instanceof Error ? error.message : String(error));
 }
 
 /** This program has a bug. */

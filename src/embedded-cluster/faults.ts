@@ -1,6 +1,6 @@
 /** Injects faults of networks and overloaded servers at the HTTP boundary, for tests. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { sleep, type Clock } from '../base/clock.ts';
 import { statusResponse } from '../apiserver/http/api-response.ts';
@@ -93,10 +93,12 @@ function intercepted({ method = '', url = '/' }: IncomingMessage, body: Buffer):
 
 /** The request again, with the body that was read from it. */
 function withBody(request: IncomingMessage, body: Buffer): IncomingMessage {
-  const iterator = async function* (): AsyncGenerator<Buffer> {
-    if (body.length > 0) yield body;
-  };
-  return Object.create(request, { iterator: { value: iterator } }) as IncomingMessage; // it inherits the rest
+  const { method, url, httpVersion, rawHeaders, headers, complete } = request;
+  const again = new IncomingMessage(request.socket);
+  Object.assign(again, { method, url, httpVersion, rawHeaders, headers, complete });
+  again.push(body);
+  again.push(null);
+  return again;
 }
 
 /** The first byte of a response becomes a reset of the connection. */

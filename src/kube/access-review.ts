@@ -16,6 +16,7 @@ export interface WantedRight {
 }
 
 const PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+const WHO_AM_I = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 /** Half of the connections of a client. */
 const CONCURRENCY = 8;
 
@@ -32,6 +33,18 @@ export async function missingRights<R extends WantedRight>(
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, review));
   return wanted.filter((_, index) => allowed[index] !== true);
+}
+
+/** The name of our own user, as `kubectl auth whoami` prints it. Rejects with `StatusError` (404 before Kubernetes 1.28) or `TransportError`. */
+export async function ownUserName(client: Pick<ClusterClient, 'request'>): Promise<string> {
+  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} };
+  const response = await client.request('POST', WHO_AM_I, review);
+  const status = isJsonObject(response) ? response['status'] : undefined;
+  const user = isJsonObject(status) ? status['userInfo'] : undefined;
+  const name = isJsonObject(user) ? user['username'] : undefined;
+  if (typeof name !== 'string')
+    throw new MalformedResponseError('the response to a SelfSubjectReview has no user name');
+  return name;
 }
 
 async function isAllowed(

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts';
 import { isReported } from '../base/repetition.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Random } from '../base/random.ts';
-import type { KubeObject, NamespacedName, Resource } from './object.ts';
+import type { KubeObject, NamespacedName, Resource, StringMap } from './object.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './status-error.ts';
 import type { ClusterClient } from './types.ts';
 
@@ -30,6 +30,8 @@ export interface LeaseOptions {
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
   readonly fieldManager: string;
+  /** Written with every claim and renewal. */
+  readonly annotations?: () => StringMap;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -76,9 +78,11 @@ export class LeaseLock {
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock, random, retryPeriodMs } = this.#options;
     while (!signal.aborted) {
-      if (await this.#attempt(retryPeriodMs)) return true;
-      const periodMs = retryPeriodMs / READS_PER_PERIOD;
-      await sleep(clock, periodMs * (0.8 + 0.2 * random()), signal);
+      if (await this.#attempt(this.#timeoutMs)) return true;
+      const periodMs = (retryPeriodMs / READS_PER_PERIOD) * (0.8 + 0.2 * random());
+      // Not a period after it expires.
+      const expiresMs = this.#expiresInMs;
+      await sleep(clock, expiresMs > 0 ? Math.min(periodMs, expiresMs) : periodMs, signal);
     }
     return false;
   }
@@ -90,7 +94,7 @@ export class LeaseLock {
       await sleep(clock, Math.min(retryPeriodMs, this.#leftMs), signal);
       if (signal.aborted) return;
       if (!this.isHeld) return;
-      await this.#attempt(Math.min(this.#leftMs, Math.max(retryPeriodMs, this.#options.renewDeadlineMs / 2)));
+      await this.#attempt(Math.min(this.#leftMs, this.#timeoutMs));
       if (!this.isHeld) return;
     }
   }
@@ -114,6 +118,12 @@ export class LeaseLock {
 
   get #leftMs(): number {
     return Math.max(0, this.#heldUntilMs - this.#options.clock.monotonicMs());
+  }
+
+  /** Of one request. On a busy machine, a response may take longer than a retry period. */
+  get #timeoutMs(): number {
+    const { retryPeriodMs, renewDeadlineMs } = this.#options;
+    return Math.max(retryPeriodMs, renewDeadlineMs / 2);
   }
 
   /** One attempt to acquire or renew the Lease. An unknown outcome counts as a failure. */
@@ -144,8 +154,9 @@ export class LeaseLock {
   async #takeOrRenew(timeoutMs: number): Promise<boolean> {
     const { clock, identity, renewDeadlineMs } = this.#options;
     const isHolder = this.isHeld && this.#seen !== undefined;
-    if (!isHolder) await this.#look(timeoutMs);
-    if (this.#isAnothers()) {
+    // A Lease that has expired since it was last read is taken without another request: its version guards the write.
+    if (!isHolder && !(this.#isOfAnother && this.#expiresInMs <= 0)) await this.#look(timeoutMs);
+    if (this.#isOfAnother && this.#expiresInMs > 0) {
       this.#heldUntilMs = -Infinity;
       return false;
     }
@@ -159,23 +170,31 @@ export class LeaseLock {
 
   /** Reads the current Lease. */
   async #look(timeoutMs: number): Promise<void> {
-    const { client, lease } = this.#options;
+    const { client, lease, clock, leaseDurationMs, renewDeadlineMs } = this.#options;
+    const sentMs = clock.monotonicMs();
     try {
-      this.#observe(await client.get(LEASES, lease, { timeoutMs, isRetried: false }));
+      const object = await client.get(LEASES, lease, { timeoutMs, isRetried: false });
+      // The holder may have renewed it while this request was under way, and counts from then: half of what it stops earlier is for that.
+      const slackMs = (leaseDurationMs - renewDeadlineMs) / 2;
+      this.#observe(object, Math.max(sentMs, clock.monotonicMs() - slackMs));
     } catch (error) {
       if (!isNotFound(error)) throw error;
       this.#seen = undefined;
     }
   }
 
-  /** Another process holds the Lease and may still be alive. */
-  #isAnothers(): boolean {
-    const { clock, identity, leaseDurationMs } = this.#options;
+  get #isOfAnother(): boolean {
+    return this.holder !== '' && this.holder !== this.#options.identity;
+  }
+
+  /** Until then, another holder may be alive. Not positive once the Lease has expired. */
+  get #expiresInMs(): number {
+    const { clock, leaseDurationMs } = this.#options;
     const seen = this.#seen;
-    if (seen === undefined || this.holder === '' || this.holder === identity) return false;
+    if (seen === undefined) return 0;
     const seconds = seen.spec['leaseDurationSeconds'];
     const durationMs = typeof seconds === 'number' ? seconds * 1000 : leaseDurationMs;
-    return clock.monotonicMs() < seen.sinceMs + durationMs;
+    return seen.sinceMs + durationMs - clock.monotonicMs();
   }
 
   #claim(spec: JsonObject | undefined, isOurs: boolean): JsonObject {
@@ -195,21 +214,21 @@ export class LeaseLock {
 
   /** `object` undefined: creates the Lease. Otherwise its version is the precondition. */
   async #write(object: KubeObject | undefined, spec: JsonObject, timeoutMs: number): Promise<void> {
-    const { client, lease, fieldManager } = this.#options;
+    const { client, lease, fieldManager, annotations } = this.#options;
     const options = { fieldManager, timeoutMs };
-    const type = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    const written = leaseWith(object, lease, annotations?.() ?? {});
     const stored =
       object === undefined
-        ? await client.create(LEASES, { ...type, metadata: { ...lease }, spec }, options)
-        : await client.update(LEASES, { ...object, ...type, spec }, options);
-    this.#observe(stored);
+        ? await client.create(LEASES, { ...written, spec }, options)
+        : await client.update(LEASES, { ...written, spec }, options);
+    this.#observe(stored, this.#options.clock.monotonicMs());
   }
 
-  #observe(object: KubeObject): void {
+  #observe(object: KubeObject, atMs: number): void {
     const spec = isJsonObject(object['spec']) ? object['spec'] : {};
     const text = JSON.stringify(spec);
     const isSame = this.#seen?.text === text;
-    const sinceMs = isSame && this.#seen ? this.#seen.sinceMs : this.#options.clock.monotonicMs();
+    const sinceMs = isSame && this.#seen ? this.#seen.sinceMs : atMs;
     this.#seen = { object, spec, text, sinceMs };
     this.#failures = 0;
   }
@@ -218,6 +237,23 @@ export class LeaseLock {
   #timestamp(): string {
     return new Date(this.#options.clock.now()).toISOString().replace('Z', '000Z');
   }
+}
+
+/** The Lease with these annotations added. `object` undefined: a new Lease without a holder. */
+export function leaseWith(
+  object: KubeObject | undefined,
+  lease: NamespacedName,
+  added: StringMap,
+): KubeObject {
+  const metadata = object?.metadata ?? { ...lease };
+  const annotations = { ...metadata.annotations, ...added };
+  return {
+    spec: {},
+    ...object,
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
+  };
 }
 
 /** Another client has created, changed or deleted the Lease. */

@@ -87,6 +87,11 @@ export function apiVersionOf({ group, version }: Pick<GroupVersionKind, 'group' 
   return group === '' ? version : `${group}/${version}`;
 }
 
+/** The group in an apiVersion; '' for the core group. */
+export function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
+}
+
 export const ENDPOINTS: Resource = {
   group: '',
   version: 'v1',

@@ -1,7 +1,7 @@
 /** The `Status` document of an API server, and the error that carries it. */
 
 import type { JsonObject } from '../base/json.ts';
-import { TransportError } from './types.ts';
+import { TransportError, type ClusterName } from './types.ts';
 
 export interface StatusDetails {
   name?: string;
@@ -30,6 +30,8 @@ export class StatusError extends Error {
   readonly status: Status;
   /** From `Retry-After` or `details.retryAfterSeconds`, in milliseconds; 0 or more, and not bounded above (see `base/retry.ts`). */
   readonly retryAfterMs: number | undefined;
+  /** Where a write failed; undefined for a read. */
+  cluster?: ClusterName;
 
   constructor(status: Status, options?: ErrorOptions & { retryAfterMs?: number | undefined }) {
     super(status.message ?? status.reason ?? 'the API server refused the request', options);

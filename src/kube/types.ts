@@ -119,6 +119,9 @@ export interface CacheEvent {
   previous?: KubeObject;
   /** From the first list, before the cache was in sync: the object has not necessarily changed. */
   isInitial?: boolean;
+  /** The server was restored from a backup, or may have been while it could not be reached. No client has to have deleted a deleted object, and
+   * after a restore there is an event for every object, because the same version may have other content. */
+  mayBeRestored?: boolean;
 }
 
 /** A read-only view of one resource in one cluster. Objects are shared and must not be modified. */
@@ -146,8 +149,12 @@ export interface Informer extends Lister {
   readonly stalenessMs: number;
   /** Handlers run synchronously and must only enqueue keys. */
   subscribe(handler: (event: CacheEvent) => void): void;
-  /** Stores the response to a write immediately, so that the next reconcile does not see an older state. Publishes no event. */
-  observeWrite(object: KubeObject): void;
+  /** The newest version of the collection that this process knows, its own writes included. */
+  readonly newestVersion: string;
+  /** Stores the response to a write immediately, so that the next reconcile does not see an older state. Publishes no event. `knownWhenSent`:
+   * the {@link newestVersion} when a write was sent that must have a newer version; an older one means that the server was restored from a
+   * backup, and all objects are listed again. */
+  observeWrite(object: KubeObject, knownWhenSent?: string): void;
   /** The same for a confirmed deletion. */
   observeDelete(key: ObjectKey, uid: string): void;
   /** Stores an object that was returned by a GET before its watch event arrived, and publishes the event. */
@@ -178,6 +185,8 @@ export interface RecordedEvent {
 /** There was no response: connection refused, reset, timed out, or not HTTP. A write may have happened. */
 export class TransportError extends Error {
   override readonly name: string = 'TransportError';
+  /** Where a write failed; undefined for a read. */
+  cluster?: ClusterName;
 }
 
 /** The response is not what the API specifies. A write may have happened. */

@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 export interface SeenRequest {
-  readonly kind: 'list' | 'watch' | 'other';
+  /** `version`: a list of one object, which shows the server's version. */
+  readonly kind: 'list' | 'version' | 'watch' | 'other';
   readonly method: string;
   readonly url: URL;
   readonly headers: IncomingMessage['headers'];
@@ -16,8 +17,13 @@ export type Step = (response: ServerResponse, request: SeenRequest) => void;
 export class ScriptedServer implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
   readonly #server: Server;
-  readonly #steps: Record<SeenRequest['kind'], Step[]> = { list: [], watch: [], other: [] };
-  readonly #waiting: Record<SeenRequest['kind'], (() => void)[]> = { list: [], watch: [], other: [] };
+  readonly #steps: Record<SeenRequest['kind'], Step[]> = { list: [], version: [], watch: [], other: [] };
+  readonly #waiting: Record<SeenRequest['kind'], (() => void)[]> = {
+    list: [],
+    version: [],
+    watch: [],
+    other: [],
+  };
 
   private constructor() {
     this.#server = createServer((request, response) => this.#answer(request, response));
@@ -39,6 +45,9 @@ export class ScriptedServer implements AsyncDisposable {
     return this;
   }
 
+  /** False: a list of one object needs a step. */
+  tellsNoVersion = true;
+
   count(kind: SeenRequest['kind']): number {
     return this.seen.filter((request) => request.kind === kind).length;
   }
@@ -51,10 +60,11 @@ export class ScriptedServer implements AsyncDisposable {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', 'http://scripted');
     const isCollection = url.pathname.endsWith('/endpoints') && request.method === 'GET';
-    const kind = !isCollection ? 'other' : url.searchParams.has('watch') ? 'watch' : 'list';
+    const kind = isCollection ? collectionRequest(url.searchParams) : 'other';
     const seen: SeenRequest = { kind, method: request.method ?? '', url, headers: request.headers };
     this.seen.push(seen);
     request.resume();
+    if (kind === 'version' && this.tellsNoVersion) return list('', [])(response, seen);
     const attempt = (): void => {
       const step = this.#steps[kind].shift();
       if (step === undefined) this.#waiting[kind].push(attempt);
@@ -62,6 +72,11 @@ export class ScriptedServer implements AsyncDisposable {
     };
     attempt();
   }
+}
+
+function collectionRequest(parameters: URLSearchParams): SeenRequest['kind'] {
+  if (parameters.has('watch')) return 'watch';
+  return parameters.get('limit') === '1' ? 'version' : 'list';
 }
 
 export interface Item {

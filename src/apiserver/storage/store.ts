@@ -62,6 +62,8 @@ export interface WatchObserver {
 export interface StoreWatch {
   /** Every event up to this revision has been sent. */
   readonly revision: number;
+  /** True when the store was restored from a backup and has not been read again: what was sent is not its content. The watch ends then. */
+  readonly isOutdated?: boolean;
   close(): void;
 }
 

@@ -77,7 +77,7 @@ export class DemoFeed {
     const informer = createInformer({
       client: this.#options.clients[cluster],
       resource,
-      namespace: this.#options.namespaces[cluster],
+      namespaces: [this.#options.namespaces[cluster]],
       clock: systemClock,
       random: systemRandom,
       logger: silentLogger,

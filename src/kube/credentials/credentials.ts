@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError } from '../../base/errors.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from '../access.ts';
@@ -135,7 +135,7 @@ export function readTextFile(path: string, entry: string, source: string): strin
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TerminalError(`${source}: ${entry} names a file that cannot be read: ${why}`, { cause });
+    const problem = `${entry} names a file that cannot be read, ${path}: ${fileProblem(cause)}`;
+    throw new TerminalError(`${source}: ${problem}`, { cause });
   }
 }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { Cluster } from './client-node-parts.ts';
-import { TerminalError } from '../../base/errors.ts';
+import { fileProblem, TerminalError } from '../../base/errors.ts';
 import { SECRETS } from '../object.ts';
 import { StatusError } from '../status-error.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -34,6 +34,8 @@ export interface AccessEnvironment {
   readonly clock: Clock;
   /** Default `process.env`. */
   readonly env?: Environment;
+  /** Where the user names the file, for errors: `with --kubeconfig`. */
+  readonly setting?: string;
   /** Default: the path that kubelets use. */
   readonly serviceAccountFolder?: string;
 }
@@ -41,7 +43,12 @@ export interface AccessEnvironment {
 /** Reads and checks all files. Throws `TerminalError`, which names the invalid file and entry. */
 export function loadClusterAccess(
   source: AccessSource,
-  { clock, env = process.env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: AccessEnvironment,
+  {
+    clock,
+    setting = 'in the configuration',
+    env = process.env,
+    serviceAccountFolder = SERVICE_ACCOUNT_FOLDER,
+  }: AccessEnvironment,
 ): ServerAccess {
   const isUnnamed = source.kubeconfig === '' && source.context === '';
   if (isUnnamed && isInCluster(env, serviceAccountFolder)) {
@@ -50,10 +57,11 @@ export function loadClusterAccess(
   const files = source.kubeconfig === '' ? usualFiles(env) : [resolve(source.kubeconfig)];
   if (files.length === 0) {
     throw new TerminalError(
-      'no kubeconfig found: this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist; set a kubeconfig in the configuration',
+      'no kubeconfig found: this is not a Pod with a service account, KUBECONFIG names no existing file, and ~/.kube/config does not exist; ' +
+        `name a file ${setting}`,
     );
   }
-  const config = mergeKubeconfigs(files.map((file) => readKubeconfig(file)));
+  const config = mergeKubeconfigs(files.map((file) => readKubeconfig(file, setting)));
   return accessOf(selectContext(config, source.context), clock);
 }
 
@@ -131,7 +139,40 @@ async function readSecret(
     );
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
-  return accessOf(selectContext(parseKubeconfig(text, source, '/'), ''), clock);
+  const config = parseKubeconfig(text, source, '/');
+  config.clusters.forEach((entry) => refuseOtherFields(entry, 'cluster', source));
+  config.users.forEach((entry) => refuseOtherFields(entry, 'user', source));
+  return accessOf(selectContext(config, ''), clock);
+}
+
+/** The fields of a kubeconfig that are data. Every other field runs a program, reads a file, or redirects requests of the daemon, and
+ * writing a Secret must not permit that. The two settings of TLS only concern the server that the Secret names anyway, together with its
+ * authority; vCluster writes them (`exportKubeConfig.insecure`). The last two fields have no effect here.
+ */
+const DATA_FIELDS = {
+  cluster: [
+    'server',
+    'certificate-authority-data',
+    'tls-server-name',
+    'insecure-skip-tls-verify',
+    'disable-compression',
+    'extensions',
+  ],
+  user: ['client-certificate-data', 'client-key-data', 'token', 'extensions'],
+};
+
+function refuseOtherFields(entry: JsonObject, part: keyof typeof DATA_FIELDS, source: string): void {
+  const fields = entry[part];
+  if (!isJsonObject(fields)) return;
+  const refused = Object.entries(fields).find(
+    ([name, value]) => value !== '' && value !== null && !DATA_FIELDS[part].includes(name),
+  );
+  if (refused === undefined) return;
+  throw new TerminalError(
+    `${source}: ${part}s[${textOf(entry, 'name') ?? ''}].${refused[0]} is not accepted in a kubeconfig from a Secret, ` +
+      'which must not make this program run a program, read a file, or use a proxy: ' +
+      'write server, token and the fields that end in -data, or name a kubeconfig file in endpointSyncer.virtual.kubeconfig',
+  );
 }
 
 /** kubectl's rules: KUBECONFIG may name several files, of which some may be missing. */
@@ -142,13 +183,13 @@ function usualFiles(env: Environment): string[] {
   return existsSync(usual) ? [usual] : [];
 }
 
-function readKubeconfig(file: string): Kubeconfig {
+function readKubeconfig(file: string, setting: string): Kubeconfig {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TerminalError(`the kubeconfig ${file} cannot be read: ${why}`, { cause });
+    const problem = `the kubeconfig ${file} cannot be read: ${fileProblem(cause)}`;
+    throw new TerminalError(`${problem}; name another file ${setting}`, { cause });
   }
   return parseKubeconfig(text, file, dirname(file));
 }

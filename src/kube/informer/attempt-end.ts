@@ -16,7 +16,7 @@ export class SilenceError extends Error {
   override readonly name = 'SilenceError';
 }
 
-/** A bookmark is older than a version that the server has sent before. */
+/** The server is at an older version than it was: it was restored from a backup. */
 export class RewoundError extends Error {
   override readonly name = 'RewoundError';
 }

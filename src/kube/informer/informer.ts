@@ -9,8 +9,11 @@ import {
   type ListWatchCondition,
   type ListWatchMetrics,
   type ListWatchSink,
+  type ServerHistory,
+  type StartedList,
 } from './list-watch.ts';
-import { ObjectCache } from './object-cache.ts';
+import { ObjectCache, type ListInCache } from './object-cache.ts';
+import { isOlder } from './resource-version.ts';
 import type { CacheEvent, IndexFunctions, Informer, WatchClient, WatchEventType } from '../types.ts';
 
 /** What an informer reports. */
@@ -28,10 +31,10 @@ export interface InformerState {
 }
 
 export interface InformerOptions {
-  client: Pick<WatchClient, 'list' | 'watch'>;
+  client: Pick<WatchClient, 'cluster' | 'list' | 'watch'>;
   resource: Resource;
-  /** Absent: every namespace. */
-  namespace?: string;
+  /** Absent: every namespace. Several are watched one by one. */
+  namespaces?: readonly string[] | undefined;
   labelSelector?: string;
   /** Caches `metadata` alone. */
   isMetadataOnly?: boolean;
@@ -44,6 +47,8 @@ export interface InformerOptions {
   metrics: InformerMetrics;
   pageSize?: number;
   silenceLimitMs?: number;
+  /** Shared by the informers of a cluster. */
+  server?: ServerHistory;
 }
 
 /** An informer with its condition, for readiness. */
@@ -51,13 +56,29 @@ export interface ObservableInformer extends Informer {
   readonly condition: ListWatchCondition;
 }
 
-export function createInformer(options: InformerOptions): ObservableInformer {
-  return new CachingInformer(options);
+export function createInformer({ namespaces, ...options }: InformerOptions): ObservableInformer {
+  const caching = (namespaces ?? []).map(
+    (namespace) => [namespace, new CachingInformer({ ...options, namespace })] as const,
+  );
+  const [first, ...more] = caching;
+  const one = first?.[1] ?? new CachingInformer(options);
+  const informer = more.length === 0 ? one : new NamespacesInformer(new Map(caching));
+  options.metrics.watchState(() => ({
+    objects: informer.size,
+    stalenessSeconds: informer.stalenessMs / 1000,
+    isSynced: informer.isSynced,
+  }));
+  return informer;
+}
+
+interface CachingOptions extends Omit<InformerOptions, 'namespaces'> {
+  /** Absent: every namespace. */
+  namespace?: string;
 }
 
 class CachingInformer implements ObservableInformer, ListWatchSink {
   readonly resource: Resource;
-  readonly #options: InformerOptions;
+  readonly #options: CachingOptions;
   readonly #cache: ObjectCache;
   readonly #listWatch: ListWatch;
   readonly #handlers: ((event: CacheEvent) => void)[] = [];
@@ -66,19 +87,17 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   #isSynced = false;
   /** Cached keys that the list in progress has not returned yet. */
   #unlisted = new Set<ObjectKey>();
-  #isRewound = false;
+  #list: ListInCache = { version: undefined, requestedAtMs: 0 };
+  /** The list in progress shows an older state than the cache. */
+  #isContradicted = false;
+  #mayBeRestored = false;
 
-  constructor(options: InformerOptions) {
+  constructor(options: CachingOptions) {
     this.resource = options.resource;
     this.#options = options;
-    this.#cache = new ObjectCache(options.indexes ?? {});
+    this.#cache = new ObjectCache(options.indexes ?? {}, options.clock);
     this.#createdAtMs = options.clock.monotonicMs();
     this.#listWatch = new ListWatch({ ...options, sink: this });
-    options.metrics.watchState(() => ({
-      objects: this.size,
-      stalenessSeconds: this.stalenessMs / 1000,
-      isSynced: this.#isSynced,
-    }));
   }
 
   get(key: ObjectKey): KubeObject | undefined {
@@ -103,6 +122,10 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
 
   get resourceVersion(): string {
     return this.#listWatch.resourceVersion;
+  }
+
+  get newestVersion(): string {
+    return this.#listWatch.newestVersion;
   }
 
   get stalenessMs(): number {
@@ -130,7 +153,9 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     this.#handlers.push(handler);
   }
 
-  observeWrite(object: KubeObject): void {
+  observeWrite(object: KubeObject, knownWhenSent?: string): void {
+    if (this.#isElsewhere(object)) return;
+    this.#listWatch.observe(object.metadata.resourceVersion, knownWhenSent);
     this.#store(object);
   }
 
@@ -139,6 +164,8 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   observeRead(object: KubeObject): void {
+    if (this.#isElsewhere(object)) return;
+    this.#listWatch.observe(object.metadata.resourceVersion);
     const event = this.#store(object);
     if (event !== undefined) this.#publish(event);
   }
@@ -146,37 +173,50 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   observeAbsence(key: ObjectKey, uid: string): void {
     const held = this.get(key);
     this.#cache.forget(key, uid);
-    if (held?.metadata.uid === uid) this.#publish({ type: 'deleted', key, object: held });
+    const { mayBeRestored } = this.#listWatch;
+    if (held?.metadata.uid === uid) this.#publish({ type: 'deleted', key, object: held, mayBeRestored });
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await this.#listWatch.run(signal);
   }
 
-  listStarted(isRewound: boolean): void {
-    this.#isRewound = isRewound;
+  listStarted({ resourceVersion, isRewound, isInterrupted, requestedAtMs }: StartedList): void {
+    this.#mayBeRestored = isRewound || isInterrupted;
+    this.#list = { version: isRewound ? undefined : resourceVersion, requestedAtMs };
+    this.#isContradicted = false;
     this.#unlisted = new Set(this.#cache.indexer.keys());
   }
 
   listPage(objects: readonly KubeObject[]): void {
     for (const object of objects) {
       this.#unlisted.delete(objectKey(object));
-      const kept = this.#keep(object);
-      this.#publish(this.#isRewound ? this.#cache.replace(kept) : this.#cache.apply(kept));
+      const { event, isContradiction } = this.#cache.applyListed(this.#keep(object), this.#list);
+      this.#isContradicted ||= isContradiction;
+      this.#publish(event && { ...event, mayBeRestored: this.#mayBeRestored });
     }
   }
 
-  listComplete(resourceVersion: string): void {
-    const listVersion = this.#isRewound ? undefined : resourceVersion;
+  listComplete(): boolean {
+    const mayBeRestored = this.#mayBeRestored || this.#isContradicted;
+    if (this.#isSynced && (this.#list.version === undefined || this.#isContradicted)) this.#publishAll();
     for (const key of this.#unlisted) {
-      const event = this.#cache.removeUnlisted(key, listVersion);
-      if (event !== undefined) this.#publish(event);
+      const event = this.#cache.removeUnlisted(key, this.#list.version);
+      if (event !== undefined) this.#publish({ ...event, mayBeRestored });
     }
     this.#unlisted = new Set();
-    this.#isRewound = false;
-    if (this.#isSynced) return;
     this.#isSynced = true;
     this.#synced.resolve();
+    return this.#isContradicted;
+  }
+
+  /** A cache of metadata does not show that the same version of an object has other data. */
+  #publishAll(): void {
+    for (const key of this.#cache.indexer.keys()) {
+      const object = this.get(key);
+      if (object === undefined || this.#unlisted.has(key)) continue;
+      this.#publish({ type: 'updated', key, object, previous: object, mayBeRestored: true });
+    }
   }
 
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void {
@@ -185,7 +225,6 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
   }
 
   #store(object: KubeObject): CacheEvent | undefined {
-    if (this.#isElsewhere(object)) return undefined;
     // The caller may use its object later: the transformed one must be a copy.
     return this.#cache.apply(this.#keep({ ...object, metadata: { ...object.metadata } }));
   }
@@ -220,4 +259,95 @@ class CachingInformer implements ObservableInformer, ListWatchSink {
     const { namespace } = this.#options;
     return namespace !== undefined && object.metadata.namespace !== namespace;
   }
+}
+
+/** Informers of one resource by namespace, at least one, so that a Role in each is enough. Objects of other namespaces are never in the cache. */
+class NamespacesInformer implements ObservableInformer {
+  readonly #byNamespace: ReadonlyMap<string, ObservableInformer>;
+  readonly #all: readonly ObservableInformer[];
+
+  constructor(informers: ReadonlyMap<string, ObservableInformer>) {
+    this.#byNamespace = informers;
+    this.#all = [...informers.values()];
+  }
+
+  get resource(): ObservableInformer['resource'] {
+    return (this.#all[0] as ObservableInformer).resource; // there is at least one
+  }
+
+  get(key: ObjectKey): KubeObject | undefined {
+    return this.#of(key)?.get(key);
+  }
+
+  *list(): Iterable<KubeObject> {
+    for (const informer of this.#all) yield* informer.list();
+  }
+
+  byIndex(index: string, value: string): ReadonlySet<ObjectKey> {
+    return new Set(this.#all.flatMap((informer) => [...informer.byIndex(index, value)]));
+  }
+
+  get size(): number {
+    return this.#all.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  get isSynced(): boolean {
+    return this.#all.every(({ isSynced }) => isSynced);
+  }
+
+  async whenSynced(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#all.map((informer) => informer.whenSynced(signal)));
+  }
+
+  get resourceVersion(): string {
+    return newest(this.#all.map(({ resourceVersion }) => resourceVersion));
+  }
+
+  get newestVersion(): string {
+    return newest(this.#all.map(({ newestVersion }) => newestVersion));
+  }
+
+  get stalenessMs(): number {
+    return Math.max(...this.#all.map(({ stalenessMs }) => stalenessMs));
+  }
+
+  /** That of the informer that is worst off. */
+  get condition(): ListWatchCondition {
+    const conditions = this.#all.map(({ condition }) => condition);
+    const worst = conditions.toSorted((a, b) => b.failures - a.failures)[0] as ListWatchCondition; // there is at least one
+    return { ...worst, isRewound: conditions.some(({ isRewound }) => isRewound) };
+  }
+
+  subscribe(handler: (event: CacheEvent) => void): void {
+    for (const informer of this.#all) informer.subscribe(handler);
+  }
+
+  observeWrite(object: KubeObject, knownWhenSent?: string): void {
+    this.#byNamespace.get(object.metadata.namespace ?? '')?.observeWrite(object, knownWhenSent);
+  }
+
+  observeDelete(key: ObjectKey, uid: string): void {
+    this.#of(key)?.observeDelete(key, uid);
+  }
+
+  observeRead(object: KubeObject): void {
+    this.#byNamespace.get(object.metadata.namespace ?? '')?.observeRead(object);
+  }
+
+  observeAbsence(key: ObjectKey, uid: string): void {
+    this.#of(key)?.observeAbsence(key, uid);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#all.map((informer) => informer.run(signal)));
+  }
+
+  #of(key: ObjectKey): ObservableInformer | undefined {
+    return this.#byNamespace.get(key.slice(0, key.indexOf('/')));
+  }
+}
+
+/** All namespaces of a collection share its versions. */
+function newest(versions: readonly string[]): string {
+  return versions.reduce((a, b) => (a === '' || isOlder(a, b) ? b : a));
 }

@@ -4,21 +4,32 @@ import type { KubeObject, Resource } from '../object.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { Logger } from '../../base/logger.ts';
+import { createSemaphore } from '../../base/semaphore.ts';
 import { RetryDelay } from '../../base/retry.ts';
-import { attemptEndOf, RewoundError, SinkError, type AttemptEnd } from './attempt-end.ts';
+import { attemptEndOf, RewoundError, SilenceError, SinkError, type AttemptEnd } from './attempt-end.ts';
 import { isOlder } from './resource-version.ts';
-import { guardSilence } from './silence.ts';
+import { onSilence } from './silence.ts';
 import { allTransitions, TRANSITIONS, type Outcome, type Phase, type Transition } from './transitions.ts';
 import { MalformedResponseError, type ObjectList, type WatchClient, type WatchEventType } from '../types.ts';
 
 /** Receives lists and events. All methods are synchronous; an error that one throws makes the list-watch start over. */
 export interface ListWatchSink {
-  /** A list begins. With `isRewound` the server's versions went back: the list replaces everything that is held. */
-  listStarted(isRewound: boolean): void;
+  /** The first page of a list is there. With `isRewound` the server's versions went back: the list replaces everything that is held. */
+  listStarted(list: StartedList): void;
   listPage(objects: readonly KubeObject[]): void;
-  /** The list is complete: objects that were not in it are gone. */
-  listComplete(resourceVersion: string): void;
+  /** The list is complete: objects that were not in it are gone. Returns true if it contradicts what was held, so that the server must have
+   * been restored from a backup although its versions have passed the last known one since. */
+  listComplete(resourceVersion: string): boolean;
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, object: KubeObject): void;
+}
+
+export interface StartedList {
+  readonly resourceVersion: string;
+  readonly isRewound: boolean;
+  /** The server could not be reached before. */
+  readonly isInterrupted: boolean;
+  /** `clock.monotonicMs()` when the list was requested: what this process has learned since may be newer than the list. */
+  readonly requestedAtMs: number;
 }
 
 /** Metrics of a list-watch. */
@@ -32,7 +43,7 @@ export interface ListWatchMetrics {
 }
 
 export interface ListWatchOptions {
-  client: Pick<WatchClient, 'list' | 'watch'>;
+  client: Pick<WatchClient, 'cluster' | 'list' | 'watch'>;
   resource: Resource;
   /** Absent: every namespace. */
   namespace?: string;
@@ -47,6 +58,8 @@ export interface ListWatchOptions {
   pageSize?: number;
   /** A watch without even a bookmark for this long is aborted. Default 150 s; bookmarks come about every minute. */
   silenceLimitMs?: number;
+  /** Shared by the list-watches of an API server. Default: one of its own. */
+  server?: ServerHistory;
   /** The longest delay before another attempt, unless the server asks for more. Default 30 s. */
   reconnectMaxMs?: number;
 }
@@ -60,12 +73,18 @@ export interface ListWatchCondition {
   readonly lastError: string | undefined;
   /** `clock.monotonicMs()` when data was last received from the server; undefined: never. */
   readonly receivedAtMs: number | undefined;
+  /** The server was restored from a backup, and its objects have not been listed since. */
+  readonly isRewound: boolean;
 }
 
 const PAGE_SIZE = 500;
 const PAGE_SIZE_MAX = 8000;
 const LIST_TIMEOUT_MS = 60_000;
 const SILENCE_LIMIT_MS = 150_000;
+/** After this long without data the server is asked for its version: a restored one may never reach the version that a watch waits for. */
+const IDLE_MS = 60_000;
+/** A server that was away for longer may have been restored and have passed the last known version since. */
+const GAP_MAX_MS = 5000;
 const WATCH_SECONDS_MIN = 300;
 const WATCH_SECONDS_MAX = 600;
 /** A watch that the server ends sooner is retried after a delay. */
@@ -75,8 +94,30 @@ const RECONNECT_MAX_MS = 30_000;
 /** A watch that lasted this long resets the back-off. */
 const HEALTHY_MS = 120_000;
 
+/** What the list-watches of one API server share. */
+export class ServerHistory {
+  readonly #relists = createSemaphore(1);
+  readonly #followers = new Set<() => void>();
+
+  /** One list after the other, so that a server that is back does not have to serve all list-watches at once. */
+  relist<T>(list: () => Promise<T>): Promise<T> {
+    return this.#relists.run(list);
+  }
+
+  /** `listAgain` is called when another list-watch has found that the server was restored from a backup. */
+  follow(listAgain: () => void): Disposable {
+    this.#followers.add(listAgain);
+    return { [Symbol.dispose]: () => void this.#followers.delete(listAgain) };
+  }
+
+  restored(foundBy: () => void): void {
+    for (const listAgain of this.#followers) if (listAgain !== foundBy) listAgain();
+  }
+}
+
 export class ListWatch {
   readonly #options: ListWatchOptions;
+  readonly #server: ServerHistory;
   readonly #delay: RetryDelay;
   #phase: ListWatchCondition['phase'] = 'stopped';
   #lastError: string | undefined;
@@ -85,9 +126,21 @@ export class ListWatch {
   #receivedAtMs: number | undefined;
   #pageSize: number;
   #version = '';
+  #newestVersion = '';
+  /** True from the detection of a restored server until its objects have been listed. */
+  #isRewound = false;
+  /** True from the time when the server could not be reached until its objects have been listed. */
+  #isInterrupted = false;
+  /** The list is complete and no watch has begun since. */
+  #isListed = false;
+  /** When a watch broke, or could not begin; undefined while one works and after an orderly end. */
+  #brokenAtMs: number | undefined;
+  /** Ends the attempt in progress. */
+  #attempt = new AbortController();
 
   constructor(options: ListWatchOptions) {
     this.#options = options;
+    this.#server = options.server ?? new ServerHistory();
     this.#delay = new RetryDelay(options.random, {
       baseMs: RECONNECT_BASE_MS,
       maxMs: options.reconnectMaxMs ?? RECONNECT_MAX_MS,
@@ -107,20 +160,43 @@ export class ListWatch {
       failures: this.#delay.failures,
       lastError: this.#lastError,
       receivedAtMs: this.#receivedAtMs,
+      isRewound: this.#isRewound,
     };
+  }
+
+  /** The server was restored from a backup, or may have been since the last watch broke. */
+  get mayBeRestored(): boolean {
+    return this.#isRewound || this.#isInterrupted || this.#brokenAtMs !== undefined;
+  }
+
+  /** The newest version of the collection that this process knows: of lists, events, bookmarks and {@link observe}. A server that sends an
+   * older one in response to a request that was sent later has been restored from a backup. */
+  get newestVersion(): string {
+    return this.#newestVersion;
+  }
+
+  /** `version` is that of an object that was read or written. `knownWhenSent`: the {@link newestVersion} when a write was sent that must have
+   * a newer version; if it has an older one, all objects are listed again. */
+  observe(version: string | undefined, knownWhenSent?: string): void {
+    if (isOlder(version, knownWhenSent)) this.#rewound(version, knownWhenSent);
+    else this.#advance(version);
   }
 
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     let phase: Phase = 'listing';
+    using _following = this.#server.follow(this.#listAgain);
     while (!signal.aborted) {
       this.#phase = phase;
       const end = await (phase === 'listing' ? this.#list(signal) : this.#watch(signal));
       if (signal.aborted) break;
       this.#options.metrics.ended(phase, end.outcome);
+      this.#isInterrupted ||= ['interrupted', 'silent', 'unreachable'].includes(end.outcome);
+      if (phase === 'watching' && end.outcome !== 'ended')
+        this.#brokenAtMs ??= this.#options.clock.monotonicMs();
       const transition: Transition = TRANSITIONS[phase][end.outcome] ?? START_OVER;
       if (transition.wait === 'back-off') await this.#wait(phase, end, signal);
-      phase = transition.next;
+      phase = this.#isRewound ? 'listing' : transition.next;
     }
     this.#phase = 'stopped';
   }
@@ -139,7 +215,8 @@ export class ListWatch {
       delayMs,
       error: this.#lastError,
     };
-    if (end.outcome === 'defect')
+    if (end.outcome === 'rewound') logger.debug(fields, 'list-watch interrupted');
+    else if (end.outcome === 'defect')
       logger.error({ ...fields, stack: end.error?.stack }, 'list-watch interrupted');
     else if (end.outcome === 'brief' || end.outcome === 'dropped' || end.outcome === 'expired') {
       logger.info(fields, 'list-watch interrupted');
@@ -149,23 +226,44 @@ export class ListWatch {
   }
 
   async #list(signal: AbortSignal): Promise<AttemptEnd> {
+    if (this.#version === '') return this.#listAll(signal);
+    return this.#server.relist(() => this.#listAll(signal));
+  }
+
+  async #listAll(signal: AbortSignal): Promise<AttemptEnd> {
+    const { sink } = this.#options;
+    const known = this.#newestVersion;
+    const requestedAtMs = this.#options.clock.monotonicMs();
     let isContinued = false;
     try {
       let page = await this.#page('', signal);
       // INVARIANT: the watch starts at the oldest version that any page shows, so that nothing between pages is missed.
       const version = page.resourceVersion;
-      this.#take(() => this.#options.sink.listStarted(isOlder(version, this.#version)));
-      this.#take(() => this.#options.sink.listPage(page.items));
+      if (isOlder(version, known)) this.#rewound(version, known);
+      const isRewound = this.#isRewound;
+      const isInterrupted = this.#isInterrupted;
+      this.#take(() =>
+        sink.listStarted({ resourceVersion: version, isRewound, isInterrupted, requestedAtMs }),
+      );
+      this.#take(() => sink.listPage(page.items));
       while (page.continueToken !== '') {
         isContinued = true;
         page = await this.#page(page.continueToken, signal);
-        this.#take(() => this.#options.sink.listPage(page.items));
+        this.#take(() => sink.listPage(page.items));
       }
-      this.#take(() => this.#options.sink.listComplete(version));
+      const isRestored = this.#take(() => sink.listComplete(version)) || isRewound;
+      if (isRestored && !isRewound) this.#reportRestore({ version });
       this.#version = version;
+      if (isRewound) this.#newestVersion = version;
+      else this.#advance(version);
+      // Another list-watch may have found a restore after this list was requested.
+      if (isRewound) this.#isRewound = false;
+      this.#isInterrupted = false;
+      this.#isListed = true;
+      this.#brokenAtMs = undefined;
       this.#lastError = undefined;
       this.#pageSize = this.#options.pageSize ?? PAGE_SIZE;
-      return { outcome: 'complete' };
+      return { outcome: isRestored ? 'restored' : 'complete' };
     } catch (error) {
       const end = attemptEndOf(error, false);
       this.#adaptPage(end.outcome, isContinued);
@@ -196,14 +294,31 @@ export class ListWatch {
   async #watch(signal: AbortSignal): Promise<AttemptEnd> {
     const { client, resource, random, clock, silenceLimitMs = SILENCE_LIMIT_MS } = this.#options;
     const seconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN + 1));
+    const attempt = new AbortController();
+    this.#attempt = attempt;
+    const ending = AbortSignal.any([signal, attempt.signal]);
+    const received = (): number | undefined => this.#receivedAtMs;
     let startedAtMs: number | undefined;
-    using silence = guardSilence(clock, silenceLimitMs, () => this.#receivedAtMs);
+    using timers = new DisposableStack();
+    timers.use(
+      onSilence(clock, silenceLimitMs, received, () =>
+        attempt.abort(new SilenceError(`nothing was received for ${silenceLimitMs} ms`)),
+      ),
+    );
+    timers.use(onSilence(clock, IDLE_MS, received, () => void this.#checkVersionWhileIdle(ending)));
     try {
+      const isResumed = !this.#isListed;
+      this.#isListed = false;
+      if (isResumed) {
+        await this.#checkVersion(ending);
+        if (clock.monotonicMs() - (this.#brokenAtMs ?? Infinity) > GAP_MAX_MS)
+          return { outcome: 'interrupted' };
+      }
       await client.watch(
         resource,
         {
           ...this.#scope(),
-          signal: AbortSignal.any([signal, silence.signal]),
+          signal: ending,
           resourceVersion: this.#version,
           timeoutSeconds: seconds,
         },
@@ -211,6 +326,7 @@ export class ListWatch {
           started: () => {
             startedAtMs = clock.monotonicMs();
             this.#lastError = undefined;
+            this.#brokenAtMs = undefined;
             this.#dataReceived();
           },
           dataReceived: () => this.#dataReceived(),
@@ -225,22 +341,73 @@ export class ListWatch {
     }
   }
 
+  /** Throws `RewoundError` if the server's version is older than one that was known before. */
+  async #checkVersion(signal: AbortSignal): Promise<void> {
+    const known = this.#newestVersion;
+    // No resourceVersion: the response is as recent as the server's store.
+    const { resourceVersion: version } = await this.#options.client.list(this.#options.resource, {
+      ...this.#scope(),
+      signal,
+      limit: 1,
+      isRetried: false,
+    });
+    if (isOlder(version, known)) throw this.#rewound(version, known);
+    this.#advance(version);
+  }
+
+  /** Any failure but an older version is left to the silence limit. */
+  async #checkVersionWhileIdle(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#checkVersion(signal);
+    } catch (error) {
+      const { logger, resource } = this.#options;
+      logger.debug({ resource: resource.plural, error: String(error) }, 'no version of an idle server');
+    }
+  }
+
+  /** Ends a watch in progress; all objects are listed next. */
+  #rewound(version: string | undefined, known: string | undefined): RewoundError {
+    const error = new RewoundError(`the server is at version ${version}, and was at ${known} before`);
+    if (!this.#isRewound) this.#reportRestore({ version, known });
+    this.#isRewound = true;
+    this.#attempt.abort(error);
+    return error;
+  }
+
+  readonly #listAgain = (): void => {
+    this.#isRewound = true;
+    this.#attempt.abort(new RewoundError('the server was restored from a backup'));
+  };
+
+  #reportRestore(versions: {
+    readonly version: string | undefined;
+    readonly known?: string | undefined;
+  }): void {
+    const { logger, client, resource } = this.#options;
+    const fields = { cluster: client.cluster, resource: resource.plural, ...versions };
+    logger.warn(fields, 'the server was restored from a backup; its objects replace the cached ones');
+    this.#server.restored(this.#listAgain);
+  }
+
+  #advance(version: string | undefined): void {
+    if (version && !isOlder(version, this.#newestVersion)) this.#newestVersion = version;
+  }
+
   #event(type: WatchEventType, object: KubeObject): void {
     const { metrics, sink } = this.#options;
     const version = object.metadata.resourceVersion ?? '';
     metrics.received(type);
     if (type === 'BOOKMARK') {
-      if (isOlder(version, this.#version)) {
-        throw new RewoundError(`the server is at version ${version}, and was at ${this.#version} before`);
-      }
+      if (isOlder(version, this.#version)) throw this.#rewound(version, this.#version);
     } else this.#take(() => sink.event(type, object));
     // INVARIANT: only now, after the cache has stored the event, and never backwards.
     if (!isOlder(version, this.#version)) this.#version = version;
+    this.#advance(version);
   }
 
-  #take(action: () => void): void {
+  #take<T>(action: () => T): T {
     try {
-      action();
+      return action();
     } catch (cause) {
       throw new SinkError('storing objects in the cache failed', { cause });
     }

@@ -1,7 +1,9 @@
-/** Decides which states a cache stores: an older state never replaces a newer one, in any order of arrival. */
+/** Decides which states a cache stores: an older state never replaces a newer one, in any order of arrival, unless a list shows it. */
 
 import { objectKey, type KubeObject, type ObjectKey } from '../object.ts';
 import { createIndexer, type Indexer } from './indexer.ts';
+import { jsonEquals, type JsonValue } from '../../base/json.ts';
+import type { Clock } from '../../base/clock.ts';
 import { compareVersions, isOlder } from './resource-version.ts';
 import type { CacheEvent, IndexFunctions } from '../types.ts';
 
@@ -10,6 +12,16 @@ interface Deletion {
   readonly version: string | undefined;
   /** This process has deleted the object, but the event has not arrived yet. */
   readonly isOurs: boolean;
+  /** Monotonic time. */
+  readonly atMs: number;
+}
+
+/** A list whose objects are stored. */
+export interface ListInCache {
+  /** Undefined: the server's history has been reset, and no version is newer than the list. */
+  readonly version: string | undefined;
+  /** Monotonic time. */
+  readonly requestedAtMs: number;
 }
 
 const DELETIONS_MAX = 10_000;
@@ -18,12 +30,14 @@ export class ObjectCache {
   readonly indexer: Indexer;
   /** By uid, oldest first. */
   readonly #deletions = new Map<string, Deletion>();
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
 
-  constructor(indexes: IndexFunctions) {
+  constructor(indexes: IndexFunctions, clock: Pick<Clock, 'monotonicMs'>) {
     this.indexer = createIndexer(indexes);
+    this.#clock = clock;
   }
 
-  /** Stores a state from a list or a watch; undefined when nothing changed. */
+  /** Stores a state from a watch, a read or a write; undefined when nothing changed. */
   apply(object: KubeObject): CacheEvent | undefined {
     const key = objectKey(object);
     const previous = this.indexer.get(key);
@@ -31,14 +45,25 @@ export class ObjectCache {
     return this.#put(key, object, previous);
   }
 
-  /** Stores a state whatever the cache holds: the server's history has been reset. */
-  replace(object: KubeObject): CacheEvent | undefined {
+  /** Stores a state from a list, which is the truth about everything that is not newer than the list. `isContradiction`: it has an older state
+   * of an object than was known, or one that was deleted. The same version with other content is stored, but proves nothing: a new release
+   * of a server has other defaults. */
+  applyListed(
+    object: KubeObject,
+    list: ListInCache,
+  ): { readonly event: CacheEvent | undefined; readonly isContradiction: boolean } {
     const key = objectKey(object);
+    const { uid = '' } = object.metadata;
     const previous = this.indexer.get(key);
-    const { uid, resourceVersion } = object.metadata;
-    if (uid !== undefined) this.#deletions.delete(uid);
-    const isSame = previous?.metadata.uid === uid && previous?.metadata.resourceVersion === resourceVersion;
-    return isSame && previous !== undefined ? undefined : this.#put(key, object, previous);
+    const deletion = this.#deletions.get(uid);
+    const isNewerThanList = isOlder(list.version, previous?.metadata.resourceVersion);
+    if (isNewerThanList || (deletion?.isOurs && deletion.atMs >= list.requestedAtMs))
+      return { event: this.apply(object), isContradiction: false };
+    const isContradiction =
+      this.#isDeleted(object) || isOlder(object.metadata.resourceVersion, previous?.metadata.resourceVersion);
+    this.#deletions.delete(uid);
+    const isSame = previous !== undefined && jsonEquals(asJson(previous), asJson(object));
+    return { event: isSame ? undefined : this.#put(key, object, previous), isContradiction };
   }
 
   /** A DELETED event; undefined when the cache holds nothing, or another object of that name. */
@@ -67,7 +92,7 @@ export class ObjectCache {
     const held = this.indexer.get(key);
     if (held?.metadata.uid === uid) this.indexer.delete(key);
     const version = held?.metadata.uid === uid ? held.metadata.resourceVersion : undefined;
-    this.#remember(uid, { version, isOurs: true });
+    this.#remember(uid, { version, isOurs: true, atMs: this.#clock.monotonicMs() });
   }
 
   #put(key: ObjectKey, object: KubeObject, previous: KubeObject | undefined): CacheEvent {
@@ -89,7 +114,7 @@ export class ObjectCache {
   }
 
   #recordDeletion({ metadata: { uid } }: KubeObject, version: string | undefined, isOurs: boolean): void {
-    if (uid !== undefined) this.#remember(uid, { version, isOurs });
+    if (uid !== undefined) this.#remember(uid, { version, isOurs, atMs: this.#clock.monotonicMs() });
   }
 
   #remember(uid: string, deletion: Deletion): void {
@@ -103,6 +128,10 @@ export class ObjectCache {
       return;
     }
   }
+}
+
+function asJson(object: KubeObject): JsonValue {
+  return object as unknown as JsonValue; // raw JSON, as received
 }
 
 /** True unless the state has the same or an older version. Versions of a server grow across objects, so an older version with another uid

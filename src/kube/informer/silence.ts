@@ -1,29 +1,29 @@
-/** Aborts a watch that receives no data, because its connection may be half open. */
+/** Notices that a watch receives no data: its connection may be half open, or the server may wait for a version that it has never had. */
 
 import type { Clock, Timer } from '../../base/clock.ts';
-import { SilenceError } from './attempt-end.ts';
 
-export interface SilenceGuard extends Disposable {
-  /** Aborts with a `SilenceError`. */
-  readonly signal: AbortSignal;
-}
-
-/** `receivedAtMs` is the monotonic time of the last data. There is one timer, set again when it fires, so that an event only costs a clock reading. */
-export function guardSilence(
+/**
+ * Calls `action` after each `limitMs` without data, until disposed. `receivedAtMs` is the monotonic time of the last data. There is one timer,
+ * set again when it fires, so that an event only costs a clock reading.
+ */
+export function onSilence(
   clock: Clock,
   limitMs: number,
   receivedAtMs: () => number | undefined,
-): SilenceGuard {
-  const controller = new AbortController();
-  const beganMs = clock.monotonicMs();
+  action: () => void,
+): Disposable {
+  let sinceMs = clock.monotonicMs();
   let timer: Timer;
   const arm = (delayMs: number): void => {
     timer = clock.schedule(delayMs, () => {
-      const silentMs = clock.monotonicMs() - Math.max(beganMs, receivedAtMs() ?? 0);
-      if (silentMs < limitMs) arm(limitMs - silentMs);
-      else controller.abort(new SilenceError(`nothing was received for ${Math.round(silentMs)} ms`));
+      const nowMs = clock.monotonicMs();
+      const silentMs = nowMs - Math.max(sinceMs, receivedAtMs() ?? 0);
+      if (silentMs < limitMs) return arm(limitMs - silentMs);
+      sinceMs = nowMs;
+      arm(limitMs);
+      action();
     });
   };
   arm(limitMs);
-  return { signal: controller.signal, [Symbol.dispose]: () => timer.cancel() };
+  return { [Symbol.dispose]: () => timer.cancel() };
 }

@@ -7,6 +7,8 @@ export type Phase = 'listing' | 'watching';
 export type Outcome =
   /** The complete list is in the cache. */
   | 'complete'
+  /** The same, and the server has an older state than was known: it was restored from a backup. */
+  | 'restored'
   /** The server ended the watch as announced. */
   | 'ended'
   /** The server ended the watch in less than a second: retrying immediately would be a loop. */
@@ -21,6 +23,8 @@ export type Outcome =
   | 'expired'
   /** The server's versions went back: it was restored from a backup. */
   | 'rewound'
+  /** The server was away so long that a restored one may have passed the last known version. */
+  | 'interrupted'
   /** A page is larger than the limit of this program. */
   | 'oversized'
   /** No response. */
@@ -47,10 +51,11 @@ export interface Transition {
 const RELIST: Transition = { next: 'listing', wait: 'back-off' };
 const WATCH_AGAIN: Transition = { next: 'watching', wait: 'back-off' };
 
-/** INVARIANT: every LIST but the first one is preceded by a wait; only orderly ends have no wait. */
+/** INVARIANT: every LIST but the first one is preceded by a wait; of failures, only `interrupted` has no wait, because the one before it had. */
 export const TRANSITIONS: Readonly<Record<Phase, Readonly<Partial<Record<Outcome, Transition>>>>> = {
   listing: {
     complete: { next: 'watching', wait: 'none' },
+    restored: { next: 'watching', wait: 'none' },
     malformed: RELIST,
     expired: RELIST,
     oversized: RELIST,
@@ -70,7 +75,8 @@ export const TRANSITIONS: Readonly<Record<Phase, Readonly<Partial<Record<Outcome
     malformed: RELIST,
     expired: RELIST,
     rewound: RELIST,
-    unreachable: WATCH_AGAIN,
+    interrupted: { next: 'listing', wait: 'none' },
+    unreachable: RELIST,
     unauthorized: WATCH_AGAIN,
     forbidden: WATCH_AGAIN,
     throttled: WATCH_AGAIN,

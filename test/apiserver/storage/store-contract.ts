@@ -60,7 +60,7 @@ function counterOf({ isCounterShared = false }: DriverTraits): Counter {
 
 /** Events may arrive after the response to their write. */
 async function eventually(check: () => void): Promise<void> {
-  await vi.waitFor(check, { timeout: 15_000, interval: 1 });
+  await vi.waitFor(check, { timeout: 60_000, interval: 1 });
 }
 
 function writes(driver: string, open: NewStore, counter: Counter): void {

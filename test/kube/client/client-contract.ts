@@ -82,7 +82,7 @@ async function follow(
   const informer = createInformer({
     client,
     resource: ENDPOINTS,
-    namespace,
+    namespaces: [namespace],
     clock: systemClock,
     random: () => 0.01,
     logger: silentLogger,

@@ -1,6 +1,6 @@
 /** Access to a cluster from kubeconfigs, service accounts, exec plugins and Secrets, and the errors of invalid ones. */
 
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -189,7 +189,7 @@ describe('a kubeconfig', () => {
     [
       'an authority that is not there',
       { cluster: 'server: "https://h", certificate-authority: nope.crt' },
-      /clusters\[c\].certificate-authority names a file that cannot be read: ENOENT.*nope.crt/,
+      /clusters\[c\].certificate-authority names a file that cannot be read, .*nope.crt: there is no such file/,
     ],
     [
       'an authority that is not a certificate',
@@ -230,7 +230,7 @@ describe('a kubeconfig', () => {
   test('that does not exist', () => {
     const missing = { kubeconfig: join(ROOT, 'nothing'), context: '' };
     expect(problem(() => loadClusterAccess(missing, { clock: new FakeClock() }))).toMatch(
-      /kubeconfig .*nothing cannot be read: ENOENT/,
+      /kubeconfig .*nothing cannot be read: there is no such file; name another file in the configuration/,
     );
   });
 });
@@ -315,7 +315,7 @@ describe('without a file', () => {
     expect(loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'home') } }).namespace).toBe('home');
     expect(
       problem(() => loadClusterAccess(unnamed, { clock, env: { HOME: join(ROOT, 'empty-home') } })),
-    ).toMatch(/no kubeconfig found: .*set a kubeconfig/);
+    ).toMatch(/no kubeconfig found: .*name a file in the configuration/);
   });
 });
 
@@ -463,6 +463,58 @@ describe('a kubeconfig in a Secret', () => {
     ['holds nonsense', async () => secret({ config: base64('nonsense') }), /is not a kubeconfig/],
   ])('that %s', async (_, get, message) => {
     await expect(kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock())).rejects.toThrow(message);
+  });
+
+  const fromSecret = (parts: Parts): Promise<ServerAccess> => {
+    const get = async (): Promise<KubeObject> => secret({ config: base64(kubeconfig(parts)) });
+    return kubeconfigFromSecret({ get }, 'ns', 'vc-my', new FakeClock());
+  };
+
+  test('runs no program of the daemon', async () => {
+    const marker = join(ROOT, 'was-run');
+    const command = put('from-secret/plugin', `#!/bin/sh\ntouch ${marker}\n`, 0o755);
+    const user = `exec: {apiVersion: client.authentication.k8s.io/v1, command: ${command}}`;
+    const headers = fromSecret({ user }).then(({ credentials }) => credentials.headers());
+    await expect(headers).rejects.toThrow(/users\[u\]\.exec/);
+    expect(existsSync(marker)).toBe(false);
+  });
+
+  test.each<[string, Parts]>([
+    ['users[u].exec', { user: 'token: abc, exec: {command: /bin/true}' }],
+    ['users[u].auth-provider', { user: 'auth-provider: {name: oidc}' }],
+    ['users[u].tokenFile', { user: 'tokenFile: /etc/hostname' }],
+    ['users[u].token-file', { user: 'token-file: /etc/hostname' }],
+    ['users[u].client-certificate', { user: 'client-certificate: /etc/hostname' }],
+    ['users[u].client-key', { user: 'client-key: /etc/hostname' }],
+    ['users[u].username', { user: 'username: a, password: b' }],
+    ['users[u].as', { user: 'token: abc, as: system:admin' }],
+    [
+      'clusters[c].certificate-authority',
+      { cluster: 'server: "https://127.0.0.1", certificate-authority: /etc/hostname' },
+    ],
+    ['clusters[c].proxy-url', { cluster: 'server: "https://127.0.0.1", proxy-url: "http://127.0.0.1:1"' }],
+  ])('is refused with %s', async (field, parts) => {
+    await expect(fromSecret(parts)).rejects.toThrow(
+      `Secret ns/vc-my of the host cluster: ${field} is not accepted in a kubeconfig from a Secret`,
+    );
+  });
+
+  test('keeps its data, the name to verify, and empty fields', async () => {
+    const ca = base64(certificate('ca.crt'));
+    const access = await fromSecret({
+      cluster: `server: "https://127.0.0.1:6443", certificate-authority-data: ${ca}, tls-server-name: kubernetes`,
+      user: 'token: abc, client-certificate: "", username: null, password: ""',
+    });
+    expect(access.server).toBe('https://127.0.0.1:6443');
+    expect(await access.trust()).toMatchObject({ serverName: 'kubernetes', isUnverified: false });
+    expect(await access.credentials.headers()).toEqual({ authorization: 'Bearer abc' });
+  });
+
+  test('that vCluster exports as insecure is accepted', async () => {
+    const access = await fromSecret({
+      cluster: 'server: "https://127.0.0.1:6443", insecure-skip-tls-verify: true',
+    });
+    expect(await access.trust()).toMatchObject({ isUnverified: true });
   });
 });
 

@@ -111,7 +111,7 @@ describe('an informer', () => {
   });
 
   test('a write in another namespace is ignored', async () => {
-    await using harness = await prepare({ namespace: 'other' });
+    await using harness = await prepare({ namespaces: ['other'] });
     harness.informer.observeWrite(kubeObject({ name: 'a', version: 12 }));
     expect(harness.informer.size).toBe(0);
   });

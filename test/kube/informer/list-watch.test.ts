@@ -2,12 +2,15 @@
 
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { ServerHistory } from '../../../src/kube/informer/list-watch.ts';
+import type { KubeObject } from '../../../src/kube/object.ts';
 import { contents, prepare, published, quiet, until, type InformerHarness } from '../informer-harness.ts';
 import {
   bookmarkLine,
   cutWatch,
   eventLine,
   list,
+  objectOf,
   refuse,
   watch,
   type Item,
@@ -111,7 +114,7 @@ describe('requests', () => {
     for (const random of [0, 0.5, 0.999_999]) {
       await using harness = await prepare({
         random: () => random,
-        namespace: 'default',
+        namespaces: ['default'],
         labelSelector: 'a=b,c',
       });
       harness.server.on('list', list(10, [])).on('watch', watch());
@@ -299,8 +302,196 @@ describe('lists', () => {
     await overcome(harness);
     await until(() => harness.informer.get('default/a')?.metadata.resourceVersion === '502');
     expect(contents(harness.informer)).toEqual({ a: '502' });
-    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'complete']);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
   });
+});
+
+/** A server is restored from a snapshot, and its versions may have passed the last known one before the client is back. */
+describe('a restored server', () => {
+  const A = { name: 'a', version: 240 };
+  const BEFORE = [A, { name: 'b', version: 245 }, { name: 'surplus', version: 246 }];
+  const AFTER = [
+    { ...A, version: 239 },
+    { name: 'b', version: 245, annotations: { other: 'content' } },
+    { name: 'missing', version: 251 },
+  ];
+
+  /** The informer knows version 247, then the server is away. */
+  async function known(...watches: readonly Step[]): Promise<InformerHarness> {
+    const harness = await prepare();
+    harness.server.tellsNoVersion = false;
+    harness.server.on('list', list(247, BEFORE)).on('watch', ...watches);
+    harness.start();
+    await until(() => harness.informer.isSynced);
+    return harness;
+  }
+
+  function expectRestored({ informer }: InformerHarness): void {
+    expect(contents(informer)).toEqual({ a: '239', b: '245', missing: '251' });
+    expect(informer.get('default/b')?.metadata.annotations).toEqual({ other: 'content' });
+    expect(informer.condition.isRewound).toBe(false);
+  }
+
+  test('that refused a connection and has passed the last known version is listed', async () => {
+    await using harness = await known(cutWatch(bookmarkLine(247)), watch());
+    harness.server
+      .on('version', (response) => response.socket?.resetAndDestroy())
+      .on('list', list(252, AFTER));
+    await overcome(harness);
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 4);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual([
+      'complete',
+      'dropped',
+      'unreachable',
+      'restored',
+    ]);
+    expectRestored(harness);
+    expect(published(harness).slice(3)).toEqual([
+      ['updated', 'default/a', '239'],
+      ['updated', 'default/b', '245'],
+      ['added', 'default/missing', '251'],
+      // All objects that are left, since the same version may have other content.
+      ['updated', 'default/a', '239'],
+      ['updated', 'default/b', '245'],
+      ['updated', 'default/missing', '251'],
+      ['deleted', 'default/surplus', '246'],
+    ]);
+    expect(harness.events.at(-1)?.mayBeRestored).toBe(true);
+  });
+
+  test('with an older version than the last known one is listed before a watch is resumed', async () => {
+    await using harness = await known(cutWatch(bookmarkLine(247)), watch());
+    harness.server.on('version', list(246, []));
+    await overcome(harness);
+    await until(() => harness.informer.condition.phase === 'waiting');
+    expect(harness.informer.condition.isRewound).toBe(true);
+    // The server passes the last known version before it is listed.
+    harness.server.on('list', list(252, AFTER));
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 4);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual([
+      'complete',
+      'dropped',
+      'rewound',
+      'restored',
+    ]);
+    expectRestored(harness);
+  });
+
+  test('is noticed on an idle watch within a minute', async () => {
+    await using harness = await known(watch(bookmarkLine(247)), watch());
+    await until(() => harness.metrics.types.length === 1);
+    harness.clock.advance(59_999);
+    expect(harness.server.count('version')).toBe(0);
+    harness.clock.advance(1);
+    harness.server.on('version', list(247, []), list(246, [])).on('list', list(252, AFTER));
+    await until(() => harness.server.count('version') === 1);
+    await quiet();
+    harness.clock.advance(60_000);
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 3);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+    expectRestored(harness);
+  });
+
+  test('is noticed by the response to a write', async () => {
+    await using harness = await known(watch(), watch());
+    await until(() => harness.server.count('watch') === 1);
+    const write = (name: string, version: number): KubeObject => objectOf({ name, version }) as KubeObject;
+    harness.informer.observeWrite(write('a', 249), '247');
+    harness.informer.observeWrite(write('b', 248), '247');
+    expect(harness.informer.newestVersion).toBe('249');
+    expect(harness.informer.condition.isRewound).toBe(false);
+    harness.informer.observeWrite(write('missing', 243), '249');
+    expect(harness.informer.condition.isRewound).toBe(true);
+    harness.server.on('list', list(252, AFTER));
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 3);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+    expectRestored(harness);
+  });
+
+  test('whose list is older than a write of this process', async () => {
+    await using harness = await known(refuse(410, 'Gone'), watch());
+    harness.informer.observeWrite(objectOf({ name: 'a', version: 260 }) as KubeObject, '247');
+    harness.server.on('list', list(252, AFTER));
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 3);
+    expect(harness.metrics.ends.at(-1)?.outcome).toBe('restored');
+    expectRestored(harness);
+  });
+
+  test('an object that was deleted exists again', async () => {
+    const deleted = [eventLine('DELETED', { name: 'surplus', version: 248 }), bookmarkLine(249)];
+    await using harness = await known(cutWatch(...deleted), watch());
+    await until(() => harness.informer.condition.phase === 'waiting');
+    harness.informer.observeDelete('default/a', 'uid-a');
+    expect(contents(harness.informer)).toEqual({ b: '245' });
+    harness.server.on('version', (response) => response.socket?.resetAndDestroy());
+    harness.server.on('list', list(252, BEFORE));
+    await overcome(harness);
+    await overcome(harness);
+    await until(() => harness.metrics.ends.length === 4);
+    expect(harness.metrics.ends.at(-1)?.outcome).toBe('restored');
+    expect(contents(harness.informer)).toEqual({ a: '240', b: '245', surplus: '246' });
+  });
+
+  test('versions that are not numbers are never older', async () => {
+    await using harness = await prepare();
+    harness.server.tellsNoVersion = false;
+    const items = [{ name: 'a', version: 'x7' }];
+    harness.server.on('list', list('x9', items)).on('watch', cutWatch(bookmarkLine('x8')), watch());
+    harness.server.on('version', list('x1', []));
+    harness.start();
+    await overcome(harness);
+    await until(() => harness.server.count('watch') === 2);
+    expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'dropped']);
+  });
+});
+
+test('a restore that another list-watch has found is listed', async () => {
+  const server = new ServerHistory();
+  await using harness = await prepare({ server });
+  harness.server.on('list', list(10, [{ name: 'a', version: 9 }]), list(12, [{ name: 'a', version: 9 }]));
+  harness.server.on('watch', watch(bookmarkLine(10)), watch());
+  harness.start();
+  await until(() => harness.metrics.types.length === 1);
+  server.restored(() => undefined);
+  await overcome(harness);
+  await until(() => harness.metrics.ends.length === 3);
+  expect(harness.metrics.ends.map(({ outcome }) => outcome)).toEqual(['complete', 'rewound', 'restored']);
+  expect(harness.events.map(({ type, mayBeRestored }) => [type, mayBeRestored])).toEqual([
+    ['added', false],
+    ['updated', true],
+  ]);
+});
+
+test('lists after the first one wait for each other', async () => {
+  const permit = Promise.withResolvers<void>();
+  const server = new ServerHistory();
+  const other = server.relist(() => permit.promise);
+  await using harness = await prepare({ server });
+  harness.server.on('list', list(10, []), list(11, [])).on('watch', refuse(410, 'Gone'), watch());
+  harness.start();
+  await overcome(harness);
+  await quiet();
+  expect(harness.server.count('list')).toBe(1);
+  permit.resolve();
+  await other;
+  await until(() => harness.informer.resourceVersion === '11');
+});
+
+test('a server that was away for five seconds is listed, not resumed', async () => {
+  await using harness = await prepare();
+  harness.server.on('list', list(10, []), list(11, []));
+  const away = [refuse(502, 'BadGateway'), refuse(502, 'BadGateway'), refuse(502, 'BadGateway')];
+  harness.server.on('watch', cutWatch(bookmarkLine(10)), ...away, watch());
+  harness.start();
+  for (const delayMs of [400, 800, 1600, 3200]) expect(await overcome(harness)).toBe(delayMs);
+  await until(() => harness.server.count('watch') === 5);
+  expect(harness.server.count('list')).toBe(2);
+  expect(harness.metrics.ends.at(-2)?.outcome).toBe('interrupted');
 });
 
 describe('the reported condition', () => {
@@ -353,7 +544,7 @@ describe('the reported condition', () => {
   test('every outcome is declared, so that its counter can start at zero', async () => {
     await using harness = await prepare();
     expect(harness.metrics.expected).toContain('watching silent');
-    expect(harness.metrics.expected).toHaveLength(25);
+    expect(harness.metrics.expected).toHaveLength(27);
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ObjectCache } from '../../../src/kube/informer/object-cache.ts';
+import { FakeClock } from '../../fake-clock.ts';
 import { compareVersions } from '../../../src/kube/informer/resource-version.ts';
 import type { KubeObject } from '../../../src/kube/object.ts';
 
@@ -10,7 +11,7 @@ function object(version: string, extra: Partial<KubeObject['metadata']> = {}): K
 }
 
 function cacheWith(...objects: KubeObject[]): ObjectCache {
-  const cache = new ObjectCache({});
+  const cache = new ObjectCache({}, new FakeClock());
   for (const one of objects) cache.apply(one);
   return cache;
 }
@@ -124,19 +125,79 @@ describe('rules 5 and 6: our own writes', () => {
   });
 });
 
+describe('rule 5: a list is the truth about everything that is not newer', () => {
+  const list = { version: '100', requestedAtMs: 1 };
+
+  test('an older state of an object replaces a newer one and proves that the server was restored', () => {
+    const cache = cacheWith(object('90'));
+    expect(cache.applyListed(object('80'), list)).toMatchObject({
+      event: { type: 'updated' },
+      isContradiction: true,
+    });
+    expect(version(cache)).toBe('80');
+  });
+
+  test('an earlier object of the same name, too', () => {
+    const cache = cacheWith(object('90', { uid: 'two' }));
+    expect(cache.applyListed(object('80'), list).isContradiction).toBe(true);
+    expect(cache.indexer.get('n/a')?.metadata.uid).toBe('one');
+  });
+
+  test('the same version with other content replaces, but proves nothing', () => {
+    const cache = cacheWith(object('90'));
+    const changed = object('90', { labels: { a: 'b' } });
+    expect(cache.applyListed(changed, list)).toMatchObject({
+      event: { type: 'updated' },
+      isContradiction: false,
+    });
+    expect(cache.applyListed(object('90', { labels: { a: 'b' } }), list).event).toBeUndefined();
+  });
+
+  test('a state that is newer than the list stays', () => {
+    const cache = cacheWith(object('101'));
+    expect(cache.applyListed(object('80'), list)).toEqual({ event: undefined, isContradiction: false });
+    expect(version(cache)).toBe('101');
+  });
+
+  test('an object that this process deleted before the list was requested exists again; after that, the list is late', () => {
+    const clock = new FakeClock();
+    const cache = new ObjectCache({}, clock);
+    cache.apply(object('90'));
+    cache.forget('n/a', 'one');
+    expect(cache.applyListed(object('90'), { ...list, requestedAtMs: 0 }).event, 'late').toBeUndefined();
+    expect(cache.applyListed(object('90'), list)).toMatchObject({
+      event: { type: 'added' },
+      isContradiction: true,
+    });
+  });
+
+  test('an object whose labels match again is no contradiction', () => {
+    const cache = cacheWith(object('50'));
+    cache.remove(object('60'));
+    expect(cache.applyListed(object('70'), list)).toMatchObject({
+      event: { type: 'added' },
+      isContradiction: false,
+    });
+  });
+});
+
 describe('rule 7: a new history', () => {
   test('replaces any known state, deleted or newer', () => {
+    const list = { version: undefined, requestedAtMs: 1 };
     const cache = cacheWith(object('100'));
-    expect(cache.replace(object('50'))?.type).toBe('updated');
-    expect(cache.replace(object('50'))).toBeUndefined();
+    expect(cache.applyListed(object('50'), list).event?.type).toBe('updated');
+    expect(cache.applyListed(object('50'), list).event).toBeUndefined();
     cache.remove(object('101'));
-    expect(cache.replace(object('51'))?.type).toBe('added');
+    expect(cache.applyListed(object('51'), list).event?.type).toBe('added');
   });
 });
 
 describe('indexes', () => {
   test('follow their objects', () => {
-    const cache = new ObjectCache({ color: ({ metadata }) => metadata.labels?.['color']?.split('+') ?? [] });
+    const cache = new ObjectCache(
+      { color: ({ metadata }) => metadata.labels?.['color']?.split('+') ?? [] },
+      new FakeClock(),
+    );
     cache.apply(object('1', { labels: { color: 'red+blue' } }));
     expect([...cache.indexer.byIndex('color', 'red')]).toEqual(['n/a']);
     cache.apply(object('2', { labels: { color: 'blue' } }));
@@ -148,7 +209,10 @@ describe('indexes', () => {
   });
 
   test('hold every object of a value', () => {
-    const cache = new ObjectCache({ color: ({ metadata }) => [metadata.labels?.['color'] ?? ''] });
+    const cache = new ObjectCache(
+      { color: ({ metadata }) => [metadata.labels?.['color'] ?? ''] },
+      new FakeClock(),
+    );
     const red = (name: string): KubeObject => object('1', { name, uid: name, labels: { color: 'red' } });
     const reds = (): readonly string[] => [...cache.indexer.byIndex('color', 'red')];
     for (const name of ['a', 'b', 'c']) cache.apply(red(name));

@@ -45,6 +45,8 @@ const STATE = [{ name: 'a', version: 10 }];
 /** How the adversary brings each row about, when the phase it happens in is reached. */
 interface Scene {
   readonly steps: readonly Step[];
+  /** Of the watches before a second list. */
+  readonly watches?: readonly Step[];
   /** Moves the clock to where the outcome happens. */
   act?(harness: InformerHarness): Promise<void>;
   /** Our own code fails on the first object it sees in the phase. */
@@ -56,6 +58,11 @@ interface Scene {
 async function afterFirstBookmark(harness: InformerHarness, advanceMs: number): Promise<void> {
   await until(() => harness.metrics.types.includes('BOOKMARK'));
   harness.clock.advance(advanceMs);
+}
+
+async function afterBackOff({ clock, informer }: InformerHarness): Promise<void> {
+  await until(() => informer.condition.phase === 'waiting');
+  clock.advance(clock.nextDelayMs ?? 0);
 }
 
 /** A watch that the test can end in an orderly way. */
@@ -74,13 +81,18 @@ const endable = endableWatch();
 
 const SCENES: Record<string, Scene> = {
   'listing complete': { steps: [list(10, STATE)] },
+  'listing restored': {
+    steps: [list(10, [{ name: 'a', version: 9 }]), list(12, [{ name: 'a', version: 8 }])],
+    watches: [refuse(410, 'Gone')],
+    act: (harness) => afterBackOff(harness),
+  },
   'listing malformed': { steps: [raw(200, '{"items": [')] },
   'listing expired': { steps: [list(10, STATE, 'more'), refuse(410, 'Expired')] },
   'listing oversized': { steps: [raw(200, ' '.repeat(5000))], responseBytesMax: 4000 },
   'listing unreachable': { steps: [hangUp] },
   'listing unauthorized': { steps: [refuse(401, 'Unauthorized')] },
   'listing forbidden': { steps: [refuse(403, 'Forbidden')] },
-  'listing throttled': { steps: [refuse(429, 'TooManyRequests', { 'retry-after': '7' })] },
+  'listing throttled': { steps: [refuse(429, 'TooManyRequests', { 'retry-after': '3' })] },
   'listing rejected': { steps: [refuse(404, 'NotFound')] },
   'listing failed': { steps: [htmlPage(502)] },
   'listing defect': { steps: [list(10, [{ name: 'poison', version: 9 }])], isDefect: true },
@@ -102,10 +114,20 @@ const SCENES: Record<string, Scene> = {
   'watching malformed': { steps: [watch('{"type":"ADDED","object":{}}\n')] },
   'watching expired': { steps: [watch(errorLine(410, 'Expired'))] },
   'watching rewound': { steps: [watch(bookmarkLine(9))] },
+  'watching interrupted': {
+    steps: [cutWatch(bookmarkLine(10))],
+    async act(harness) {
+      harness.server.tellsNoVersion = false;
+      await afterBackOff(harness);
+      await until(() => harness.server.count('version') === 1);
+      harness.clock.advance(5001);
+      harness.server.on('version', list(10, []));
+    },
+  },
   'watching unreachable': { steps: [hangUp] },
   'watching unauthorized': { steps: [refuse(401, 'Unauthorized')] },
   'watching forbidden': { steps: [refuse(403, 'Forbidden')] },
-  'watching throttled': { steps: [refuse(429, 'TooManyRequests', { 'retry-after': '7' })] },
+  'watching throttled': { steps: [refuse(429, 'TooManyRequests', { 'retry-after': '3' })] },
   'watching rejected': { steps: [refuse(400, 'BadRequest')] },
   'watching failed': { steps: [htmlPage(503)] },
   'watching defect': { steps: [watch(eventLine('ADDED', { name: 'poison', version: 11 }))], isDefect: true },
@@ -125,6 +147,7 @@ async function reach(scene: Scene, phase: Phase): Promise<InformerHarness> {
   });
   if (phase === 'watching') harness.server.on('list', list(10, STATE));
   harness.server.on(phase === 'listing' ? 'list' : 'watch', ...scene.steps);
+  harness.server.on('watch', ...(scene.watches ?? []));
   harness.start();
   await scene.act?.(harness);
   return harness;
@@ -149,7 +172,7 @@ describe('the table of the list-watch', () => {
     const hasEnded = (): boolean => metrics.ends.some((end) => isEnd(end, phase, outcome));
     await until(hasEnded, `${phase} ${outcome}, saw ${JSON.stringify(metrics.ends)}`);
     const kind = next === 'listing' ? 'list' : 'watch';
-    if (wait === 'back-off') await expectBackOff(harness, kind, outcome === 'throttled' ? 7000 : 0);
+    if (wait === 'back-off') await expectBackOff(harness, kind, outcome === 'throttled' ? 3000 : 0);
     else await until(() => server.count(kind) >= (phase === 'watching' ? 2 : 1), `another ${kind}`);
     // After any failure: once the server works, the cache equals its state.
     server.on('list', list(20, [{ name: 'b', version: 15 }]));

@@ -24,6 +24,7 @@ import {
   type StoreKey,
   type StoreRange,
   type StoreWatch,
+  StoreError,
   type WatchObserver,
 } from '../store.ts';
 import { DamageReport } from './codec/damage-report.ts';
@@ -33,7 +34,7 @@ import { HostSecrets } from './host/host-secrets.ts';
 import { SecretLists } from './read/secret-lists.ts';
 import { SecretCache } from './read/secret-cache.ts';
 import { RetryBudget } from './host/retry-budget.ts';
-import { SecretReader } from './read/secret-reader.ts';
+import { SecretReader, type KnownRevisions } from './read/secret-reader.ts';
 import { SecretNames } from './codec/secret-names.ts';
 import { ShardedNotes } from './sharded-notes.ts';
 import { WriteLedger, writeIds } from './write/write-ledger.ts';
@@ -88,8 +89,6 @@ export class KubernetesStore implements Store {
   readonly #writer: SecretWriter;
   readonly #notes = new Map<string, ShardedNotes>();
   #running: Promise<void> | undefined;
-  /** The latest revision of the host that this replica knows. */
-  #newest = 0;
   /** The argument of the last `compact`. */
   #compacted = 0;
 
@@ -103,17 +102,20 @@ export class KubernetesStore implements Store {
     const { historyLimit: eventsMax = HISTORY_LIMIT, historyBytesMax: bytesMax = HISTORY_BYTES_MAX } =
       options;
     const feed = new EventFeed({ eventsMax, bytesMax }, logger);
-    const restarted = (revision: number): void => this.#restart(revision);
+    const restarted = (): void => this.#restart();
     const bookmarked = (): number => Number(this.#listWatch.resourceVersion);
     const cache = new SecretCache({ names, feed, ledger, damage, clock, bookmarked, restarted });
-    const observed = (revision: number): void => this.#observe(revision);
-    const reader = new SecretReader({ names, secrets, cache, damage, observed });
+    const revisions: KnownRevisions = {
+      newest: () => this.#listWatch.newestVersion,
+      observe: (revision, known) => this.#listWatch.observe(String(revision), known),
+    };
+    const reader = new SecretReader({ names, secrets, cache, damage, revisions });
     this.#names = names;
     this.#secrets = secrets;
     this.#feed = feed;
     this.#cache = cache;
     this.#reader = reader;
-    this.#lists = new SecretLists({ names, secrets, cache, damage, observed });
+    this.#lists = new SecretLists({ names, secrets, cache, damage, revisions });
     this.#writer = new SecretWriter({
       namespace,
       names,
@@ -179,26 +181,32 @@ export class KubernetesStore implements Store {
   }
 
   async create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.create(key, value, this.#budget()));
+    return this.#observed(this.#writer.create(key, value, this.#budget()));
   }
 
   async update(key: StoreKey, value: JsonObject, expectedRevision: number): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.update(key, value, expectedRevision, this.#budget()));
+    return this.#observed(this.#writer.update(key, value, expectedRevision, this.#budget()));
   }
 
   async delete(key: StoreKey, expectedRevision: number): Promise<StoredEntry> {
-    return this.#noted(await this.#writer.delete(key, expectedRevision, this.#budget()));
+    return this.#observed(this.#writer.delete(key, expectedRevision, this.#budget()));
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
     if (afterRevision < this.#compacted) throw compacted(afterRevision, this.#compacted);
     await this.#checkHappened(afterRevision, this.#budget());
     this.#checkOpen();
+    const isOutdated = (): boolean => this.#listWatch.condition.isRewound;
+    if (isOutdated())
+      throw new StoreError('unavailable', 'the host cluster was restored and has not been read again');
     const close = this.#feed.subscribe(range, afterRevision, observer);
     const reached = (): number => Math.max(afterRevision, this.#reached);
     return {
       get revision() {
         return reached();
+      },
+      get isOutdated() {
+        return isOutdated();
       },
       close,
     };
@@ -240,24 +248,22 @@ export class KubernetesStore implements Store {
     return Math.max(this.#cache.revision, Number(this.#listWatch.resourceVersion));
   }
 
-  #observe(revision: number): void {
-    this.#newest = Math.max(this.#newest, revision);
-  }
-
-  #noted(entry: StoredEntry): StoredEntry {
-    this.#observe(entry.revision);
+  /** A write that is being sent gets a newer revision than all that are known, unless the host was restored. */
+  async #observed(write: Promise<StoredEntry>): Promise<StoredEntry> {
+    const known = this.#listWatch.newestVersion;
+    const entry = await write;
+    this.#listWatch.observe(String(entry.revision), known);
     return entry;
   }
 
   /** The host's revisions have restarted, after a restore from a backup. */
-  #restart(revision: number): void {
-    this.#newest = revision;
+  #restart(): void {
     this.#compacted = 0;
     this.#lists.forget();
   }
 
   async #checkHappened(revision: number, budget: RetryBudget): Promise<void> {
-    if (revision <= Math.max(this.#newest, this.#reached)) return;
+    if (revision <= Number(this.#listWatch.newestVersion)) return;
     if (revision <= (await this.#reader.revision(budget))) return;
     throw future(revision);
   }

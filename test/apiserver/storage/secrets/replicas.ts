@@ -26,6 +26,11 @@ export function hurried(times: number): Clock {
   };
 }
 
+/** Timers that are `times` as fast, while no time passes: no deadline expires and no outage is a long one, however busy the machine is. */
+export function timeless(times: number): Clock {
+  return { ...hurried(times), monotonicMs: () => 0 };
+}
+
 /**
  * Time that passes `times` as fast, and only with its timers: a machine that is late uses up no deadline, so the number of attempts
  * before it depends on the delays alone.

@@ -64,7 +64,7 @@ function prepare(limits: { eventsMax?: number; bytesMax?: number; logger?: Logge
     return seen;
   };
   const list: Harness['list'] = (revision, ...secrets) => {
-    cache.listStarted(false);
+    cache.listStarted({ resourceVersion: '', isRewound: false, isInterrupted: false, requestedAtMs: 0 });
     cache.listPage(secrets);
     cache.listComplete(String(revision));
   };
@@ -149,11 +149,33 @@ describe('the cache', () => {
     expect(() => follow(120)).toThrow(StoreError);
   });
 
+  test('treats a list that contradicts the known events as a restored server', async () => {
+    const deleted = prepare();
+    deleted.list(100, await secret('a', 90), await secret('b', 50));
+    deleted.cache.event('DELETED', await secret('a', 101));
+    const seen = deleted.follow(101);
+    deleted.list(130, await secret('a', 90), await secret('b', 50));
+    expect(seen).toEqual(['end']);
+    const lost = prepare();
+    lost.list(100, await secret('a', 90));
+    const watched = lost.follow(100);
+    lost.list(100);
+    expect(watched).toEqual(['end']);
+    const other = prepare();
+    other.list(100, await secret('a', 90));
+    const followed = other.follow(100);
+    const rewritten = await secret('a', 90, { value: 2 });
+    rewritten.metadata.annotations = { 'endpoint-syncer/write': 'another' };
+    other.list(130, rewritten);
+    expect(followed).toEqual(['end']);
+    expect(other.cache.held(rewritten.metadata.name)?.entry.value).toEqual({ value: 2 });
+  });
+
   test('ignores an incomplete list', async () => {
     const { cache, list, follow } = prepare();
     list(10, await secret('a', 5), await secret('b', 6));
     const seen = follow(10);
-    cache.listStarted(false);
+    cache.listStarted({ resourceVersion: '', isRewound: false, isInterrupted: false, requestedAtMs: 0 });
     cache.listPage([await secret('a', 20)]);
     list(40, await secret('a', 20), await secret('b', 6));
     expect(seen).toEqual(['updated a @20/20 after 5']);
@@ -163,7 +185,7 @@ describe('the cache', () => {
     const { cache, feed, list, follow } = prepare();
     list(100, await secret('a', 90));
     const seen = follow(100);
-    cache.listStarted(true);
+    cache.listStarted({ resourceVersion: '50', isRewound: true, isInterrupted: false, requestedAtMs: 0 });
     cache.listPage([await secret('a', 40), await secret('b', 41)]);
     cache.listComplete('50');
     expect(seen).toEqual(['end']);

@@ -83,6 +83,11 @@ export function revisionOf({ metadata }: KubeObject): number {
   return parseRevision(metadata.resourceVersion ?? '');
 }
 
+/** Identifies the write that created this state. */
+export function writeIdOf({ metadata }: KubeObject): string {
+  return metadata.annotations?.[WRITE_ID] ?? '';
+}
+
 /** Throws for a resourceVersion that is not a number: it could not be compared. */
 export function parseRevision(version: string): number {
   const revision = Number(version);
@@ -97,7 +102,9 @@ export function decodeSecret(names: SecretNames, secret: KubeObject, known?: Hel
   const { name, labels = {}, deletionTimestamp } = secret.metadata;
   if (deletionTimestamp !== undefined) return { state: 'terminating' };
   const revision = revisionOf(secret);
-  if (known !== undefined && known.entry.revision === revision) return { state: 'held', ...known };
+  const writeId = writeIdOf(secret);
+  // A restored host assigns revisions again.
+  if (known?.entry.revision === revision && known.writeId === writeId) return { state: 'held', ...known };
   if (secret['type'] !== OBJECT_TYPE) return { state: 'damaged', why: `its type is not ${OBJECT_TYPE}` };
   const read = readDocument(secret);
   if (typeof read === 'string') return { state: 'damaged', why: read };
@@ -108,7 +115,6 @@ export function decodeSecret(names: SecretNames, secret: KubeObject, known?: Hel
   if (!hasLabels(labels, names.objectLabels(key))) {
     return { state: 'damaged', why: `its labels are not those of ${key.resource} ${orderedKey(key)}` };
   }
-  const writeId = secret.metadata.annotations?.[WRITE_ID] ?? '';
   return { state: 'held', entry: { key, value, revision }, writeId, bytes };
 }
 

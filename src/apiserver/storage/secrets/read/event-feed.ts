@@ -61,9 +61,9 @@ export class EventFeed {
     this.#end(() => true);
   }
 
-  /** Ends watches that began after `from` and before `to`. */
+  /** Ends watches that began after `from`, and not after `to`. */
   endBetween(from: number, to: number): void {
-    this.#end(({ afterRevision }) => from < afterRevision && afterRevision < to);
+    this.#end(({ afterRevision }) => from < afterRevision && afterRevision <= to);
   }
 
   #end(isEnded: (watcher: Watcher) => boolean): void {

@@ -1,13 +1,13 @@
 /** A cache of all objects of the store, kept by a list-watch; its changes become events. */
 
-import type { ListWatchSink } from '../../../../kube/informer/list-watch.ts';
+import type { ListWatchSink, StartedList } from '../../../../kube/informer/list-watch.ts';
 import type { WatchEventType } from '../../../../kube/types.ts';
 import type { KubeObject } from '../../../../kube/object.ts';
 import type { Clock } from '../../../../base/clock.ts';
 import type { StoreEvent } from '../../store.ts';
 import type { DamageReport } from '../codec/damage-report.ts';
 import type { EventFeed } from './event-feed.ts';
-import { decodeSecret, parseRevision, revisionOf, type Held } from '../codec/secret-codec.ts';
+import { decodeSecret, parseRevision, revisionOf, writeIdOf, type Held } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
 import type { Change, WriteLedger } from '../write/write-ledger.ts';
 
@@ -19,8 +19,8 @@ export interface SecretCacheOptions {
   readonly clock: Clock;
   /** The newest revision of an event or a bookmark. */
   readonly bookmarked: () => number;
-  /** Called when the server's revisions have restarted at `revision`, and for the first list. */
-  readonly restarted: (revision: number) => void;
+  /** Called when the server's revisions have restarted, and for the first list. */
+  readonly restarted: () => void;
 }
 
 interface Waiter {
@@ -51,6 +51,11 @@ export class SecretCache implements ListWatchSink {
     return this.#revision;
   }
 
+  /** Every event up to this revision was received, or would have been. */
+  get #known(): number {
+    return Math.max(this.#revision, this.#options.bookmarked());
+  }
+
   held(secretName: string): Held | undefined {
     return this.#held.get(secretName);
   }
@@ -74,7 +79,7 @@ export class SecretCache implements ListWatchSink {
     for (const { wake } of this.#waiters) wake(false);
   }
 
-  listStarted(isRewound: boolean): void {
+  listStarted({ isRewound }: StartedList): void {
     this.#isRewound = isRewound;
     this.#listed = [];
   }
@@ -83,16 +88,18 @@ export class SecretCache implements ListWatchSink {
     this.#listed.push(...objects);
   }
 
-  listComplete(resourceVersion: string): void {
+  listComplete(resourceVersion: string): boolean {
     const revision = parseRevision(resourceVersion);
     const listed = this.#listed;
     this.#listed = [];
-    const isNew = this.#isRewound || !this.#isSynced || this.#isPast(listed);
+    const isPast = this.#isPast(listed, revision);
+    const isNew = this.#isRewound || !this.#isSynced || isPast;
     if (isNew) this.#replace(listed, revision);
     else this.#catchUp(listed, revision);
     this.#isRewound = false;
     this.#isSynced = true;
     this.#advance(revision);
+    return isPast;
   }
 
   event(type: Exclude<WatchEventType, 'BOOKMARK'>, secret: KubeObject): void {
@@ -115,15 +122,22 @@ export class SecretCache implements ListWatchSink {
     }
     this.#revision = 0;
     this.#options.ledger.blind();
-    this.#options.restarted(revision);
+    this.#options.restarted();
     this.#options.feed.restart(revision);
   }
 
-  /** True when the list has an older state than the cache: a backup was restored, and its revisions have passed the old ones since. */
-  #isPast(listed: readonly KubeObject[]): boolean {
+  /** True when the list has another past than the cache: a backup was restored, and its revisions have passed the old ones since. */
+  #isPast(listed: readonly KubeObject[], listRevision: number): boolean {
+    const known = this.#known;
+    const names = new Set(listed.map(({ metadata: { name } }) => name));
+    if (listRevision <= known && [...this.#held.keys()].some((name) => !names.has(name))) return true;
     return listed.some((secret) => {
       const held = this.#held.get(secret.metadata.name);
-      return held !== undefined && revisionOf(secret) < held.entry.revision;
+      const revision = revisionOf(secret);
+      // An object that was deleted exists again.
+      if (held === undefined) return revision <= known && this.#decode(secret) !== undefined;
+      const { entry, writeId } = held;
+      return revision < entry.revision || (revision === entry.revision && writeIdOf(secret) !== writeId);
     });
   }
 
@@ -133,7 +147,7 @@ export class SecretCache implements ListWatchSink {
    */
   #catchUp(listed: readonly KubeObject[], revision: number): void {
     const { feed, ledger } = this.#options;
-    const known = Math.max(this.#revision, this.#options.bookmarked());
+    const known = this.#known;
     if (revision > known) feed.endBetween(known, revision);
     for (const change of this.#changesTo(listed, revision)) this.#apply(change);
     if (revision <= known) return;

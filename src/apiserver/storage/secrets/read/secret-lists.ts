@@ -12,6 +12,7 @@ import {
 import type { DamageReport } from '../codec/damage-report.ts';
 import type { HostSecrets, SecretList } from '../host/host-secrets.ts';
 import type { SecretCache } from './secret-cache.ts';
+import type { KnownRevisions } from './secret-reader.ts';
 import type { RetryBudget } from '../host/retry-budget.ts';
 import { decodeSecret } from '../codec/secret-codec.ts';
 import type { SecretNames } from '../codec/secret-names.ts';
@@ -21,7 +22,7 @@ export interface SecretListsOptions {
   readonly secrets: HostSecrets;
   readonly cache: SecretCache;
   readonly damage: DamageReport;
-  readonly observed: (revision: number) => void;
+  readonly revisions: KnownRevisions;
 }
 
 /** A complete, ordered range at a revision. It is immutable, so it can be cached. */
@@ -63,13 +64,14 @@ export class SecretLists {
       if (kept !== undefined) return kept;
     }
     const selector = this.#options.names.objectSelector(range);
-    const { secrets } = this.#options;
+    const { secrets, revisions } = this.#options;
+    const known = atRevision === undefined ? revisions.newest() : undefined;
     const list = await budget
       .read((request) => secrets.list(selector, request, atRevision))
       .catch((error: unknown) => {
         throw listError(error, atRevision);
       });
-    this.#options.observed(list.revision);
+    revisions.observe(list.revision, known);
     // The resourceVersion of an exact list is not specified.
     return { revision: atRevision ?? list.revision, entries: this.#decoded(list) };
   }

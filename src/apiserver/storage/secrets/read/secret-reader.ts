@@ -17,13 +17,19 @@ export type LookUp =
   /** The Secret is being deleted, but has a finalizer. */
   | { readonly state: 'terminating'; readonly why: string };
 
+/** The newest revision of the host that this replica knows. */
+export interface KnownRevisions {
+  newest(): string;
+  /** `knownWhenSent`: the {@link newest} when a request was sent whose response cannot show an older revision, unless the host was restored. */
+  observe(revision: number, knownWhenSent?: string): void;
+}
+
 export interface SecretReaderOptions {
   readonly names: SecretNames;
   readonly secrets: HostSecrets;
   readonly cache: SecretCache;
   readonly damage: DamageReport;
-  /** Called with every revision that was read. */
-  readonly observed: (revision: number) => void;
+  readonly revisions: KnownRevisions;
 }
 
 export class SecretReader {
@@ -34,14 +40,14 @@ export class SecretReader {
   }
 
   async lookUp(key: StoreKey, budget: RetryBudget): Promise<LookUp> {
-    const { names, secrets, cache, damage, observed } = this.#options;
+    const { names, secrets, cache, damage, revisions } = this.#options;
     const name = names.object(key);
     const secret = await budget.read((request) => secrets.get(name, request));
     if (secret === undefined) return { state: 'missing' };
     const decoded = decodeSecret(names, secret, cache.held(name));
     switch (decoded.state) {
       case 'held':
-        observed(decoded.entry.revision);
+        revisions.observe(decoded.entry.revision);
         return { state: 'entry', entry: decoded.entry, writeId: decoded.writeId };
       case 'damaged':
         damage.found(secret, decoded.why);
@@ -59,8 +65,10 @@ export class SecretReader {
 
   /** The current revision. */
   async revision(budget: RetryBudget): Promise<number> {
-    const revision = await budget.read((request) => this.#options.secrets.revision(request));
-    this.#options.observed(revision);
+    const { secrets, revisions } = this.#options;
+    const known = revisions.newest();
+    const revision = await budget.read((request) => secrets.revision(request));
+    revisions.observe(revision, known);
     return revision;
   }
 }
