@@ -145,6 +145,7 @@ async function serve(options: ServeOptions): Promise<ManagementApi> {
     new WatchRevocation({ clock, endWatches: (isConcerned) => server.endWatches(isConcerned) }),
   );
   options.modules.keys.index.onChange((change) => ends.changed(change));
+  options.modules.keys.onExpired((key) => ends.expired(key));
   const parts = undo.move();
   return {
     url: `https://${server.address}`,

@@ -23,7 +23,7 @@ export function keySeries(registry: SeriesRegistry, index: MeasuredKeys, clock: 
   const gauge = registry.refreshedGauge(
     {
       name: 'endpoint_syncer_access_keys',
-      help: 'Access keys by state; an expired key is deleted within seconds.',
+      help: 'Access keys by state; an expired key is deleted after a week.',
       labels: ['state'],
     },
     () => {

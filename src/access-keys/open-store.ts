@@ -104,7 +104,10 @@ export class HostCluster implements AsyncDisposable {
 
   #connect(): HostConnection {
     const { config, clock, version } = this.#options;
-    const access = loadClusterAccess(config.host, { clock });
+    const access = loadClusterAccess(config.host, {
+      clock,
+      setting: 'with --host-kubeconfig or in endpointSyncer.host.kubeconfig',
+    });
     const metrics = { requested: () => undefined };
     const userAgent = `endpoint-syncer/${version}`;
     const client = createClient({ cluster: 'host', access, clock, metrics, userAgent });

@@ -2,8 +2,11 @@
 
 /** The limit of a kube-apiserver. */
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
-/** Total of the bodies that are read at the same time, over all connections. */
+/** Bodies that are read at the same time, over all connections, and the total of their bytes. One user gets a quarter: see `SharedLimit`. */
+export const BODIES_MAX = 1000;
 export const BODIES_BYTES_MAX = 256 * 1024 * 1024;
+/** A slower body is given up: after {@link ClientTimeouts.bodyMs}, this much must have arrived for each further second. */
+export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024;
 /** Parsing YAML takes about a hundred times as long as parsing JSON. */
 export const YAML_BYTES_MAX = 512 * 1024;
 /** Longer YAML texts are parsed in a worker thread. The worst text of this length takes about 20 ms. */
@@ -12,9 +15,12 @@ export const YAML_INLINE_BYTES_MAX = 4 * 1024;
 export const YAML_BLOCK_CHARACTERS_MAX = 128 * 1024;
 /** After this time the thread is terminated and the text rejected. A plain text of {@link YAML_BYTES_MAX} takes a fifth of it. */
 export const YAML_PARSE_MS_MAX = 5000;
+/** The same while the text of another user waits. */
+export const YAML_PARSE_MS_MAX_WHILE_OTHERS_WAIT = 500;
 export const YAML_THREAD_MIB_MAX = 256;
-/** YAML texts that may wait for the thread. */
-export const YAML_WAITING_MAX = 32;
+/** YAML texts that may wait for the thread, of one user and of all users. */
+export const YAML_WAITING_PER_USER_MAX = 16;
+export const YAML_WAITING_MAX = 128;
 /**
  * Commas, colons and opening brackets of one JSON text: the cost of processing depends on their number, not on the bytes. An Endpoints
  * object with 1000 addresses and their target references has 20 000.
@@ -34,6 +40,7 @@ export const URL_BYTES_MAX = 8 * 1024;
 
 /** Further connections are closed before a byte is read. */
 export const CONNECTIONS_MAX = 10_000;
+/** Requests whose body has been read. One user gets a quarter: see `SharedLimit`. */
 export const REQUESTS_IN_FLIGHT_MAX = 1000;
 /** Total of the responses to reads that one user has not read yet; a single response may be larger. */
 export const UNREAD_RESPONSES_PER_USER_BYTES_MAX = 128 * 1024 * 1024;
@@ -50,6 +57,8 @@ export interface ClientTimeouts {
   readonly headersMs: number;
   /** Until the complete request has arrived. */
   readonly requestMs: number;
+  /** Until the body of an authenticated request has arrived, and a second more for each {@link BODY_BYTES_PER_SECOND_MIN}. */
+  readonly bodyMs: number;
   /** Until the client has read the complete response; does not apply to watches. */
   readonly responseMs: number;
   /** Between two requests on one connection. */
@@ -61,6 +70,7 @@ export interface ClientTimeouts {
 export const CLIENT_TIMEOUTS: ClientTimeouts = {
   headersMs: 10_000,
   requestMs: 60_000,
+  bodyMs: 10_000,
   responseMs: 60_000,
   // Longer than the idle time of clients, so that the client closes first.
   keepAliveMs: 75_000,

@@ -7,13 +7,9 @@ import { apiKillRounds } from './kill/api-kill-rounds.ts';
 
 const seed = anySeed();
 
-test(
-  `kill -9 between any two requests: nothing answered is lost, nothing is half there (STORE_SEED=${seed})`,
-  { timeout: 60_000 },
-  async () => {
-    using folder = temporaryFolder();
-    const report = await apiKillRounds(folder.path, 2, seededRandom(seed));
-    expect(report.kills).toBe(2);
-    expect(report.acknowledged).toBeGreaterThan(0);
-  },
-);
+test(`kill -9 between any two requests: nothing answered is lost, nothing is half there (STORE_SEED=${seed})`, async () => {
+  using folder = temporaryFolder();
+  const report = await apiKillRounds(folder.path, 2, seededRandom(seed));
+  expect(report.kills).toBe(2);
+  expect(report.acknowledged).toBeGreaterThan(0);
+});

@@ -23,6 +23,7 @@ import { KeyAuthenticator } from './authentication/key-authenticator.ts';
 import { ExpiryEvents } from './lifecycle/expiry-events.ts';
 import { KeyCollector } from './lifecycle/key-collector.ts';
 import { KeyIndex } from './index/key-index.ts';
+import type { IndexedKey } from './index/key-record.ts';
 import { ownedAccessKeys } from './resource/key-kind.ts';
 import { KeyRemoval } from './lifecycle/key-removal.ts';
 import type { KeyLimits } from './resource/key-validation.ts';
@@ -59,6 +60,8 @@ export interface Keys {
   /** The one registry and deleter over the store. */
   readonly registry: ObjectRegistry;
   readonly deleter: ObjectDeleter;
+  /** Called when a key has expired. Must not throw. */
+  onExpired(listener: (key: IndexedKey) => void): void;
   /** Records an allowed request as a use of the key that the user was authenticated with, if any. */
   recordUse(user: UserInfo): void;
   /** Before the first request. Rejects with `StoreError`. */
@@ -101,7 +104,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
     index,
     activity,
     removal,
-    reportExpired: (key, endMs) => expiry.record(key, endMs),
+    expiry,
     clock,
     logger,
   });
@@ -112,6 +115,7 @@ export function createKeys(options: CreateKeysOptions): Keys {
     authenticator,
     registry,
     deleter,
+    onExpired: (listener) => collector.onExpired(listener),
     recordUse: (user) => {
       const key = index.byUid(user.extra[EXTRA.keyUid]?.[0] ?? '');
       if (key) activity.recordUse(key);

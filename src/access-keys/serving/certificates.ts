@@ -42,7 +42,7 @@ interface Served {
 /** Throws {@link TerminalError} if there is no valid certificate. */
 export async function openServingCertificate(options: CertificateOptions): Promise<ServingCertificate> {
   const first = await load(options);
-  warnOfExpiry(first.pair, options);
+  warnOfValidity(first.pair, options);
   return new RenewedCertificate(options, first);
 }
 
@@ -92,7 +92,7 @@ class RenewedCertificate implements ServingCertificate {
       this.#listener(pair);
       this.#pair = pair;
       logger.info({ validTo: new X509Certificate(pair.cert).validTo }, 'serving with a new certificate');
-      warnOfExpiry(pair, this.#options);
+      warnOfValidity(pair, this.#options);
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       // The files of a pair are not replaced atomically; the old pair is served in the meantime.
@@ -105,8 +105,13 @@ class RenewedCertificate implements ServingCertificate {
 }
 
 async function load(options: CertificateOptions): Promise<Served> {
-  const { certFile, keyFile, dataDir, host, names, clock } = options;
-  if (certFile === '' && keyFile === '') return selfSigned(dataDir, servingNames(host, names), clock.now());
+  const { certFile, keyFile, dataDir, host, names, clock, logger } = options;
+  if (certFile === '' && keyFile === '') {
+    const served = await selfSigned(dataDir, servingNames(host, names), clock.now());
+    if (served.isReissued)
+      logger.warn({ dataDir }, 'the authority was not valid yet: clients need the new ca.crt');
+    return served;
+  }
   if (certFile === '' || keyFile === '') {
     throw new TerminalError('managementApi.tls needs both certFile and keyFile or neither');
   }
@@ -129,8 +134,12 @@ async function readNamed(path: string, field: string): Promise<string> {
   }
 }
 
-function warnOfExpiry({ cert }: TlsPair, { clock, logger }: CertificateOptions): void {
-  const { validTo } = new X509Certificate(cert);
-  if (Date.parse(validTo) > clock.now()) return;
-  logger.warn({ validTo }, 'the certificate has expired: clients will reject it');
+function warnOfValidity({ cert }: TlsPair, { clock, logger }: CertificateOptions): void {
+  const { validFrom, validTo } = new X509Certificate(cert);
+  const nowMs = clock.now();
+  if (Date.parse(validTo) <= nowMs) {
+    logger.warn({ validTo }, 'the certificate has expired: clients will reject it');
+  } else if (Date.parse(validFrom) > nowMs) {
+    logger.warn({ validFrom }, 'the certificate is not valid yet: clients will reject it');
+  }
 }

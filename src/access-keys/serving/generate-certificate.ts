@@ -1,6 +1,6 @@
 /** Generates an authority and the serving certificate that it signs. ECDSA on P-256, which every client supports. */
 
-import { createPrivateKey, KeyObject, webcrypto } from 'node:crypto';
+import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import type * as X509 from '@peculiar/x509';
 import type { TlsPair } from '../../apiserver/http/http-server.ts';
@@ -28,15 +28,19 @@ async function loadX509(): Promise<typeof X509> {
   return import('@peculiar/x509');
 }
 
-export async function generateAuthority(nowMs: number): Promise<TlsPair> {
+/** `previous`: the authority whose key and end of validity the new certificate has. */
+export async function generateAuthority(nowMs: number, previous?: TlsPair): Promise<TlsPair> {
   const x509 = await loadX509();
-  const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
+  const keys = previous
+    ? keyPair(previous.key)
+    : await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
   const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: 'CN=endpoint-syncer management API CA',
     keys,
     signingAlgorithm: SIGNING,
     ...validity(nowMs, AUTHORITY_DAYS),
+    ...(previous ? { notAfter: new x509.X509Certificate(previous.cert).notAfter } : {}),
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(usages, true),
@@ -44,6 +48,13 @@ export async function generateAuthority(nowMs: number): Promise<TlsPair> {
     ],
   });
   return { cert: pem(certificate), key: privateKeyPem(keys.privateKey) };
+}
+
+function keyPair(key: string): webcrypto.CryptoKeyPair {
+  return {
+    privateKey: createPrivateKey(key).toCryptoKey(CURVE, true, ['sign']),
+    publicKey: createPublicKey(key).toCryptoKey(CURVE, true, ['verify']),
+  };
 }
 
 /** A certificate for these host names and IP addresses, signed by `authority`. */

@@ -1,11 +1,12 @@
 /** Rate limits by key and by address. */
 
 import type { Throttle } from '../../apiserver/http/api-server.ts';
+import type { ResourcePath } from '../../apiserver/request/request-info.ts';
 import { tooManyRequests } from '../../apiserver/status.ts';
 import type { UserInfo } from '../../apiserver/request/user.ts';
 import type { Clock } from '../../base/clock.ts';
 import { TokenBuckets, type Rate } from '../../base/token-bucket.ts';
-import { EXTRA } from '../identity.ts';
+import { ADMINISTRATORS, AUTH_DELEGATORS, EXTRA } from '../identity.ts';
 
 export interface RequestRates {
   /**
@@ -50,7 +51,15 @@ export class RequestLimits implements Throttle {
     const waitMs = this.#failures.take(networkOf(address));
     refuseAfter(waitMs, 'too many failed authentications from this address, try again later');
   }
+
+  /** Administrators, and the webhooks of clusters, which have a key of this group or a token of the host cluster. */
+  isPrivileged({ groups, extra }: UserInfo, path: ResourcePath | undefined): boolean {
+    if (groups.includes(ADMINISTRATORS) || groups.includes(AUTH_DELEGATORS)) return true;
+    return extra[EXTRA.keyUid] === undefined && REVIEWS.has(path?.resource ?? '');
+  }
 }
+
+const REVIEWS: ReadonlySet<string> = new Set(['subjectaccessreviews', 'tokenreviews']);
 
 function refuseAfter(waitMs: number, message: string): void {
   if (waitMs > 0) throw tooManyRequests(message, Math.max(1, Math.ceil(waitMs / 1000)));

@@ -14,25 +14,29 @@ export interface SelfSigned {
   readonly pair: TlsPair;
   /** The certificate of the authority, which clients need; also in the file `ca.crt`. */
   readonly authority: string;
+  /** The authority was not valid yet, and has a new certificate of the same key: clients that have the old one need the new one. */
+  readonly isReissued: boolean;
 }
 
 /** Renewed this long before its expiry. */
 const RENEW_BEFORE_MS = 30 * 24 * 3_600_000;
 
-/** The certificate in `dataDir`, generated if it is missing, lacks a name or expires soon. Throws {@link TerminalError}. */
+/** The certificate in `dataDir`, generated if it is missing, lacks a name, expires soon or is not valid yet. Throws {@link TerminalError}. */
 export async function selfSigned(
   dataDir: string,
   names: readonly string[],
   nowMs: number,
 ): Promise<SelfSigned> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const authority = await openAuthority(dataDir, nowMs);
+  const { isReissued, ...authority } = await openAuthority(dataDir, nowMs);
   const files = { cert: join(dataDir, 'tls.crt'), key: join(dataDir, 'tls.key') };
   const kept = await readPair(files);
-  if (kept && isReusable(kept, authority, { names, nowMs })) return { pair: kept, authority: authority.cert };
+  if (kept && isReusable(kept, authority, { names, nowMs })) {
+    return { pair: kept, authority: authority.cert, isReissued };
+  }
   const pair = await generateServerCertificate(authority, names, nowMs);
   await writePair(files, pair);
-  return { pair, authority: authority.cert };
+  return { pair, authority: authority.cert, isReissued };
 }
 
 /** All names of this machine when it listens on `host`; `''` is every address. */
@@ -57,13 +61,16 @@ interface PairFiles {
   readonly key: string;
 }
 
-async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
+async function openAuthority(
+  dataDir: string,
+  nowMs: number,
+): Promise<TlsPair & Pick<SelfSigned, 'isReissued'>> {
   const files = { cert: join(dataDir, 'ca.crt'), key: join(dataDir, 'ca.key') };
   const [cert, key] = await Promise.all([readText(files.cert), readText(files.key)]);
   if (cert === undefined && key === undefined) {
     const authority = await generateAuthority(nowMs);
     await writePair(files, authority);
-    return authority;
+    return { ...authority, isReissued: false };
   }
   const remedy =
     'restore both files from a backup, or remove both to generate a new authority, which every client must then trust';
@@ -76,7 +83,15 @@ async function openAuthority(dataDir: string, nowMs: number): Promise<TlsPair> {
   if (Date.parse(new X509Certificate(cert).validTo) <= nowMs) {
     throw new TerminalError(`${files.cert}: the authority has expired: ${remedy}`);
   }
-  return { cert, key };
+  if (isValidYet(cert, nowMs)) return { cert, key, isReissued: false };
+  // A clock was wrong, then or now. With the same key, clients that trust the other certificate lose nothing.
+  const reissued = await generateAuthority(nowMs, { cert, key });
+  await writePair(files, reissued);
+  return { ...reissued, isReissued: true };
+}
+
+function isValidYet(cert: string, nowMs: number): boolean {
+  return Date.parse(new X509Certificate(cert).validFrom) <= nowMs;
 }
 
 function isReusable(
@@ -90,6 +105,7 @@ function isReusable(
     (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
   return (
     Date.parse(certificate.validTo) - RENEW_BEFORE_MS > nowMs &&
+    isValidYet(pair.cert, nowMs) &&
     certificate.verify(new X509Certificate(authority.cert).publicKey) &&
     names.every(isFor)
   );

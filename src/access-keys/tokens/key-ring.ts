@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StoreError, type Store } from '../../apiserver/storage/store.ts';
 import type { Seal } from '../types.ts';
-import { planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
+import { isInSchedule, planRotation, signingKeyAt, type RotationPlan } from './rotation.ts';
 import {
   generateSigningKey,
   openPrivateKey,
@@ -55,8 +55,16 @@ export class KeyRing {
   /** Throws a `TerminalError` if the stored keys cannot be decrypted. */
   async start(): Promise<void> {
     await this.#load();
-    const current = this.#signing();
-    await this.#privateKey(current);
+    await this.#privateKey(this.#signing());
+    const { clock, logger } = this.#options;
+    for (const key of this.#keys) {
+      if (isInSchedule(key, clock.now())) continue;
+      const signsFrom = new Date(key.signsFromMs).toISOString();
+      logger.warn(
+        { kid: key.kid, signsFrom },
+        'ignoring a signing key of the future: a clock was or is wrong',
+      );
+    }
     this.#schedule();
   }
 

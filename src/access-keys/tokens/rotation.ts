@@ -6,6 +6,9 @@
  *     key 2                   published ├─ AHEAD ──────┤ signs …
  *
  * A server that was down at the time of the change keeps the old key until the new one has been published for PUBLISH_AHEAD_MIN.
+ *
+ * A key that begins more than AHEAD in the future was generated with a wrong clock, or this clock is wrong. It does not count for the
+ * schedule, so that it postpones no rotation, but is not removed: it may be the one with which other replicas sign.
  */
 
 import type { SigningKey, SigningKeySchedule } from './signing-key.ts';
@@ -42,14 +45,18 @@ export function planRotation(
   const current = signingKeyAt(keys, nowMs);
   const signing = current === undefined ? 0 : keys.indexOf(current);
   return {
-    generate: nextSchedule(keys.at(-1), nowMs, tokenSecondsMax),
+    generate: nextSchedule(keys, nowMs, tokenSecondsMax),
     extend: keys.filter((key, index) => index >= signing && key.tokenSecondsMax < tokenSecondsMax),
     remove: keys.filter((key, index) => {
-      const successor = keys[index + 1];
-      if (index >= signing || successor === undefined) return false;
-      return nowMs > successor.signsFromMs + key.tokenSecondsMax * 1000 + KEEP_AFTER_MS;
+      if (index >= signing) return false;
+      return nowMs > signsUntilMs(key, keys.slice(index + 1)) + key.tokenSecondsMax * 1000 + KEEP_AFTER_MS;
     }),
   };
+}
+
+/** A later key that begins before this one comes from another clock, and says nothing about the end of this one. Infinity: unknown. */
+function signsUntilMs({ signsFromMs }: SigningKey, later: readonly SigningKey[]): number {
+  return Math.min(...later.map((key) => key.signsFromMs).filter((beginMs) => beginMs >= signsFromMs));
 }
 
 /** The newest key that may sign; the first one if none may. */
@@ -57,15 +64,22 @@ export function signingKeyAt(keys: readonly SigningKey[], nowMs: number): Signin
   return keys.findLast(({ signsFromMs }) => signsFromMs <= nowMs) ?? keys[0];
 }
 
+/** Whether the key counts for the schedule. The clocks of replicas may differ by an hour. */
+export function isInSchedule({ signsFromMs }: SigningKey, nowMs: number): boolean {
+  return signsFromMs <= nowMs + PUBLISH_AHEAD_MS + HOUR_MS;
+}
+
 function nextSchedule(
-  newest: SigningKey | undefined,
+  keys: readonly SigningKey[],
   nowMs: number,
   tokenSecondsMax: number,
 ): SigningKeySchedule | undefined {
+  const last = keys.at(-1);
   // No verifier has cached a key set without the first key.
-  if (newest === undefined) return { sequence: 1, signsFromMs: nowMs, tokenSecondsMax };
-  const dueMs = newest.signsFromMs + ROTATION_MS;
+  if (last === undefined) return { sequence: 1, signsFromMs: nowMs, tokenSecondsMax };
+  const newest = keys.findLast((key) => isInSchedule(key, nowMs));
+  const dueMs = newest === undefined ? nowMs : newest.signsFromMs + ROTATION_MS;
   if (nowMs < dueMs - PUBLISH_AHEAD_MS) return undefined;
   const signsFromMs = Math.max(dueMs, nowMs + PUBLISH_AHEAD_MIN_MS);
-  return { sequence: newest.sequence + 1, signsFromMs, tokenSecondsMax };
+  return { sequence: last.sequence + 1, signsFromMs, tokenSecondsMax };
 }

@@ -3,12 +3,12 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { CLIENT_TIMEOUTS } from '../limits.ts';
+import { CLIENT_TIMEOUTS, type ClientTimeouts } from '../limits.ts';
 import type { ApiServerSeries } from '../metrics.ts';
 import { auditEvent, masked, recordDecision, type AuditEvent } from '../request/audit-event.ts';
 import { denialText, type AccessRequest, type Authorizer } from '../request/authorizer.ts';
 import type { MetaHandler } from '../request/meta-handler.ts';
-import type { ServerPath } from '../request/request-info.ts';
+import type { ResourcePath, ServerPath } from '../request/request-info.ts';
 import type { ResourceHandler, WatchResponse } from '../request/resource-handler.ts';
 import type { Credentials, UserInfo } from '../request/user.ts';
 import { failure, internalError, noSuchResource, storeUnavailable, tooManyRequests } from '../status.ts';
@@ -31,6 +31,7 @@ import {
 } from './http-server.ts';
 import { OpenRequests } from './open-requests.ts';
 import { BodyReader } from './read-bytes.ts';
+import type { Sender } from './shared-limit.ts';
 import { UnreadResponses } from './unread-responses.ts';
 
 export interface ApiServerOptions {
@@ -52,16 +53,18 @@ export interface ApiServerOptions {
   readonly logger: Logger;
 }
 
-/** Rate limits. Both methods throw a 429 `StatusError` above the limit. */
+/** Rate limits. */
 export interface Throttle {
-  /** Before a request of an authenticated user is served. */
+  /** Before a request of an authenticated user is served. Throws a 429 `StatusError` above the limit. */
   admit(user: UserInfo, verb: string): void;
-  /** After a request from this address failed to authenticate. */
+  /** After a request from this address failed to authenticate. Throws a 429 `StatusError` above the limit. */
   refused(address: string): void;
+  /** The request may use the part of each limit that other requests leave: see `SharedLimit`. `path`: undefined for a non-resource request. */
+  isPrivileged(user: UserInfo, path: ResourcePath | undefined): boolean;
 }
 
 export async function listen(options: ApiServerOptions, where: ListenOptions = {}): Promise<HttpServer> {
-  const server = new ApiServer(options, where.timeouts?.responseMs ?? CLIENT_TIMEOUTS.responseMs);
+  const server = new ApiServer(options, { ...CLIENT_TIMEOUTS, ...where.timeouts });
   const exchangeOptions = {
     clock: options.clock,
     isAudited: options.audit !== undefined,
@@ -89,10 +92,11 @@ class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #open: OpenRequests;
   readonly #unread: UnreadResponses;
-  readonly #bodies = new BodyReader();
+  readonly #bodies: BodyReader;
 
-  constructor(options: ApiServerOptions, responseMs: number) {
+  constructor(options: ApiServerOptions, { bodyMs, responseMs }: ClientTimeouts) {
     this.#options = options;
+    this.#bodies = new BodyReader(options.clock, bodyMs);
     this.#open = new OpenRequests(options.clock, responseMs);
     this.#unread = new UnreadResponses(options.unreadResponsesBytesMax);
   }
@@ -103,8 +107,6 @@ class ApiServer {
     const { metrics } = this.#options;
     metrics?.began(method);
     try {
-      if (!this.#open.begin(exchange.response))
-        throw tooManyRequests('too many requests are in flight, try again later');
       const result = await this.#handle(exchange);
       const bytes = 'body' in result ? Buffer.byteLength(result.body) : 0;
       this.#rejectUnread(exchange, bytes);
@@ -131,11 +133,22 @@ class ApiServer {
     const user = await this.#authenticate(exchange);
     throttle?.admit(user, record.verb);
     if (!split) throw noSuchResource();
-    if (!path) return this.#handleNonResource(exchange, split, user);
+    const sender: Sender = {
+      name: user.name,
+      isPrivileged: throttle?.isPrivileged(user, path) ?? true,
+    };
+    if (!path) {
+      if (!HEALTH_PATHS.has(split.path)) this.#count(exchange, sender);
+      return this.#handleNonResource(exchange, split, user);
+    }
     const { headers } = request;
     if (requestsImpersonation(headers)) throw failure(403, 'Forbidden', NO_IMPERSONATION, {});
     const contentType = mediaType(headers['content-type']);
+    // After authentication: a body without a valid credential is never read.
+    const bytes = hasBody(exchange) ? await this.#bodies.read(request, sender) : EMPTY;
+    this.#count(exchange, sender);
     return resources.handle({
+      authenticate: () => this.#authenticatedUser(exchange),
       verb: exchange.verb,
       path,
       query: exchange.query,
@@ -144,18 +157,28 @@ class ApiServer {
       user,
       prefix: split.prefix,
       record,
-      // After authentication: a body without a valid credential is never read.
-      body: { contentType, bytes: hasBody(exchange) ? await this.#bodies.read(request) : EMPTY },
+      body: { contentType, bytes },
     });
   }
 
-  async #authenticate({ request, record }: Exchange): Promise<UserInfo> {
-    const { address } = record;
+  /** The request is in flight from now on: one whose body is still being read occupies no place. */
+  #count({ response }: Exchange, sender: Sender): void {
+    if (this.#open.begin(response, sender)) return;
+    throw tooManyRequests('too many requests are in flight, try again later');
+  }
+
+  async #authenticatedUser({ request, record: { address } }: Exchange): Promise<UserInfo> {
+    const { authorization } = request.headers;
+    const authenticated = this.#options.authenticate({ authorization, address });
+    const user = authenticated instanceof Promise ? await authenticated : authenticated;
+    if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
+    return user;
+  }
+
+  async #authenticate(exchange: Exchange): Promise<UserInfo> {
+    const { record } = exchange;
     try {
-      const { authorization } = request.headers;
-      const authenticated = this.#options.authenticate({ authorization, address });
-      const user = authenticated instanceof Promise ? await authenticated : authenticated;
-      if (user === undefined) throw failure(401, 'Unauthorized', 'Unauthorized');
+      const user = await this.#authenticatedUser(exchange);
       this.#options.metrics?.authenticated('success');
       record.user = user;
       return user;
@@ -163,7 +186,7 @@ class ApiServer {
       const isUnauthorized = error instanceof StatusError && error.code === 401;
       this.#options.metrics?.authenticated(isUnauthorized ? 'failure' : 'error');
       // After too many failures the client gets 429, which says nothing about the credential.
-      if (isUnauthorized) this.#options.throttle?.refused(address);
+      if (isUnauthorized) this.#options.throttle?.refused(record.address);
       throw error;
     }
   }
@@ -204,6 +227,7 @@ class ApiServer {
       this.#options.logger.error({ err: error, method, url: masked(url ?? '') }, 'request failed');
     }
     if (response.headersSent || response.destroyed) {
+      this.#open.leave(response);
       response.destroy();
       return;
     }
@@ -226,7 +250,7 @@ class ApiServer {
       'content-length': bytes,
     };
     if (record.id !== '') all['audit-id'] = record.id;
-    if (closesConnection(request)) all['connection'] = 'close';
+    if (code === 408 || closesConnection(request)) all['connection'] = 'close';
     response.writeHead(code, all);
     response.end(method === 'HEAD' ? undefined : body);
     this.#open.written(response);
@@ -251,6 +275,9 @@ function withoutStreams({ request: _request, response: _response, ...served }: E
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** Without limits: an answer to a probe must not depend on what other clients do. */
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
 function hasBody({ method }: Exchange): boolean {
   return method !== 'GET' && method !== 'HEAD';

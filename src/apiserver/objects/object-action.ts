@@ -27,8 +27,10 @@ export function performAction(
     const result = action.perform(entry.value, body, context.user);
     const done = { isCreated: true, isDeleted: false };
     if (context.isDryRun) return { object: previous, resourceVersion: String(entry.revision), ...done };
-    const written = await registry.store.update(entry.key, result.stored, entry.revision);
-    await registry.admission.afterWrite(definition, { type: 'updated', entry: written });
+    const update = (): Promise<StoredEntry> =>
+      registry.store.update(entry.key, result.stored, entry.revision);
+    const commit = { type: 'updated', write: update } as const;
+    const written = await registry.writer.commit(definition, commit, context.recheck);
     const object = result.shown(currentForm(definition, written));
     return { object, resourceVersion: String(written.revision), ...done };
   };

@@ -13,14 +13,13 @@ import { StoreError, type StoredEntry, type StoreErrorCode } from '../storage/st
 import { applyFields, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata } from './object-metadata.ts';
 import type { ObjectRegistry } from './object-registry.ts';
-import type { Written } from './object-writer.ts';
+import type { WriteContext, Written } from './object-writer.ts';
 import { decodeBody, type ParsedBody, type Warn } from '../request/body/read-body.ts';
 import { emptyObject } from '../schema/decode.ts';
 import { timeText } from '../schema/scalars.ts';
 import { memberSchema, type Schema } from '../schema/object-schema.ts';
 import { alreadyExists, badRequest, conflict, MODIFIED, notFound } from '../status.ts';
 import { checkName, currentForm, groupName, rejectOtherNamespace, type Target } from '../request/target.ts';
-import type { UserInfo } from '../request/user.ts';
 import { metadataOf, text } from '../validation/metadata.ts';
 import type { WriteOptions } from '../request/query/write-options.ts';
 import { requestedVersion } from './write-steps.ts';
@@ -28,9 +27,7 @@ import { requestedVersion } from './write-steps.ts';
 /** What all types of patches have in common. */
 export interface PatchingRequest {
   readonly options: WriteOptions;
-  /** The field manager. */
-  readonly manager: string;
-  readonly user: UserInfo;
+  readonly context: WriteContext;
   readonly warn: Warn;
 }
 
@@ -91,7 +88,7 @@ async function applyNew(
   registry: ObjectRegistry,
   target: Target,
   config: JsonObject,
-  { manager, user, options }: PatchingRequest,
+  { context }: PatchingRequest,
 ): Promise<Written> {
   const { definition, namespace, name } = target;
   const uid = text(metadataOf(config), 'uid');
@@ -100,24 +97,20 @@ async function applyNew(
     throw conflict(groupName(definition), name, why);
   }
   await registry.admission.beforeCreate(definition, namespace, name);
-  const writer = registry.writer.fieldWriter(definition, 'Apply', manager);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', context.manager);
   const live = emptyObject(definition.schema);
   const { object, managedFields } = applyFields(definition, { live, config, isForced: true }, writer);
   const now = timeText(registry.clock.now());
   const created: JsonObject = { ...object, metadata: createdMetadata(metadataOf(object), target, now) };
   definition.applyDefaults(created);
-  return registry.writer.insertPrepared(target, withManagedFields(created, managedFields), {
-    user,
-    manager,
-    isDryRun: options.isDryRun,
-  });
+  return registry.writer.insertPrepared(target, withManagedFields(created, managedFields), context);
 }
 
 async function applyExisting(
   registry: ObjectRegistry,
   target: Target,
   { entry, applied }: { entry: StoredEntry; applied: JsonObject },
-  { manager, user, options }: PatchingRequest,
+  { context, options }: PatchingRequest,
 ): Promise<Written> {
   const { definition, name } = target;
   const version = requestedVersion(applied);
@@ -125,15 +118,12 @@ async function applyExisting(
     throw conflict(groupName(definition), name, MODIFIED);
   }
   const live = currentForm(definition, entry);
-  const writer = registry.writer.fieldWriter(definition, 'Apply', manager, target.subresource);
+  const writer = registry.writer.fieldWriter(definition, 'Apply', context.manager, target.subresource);
   const result = applyFields(definition, { live, config: applied, isForced: options.isForced }, writer);
   const object = cloneJson(result.object);
   definition.applyDefaults(object);
-  return registry.writer.replacePrepared(target, entry, withManagedFields(object, result.managedFields), {
-    user,
-    manager,
-    isDryRun: options.isDryRun,
-  });
+  const next = withManagedFields(object, result.managedFields);
+  return registry.writer.replacePrepared(target, entry, next, context);
 }
 
 /** `decoded` with exactly the members of `sent`: the manager did not apply what decoding adds, and did apply what decoding omits. */

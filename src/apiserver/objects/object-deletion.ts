@@ -6,6 +6,7 @@ import { StoreError, type StoredEntry } from '../storage/store.ts';
 import type { DeleteOptions, PropagationPolicy } from '../request/query/write-options.ts';
 import { FOREGROUND, ORPHAN, withoutCollectorFinalizers } from './collector-finalizers.ts';
 import { type ObjectRegistry } from './object-registry.ts';
+import type { Recheck } from './object-writer.ts';
 import { isRevisionConflict } from './write-conflicts.ts';
 import { currentForm, groupName, kindName, type Target } from '../request/target.ts';
 import { isDeletionComplete } from './write-steps.ts';
@@ -36,14 +37,14 @@ export class ObjectDeleter {
     this.#registry = registry;
   }
 
-  /** Throws 404, 409 when a precondition does not hold, 403 for a protected object. */
-  async delete(target: Target, options: DeleteOptions): Promise<Deletion> {
+  /** Throws 404, 409 when a precondition does not hold, 403 for a protected object, and what `recheck` throws; absent: the server deletes. */
+  async delete(target: Target, options: DeleteOptions, recheck?: Recheck): Promise<Deletion> {
     for (let attempt = 1; ; attempt++) {
       const entry = await this.#registry.get(target);
       this.#checkPreconditions(target, entry, options);
       await this.#registry.admission.beforeDelete(target.definition, entry);
       try {
-        return await this.#attempt(target, entry, options);
+        return await this.#attempt(target, entry, options, recheck);
       } catch (error) {
         if (!isRevisionConflict(error)) throw error;
         if (error instanceof StoreError && error.code === 'missing') {
@@ -72,34 +73,38 @@ export class ObjectDeleter {
     }
   }
 
-  async #attempt(target: Target, entry: StoredEntry, options: DeleteOptions): Promise<Deletion> {
+  async #attempt(
+    target: Target,
+    entry: StoredEntry,
+    options: DeleteOptions,
+    recheck: Recheck | undefined,
+  ): Promise<Deletion> {
     const { definition } = target;
     const before = currentForm(definition, entry);
     const marked = this.#marked(target, before, options);
     const uid = text(metadataOf(before), 'uid');
     const revision = String(entry.revision);
     if (isDeletionComplete(definition, marked.object)) {
-      if (!options.isDryRun) await this.#remove(target, entry);
+      if (!options.isDryRun) await this.#remove(target, entry, recheck);
       return { object: before, resourceVersion: revision, uid, isGone: true, wasPending: false };
     }
     const { object } = marked;
     if (!marked.isChanged || options.isDryRun) {
       return { object, resourceVersion: revision, uid, isGone: false, wasPending: marked.isPending };
     }
-    const written = await this.#registry.store.update(
-      entry.key,
-      storedForm(definition, object, entry.value),
-      entry.revision,
-    );
-    await this.#registry.admission.afterWrite(definition, { type: 'updated', entry: written });
+    const stored = storedForm(definition, object, entry.value);
+    const { store, writer } = this.#registry;
+    const update = (): Promise<StoredEntry> => store.update(entry.key, stored, entry.revision);
+    const written = await writer.commit(definition, { type: 'updated', write: update }, recheck);
     this.#reapLater(target, object);
     return { object, resourceVersion: String(written.revision), uid, isGone: false, wasPending: false };
   }
 
-  async #remove(target: Target, entry: StoredEntry): Promise<void> {
-    const gone = await this.#registry.store.delete(entry.key, entry.revision);
+  async #remove(target: Target, entry: StoredEntry, recheck: Recheck | undefined): Promise<void> {
+    const { store, writer } = this.#registry;
+    const remove = (): Promise<StoredEntry> => store.delete(entry.key, entry.revision);
+    await writer.commit(target.definition, { type: 'deleted', write: remove }, recheck);
     this.#cancelReaper(text(metadataOf(entry.value), 'uid'));
-    await this.#registry.admission.afterWrite(target.definition, { type: 'deleted', entry: gone });
   }
 
   /** The object with the metadata of a deletion that has begun. */

@@ -35,8 +35,6 @@ export async function patchObject(
   target: Target,
   request: PatchRequest,
 ): Promise<Written> {
-  const { manager, user, options } = request;
-  const context = { user, manager, isDryRun: options.isDryRun };
   const patch = await patchFor(registry, target, request);
   const problems = problemsOf(request.kind, patch, request.text);
   return registry.modify(
@@ -46,7 +44,7 @@ export async function patchObject(
       checkPatched(target, current, patched);
       const parsed = { value: patched, duplicates: problems };
       const body = decodePatched(target.definition, parsed, request);
-      return registry.writer.replace(target, entry, body, context);
+      return registry.writer.replace(target, entry, body, request.context);
     },
     pinsVersion(patch),
   );

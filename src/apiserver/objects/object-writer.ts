@@ -4,7 +4,7 @@ import { apiVersionOf } from '../../kube/object.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { JsonObject } from '../../base/json.ts';
 import { StoreError, type Store, type StoredEntry } from '../storage/store.ts';
-import type { Admission, AdmissionRequest } from './admission.ts';
+import type { Admission, AdmissionRequest, CommittedWrite } from './admission.ts';
 import type { FieldWriter } from '../fields/managed-entries.ts';
 import { trackUpdate, withManagedFields } from '../fields/managed-fields.ts';
 import { createdMetadata, keptMetadata, nextGeneration } from './object-metadata.ts';
@@ -26,10 +26,15 @@ import {
   withGeneration,
 } from './write-steps.ts';
 
+/** Throws a `StatusError` when the caller may no longer write. */
+export type Recheck = () => Promise<void>;
+
 export interface WriteContext {
   readonly user: UserInfo;
   readonly manager: string;
   readonly isDryRun: boolean;
+  /** Absent: a write of the server itself. */
+  readonly recheck?: Recheck;
 }
 
 /** The result of a write, or of its dry run. */
@@ -91,8 +96,8 @@ export class ObjectWriter {
       const object = definition.view ? definition.view.fromStorage(stored) : next;
       return { object, resourceVersion: '', isCreated: true, isDeleted: false };
     }
-    const entry = await this.#store.create(key, stored);
-    await this.#admission.afterWrite(definition, { type: 'created', entry });
+    const create = (): Promise<StoredEntry> => this.#store.create(key, stored);
+    const entry = await this.commit(definition, { type: 'created', write: create }, context.recheck);
     const shown = definition.view?.firstShown?.(next) ?? next;
     return { object: shown, resourceVersion: String(entry.revision), isCreated: true, isDeleted: false };
   }
@@ -143,13 +148,28 @@ export class ObjectWriter {
     if (isNoOpUpdate(stored, entry.value)) return { object: previous, ...same };
     if (context.isDryRun) return { object: next, ...same };
     if (isDeletionComplete(definition, next)) {
-      const gone = await this.#store.delete(entry.key, entry.revision);
-      await this.#admission.afterWrite(definition, { type: 'deleted', entry: gone });
+      const remove = (): Promise<StoredEntry> => this.#store.delete(entry.key, entry.revision);
+      await this.commit(definition, { type: 'deleted', write: remove }, context.recheck);
       return { object: next, ...same, isDeleted: true };
     }
-    const written = await this.#store.update(entry.key, stored, entry.revision);
-    await this.#admission.afterWrite(definition, { type: 'updated', entry: written });
+    const update = (): Promise<StoredEntry> => this.#store.update(entry.key, stored, entry.revision);
+    const written = await this.commit(definition, { type: 'updated', write: update }, context.recheck);
     return { object: next, ...same, resourceVersion: String(written.revision) };
+  }
+
+  /**
+   * INVARIANT: every write of a client passes here. While the request waited, for its body, a parser or the store, its credential may have been
+   * revoked or its rights may have changed, so the caller is checked again in the turn in which the write is handed to the store.
+   */
+  async commit(
+    definition: ResourceDefinition,
+    { type, write }: { readonly type: CommittedWrite['type']; readonly write: () => Promise<StoredEntry> },
+    recheck: Recheck | undefined,
+  ): Promise<StoredEntry> {
+    await recheck?.();
+    const entry = await write();
+    await this.#admission.afterWrite(definition, { type, entry });
+    return entry;
   }
 
   /** Admission of a write; writes of the server itself are exempt. */

@@ -1,5 +1,6 @@
 /** Serves resource requests: resolves the kind, authorizes, calls the registry, builds the response. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { isJsonObject, type JsonObject } from '../../base/json.ts';
 import { ignoreNotFound, StatusError } from '../../kube/status-error.ts';
@@ -19,7 +20,7 @@ import { patchKindOf, patchObject } from '../objects/object-patch.ts';
 import { performAction } from '../objects/object-action.ts';
 import { applyObject } from '../objects/object-apply.ts';
 import type { ObjectRegistry } from '../objects/object-registry.ts';
-import type { WriteContext, Written } from '../objects/object-writer.ts';
+import type { Recheck, WriteContext, Written } from '../objects/object-writer.ts';
 import { checkName, rejectOtherNamespace, type Target } from './target.ts';
 import { rejectResourceVersion } from '../objects/write-steps.ts';
 import type { ObjectViews } from '../objects/presentation/object-view.ts';
@@ -32,7 +33,7 @@ import {
   type RawBody,
 } from './body/read-body.ts';
 import type { ResourceDefinition, SubresourceAction, Verb } from '../objects/resource-definition.ts';
-import { methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
+import { failure, methodNotAllowed, tooLargeResourceVersion } from '../status.ts';
 import { duplicateOwners, metadataOf, text } from '../validation/metadata.ts';
 import type { UserInfo } from './user.ts';
 import {
@@ -41,9 +42,11 @@ import {
   type DeleteOptions,
   type WriteOptions,
 } from './query/write-options.ts';
-import type { YamlParser } from './body/yaml-parser.ts';
+import type { ParseYaml, YamlParser } from './body/yaml-parser.ts';
 
 export interface ApiRequest extends TargetRequest {
+  /** Authenticates the credential of the request again; throws 401. */
+  authenticate(): Promise<UserInfo>;
   readonly accept: string | undefined;
   readonly userAgent: string;
   readonly body: RawBody;
@@ -73,6 +76,18 @@ interface Call {
   readonly target: Target;
   readonly form: ResponseForm;
   readonly warnings: string[];
+  readonly recheck: Recheck;
+}
+
+/** The rights of the caller changed while its request waited, so the request is authorized and admitted from the start. */
+class ChangedCaller extends Error {
+  override readonly name = 'ChangedCaller';
+  readonly user: UserInfo;
+
+  constructor(user: UserInfo) {
+    super('the rights of the caller have changed');
+    this.user = user;
+  }
 }
 
 export class ResourceHandler {
@@ -86,27 +101,55 @@ export class ResourceHandler {
 
   /** Throws `StatusError`. */
   async handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
+    try {
+      return await this.#handle(request);
+    } catch (error) {
+      if (!(error instanceof ChangedCaller)) throw error;
+      return this.#handle({ ...request, user: error.user }).catch(rejectChangedAgain);
+    }
+  }
+
+  async #handle(request: ApiRequest): Promise<ApiResponse | WatchResponse> {
     const allowed = allowedTarget(request, this.#options);
     const { target, verb } = allowed instanceof Promise ? await allowed : allowed;
-    const isList = verb === 'list' || verb === 'watch' || verb === 'deletecollection';
     const forms = verb === 'list' || verb === 'deletecollection' ? LIST_FORMS : OBJECT_FORMS;
     const form = (verb === 'watch' ? negotiateWatch : negotiate)(request.accept, forms);
     // Before any warning: a patch of an unsupported type reaches no kind.
     if (verb === 'patch') patchKindOf(target.definition, request.body.contentType);
     const { deprecation } = target.definition;
-    const call: Call = { request, target, form, warnings: deprecation === '' ? [] : [deprecation] };
+    let isRechecked = false;
+    const recheck = (): Promise<void> => {
+      isRechecked = true;
+      return this.#recheck(request);
+    };
+    const warnings = deprecation === '' ? [] : [deprecation];
+    const call: Call = { request, target, form, warnings, recheck };
     if (verb === 'watch') {
       const { definition, namespace, isVisible } = target;
       const { user } = request;
       return { user, definition, namespace, isVisible, form, warnings: call.warnings };
     }
+    const response = await this.#respond(verb, call);
+    // Nothing was written, but the response may tell what the caller may no longer read, or hold a token, which is not stored.
+    if (!isRechecked && hasBody(verb)) await recheck();
+    return withWarnings(response, call.warnings);
+  }
+
+  async #respond(verb: Verb, call: Call): Promise<ApiResponse> {
+    const isList = verb === 'list' || verb === 'deletecollection';
     try {
-      const response = isList ? await this.#collection(verb, call) : await this.#single(verb, call);
-      return withWarnings(response, call.warnings);
+      return isList ? await this.#collection(verb, call) : await this.#single(verb, call);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      return withWarnings(statusResponse(error), call.warnings);
+      return statusResponse(error);
     }
+  }
+
+  /** Throws 401, 403, or {@link ChangedCaller} unless the user is who it was when the request was authorized. */
+  async #recheck(request: ApiRequest): Promise<void> {
+    const user = await request.authenticate();
+    if (user !== request.user && !isDeepStrictEqual(user, request.user)) throw new ChangedCaller(user);
+    await allowedTarget(request, this.#options);
   }
 
   #single(verb: Verb, call: Call): Promise<ApiResponse> {
@@ -151,7 +194,7 @@ export class ResourceHandler {
     }
     rejectOtherNamespace(target, body);
     rejectResourceVersion(body);
-    const context = contextOf(request, options);
+    const context = contextOf(call, options);
     return this.#written(call, await this.#options.registry.create(target, body, context));
   }
 
@@ -164,7 +207,7 @@ export class ResourceHandler {
     };
     // All fields of an action have defaults.
     const body = request.body.bytes.length === 0 ? {} : await this.#body(actionCall, options.fieldValidation);
-    const context = contextOf(request, options);
+    const context = contextOf(call, options);
     const { registry } = this.#options;
     return this.#written(call, await performAction(registry, target, { action, body, context }));
   }
@@ -175,7 +218,7 @@ export class ResourceHandler {
     const body = await this.#body(call, options.fieldValidation);
     rejectOtherNamespace(target, body);
     checkName(target, body);
-    const context = contextOf(request, options);
+    const context = contextOf(call, options);
     return this.#written(call, await this.#options.registry.update(target, body, context));
   }
 
@@ -184,17 +227,17 @@ export class ResourceHandler {
     const kind = patchKindOf(target.definition, request.body.contentType);
     const options = parseWriteOptions(request.query, 'PatchOptions', kind);
     const text = request.body.bytes.toString('utf8');
-    const { registry, yaml } = this.#options;
+    const { registry } = this.#options;
     const patching = {
       options,
-      ...contextOf(request, options),
+      context: contextOf(call, options),
       warn: (warning: string): void => void call.warnings.push(warning),
     };
     const written =
       kind === 'apply'
         ? await applyObject(registry, target, {
             ...patching,
-            sent: await parseYaml(target.definition.kind, text, yaml),
+            sent: await parseYaml(target.definition.kind, text, this.#yaml(request)),
           })
         : await patchObject(registry, target, { ...patching, kind, text });
     return this.#written(call, written);
@@ -202,7 +245,7 @@ export class ResourceHandler {
 
   async #body(call: Call, validation: 'Ignore' | 'Warn' | 'Strict'): Promise<JsonObject> {
     const { request, target, warnings } = call;
-    const parsed = await parseBody(target.definition, request.body, this.#options.yaml);
+    const parsed = await parseBody(target.definition, request.body, this.#yaml(request));
     if (isJsonObject(parsed.value)) checkType(this.#options.table, target.definition, parsed.value);
     const body = decodeBody(target.definition, parsed, validation, (warning) => warnings.push(warning));
     const duplicates = duplicateOwners(metadataOf(body));
@@ -220,7 +263,7 @@ export class ResourceHandler {
   async #delete(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
     const options = await this.#deleteOptions(request);
-    const deletion = await this.#options.deleter.delete(target, options);
+    const deletion = await this.#options.deleter.delete(target, options, call.recheck);
     const isShown = deletion.isGone ? target.definition.returnsDeleted : !deletion.wasPending;
     if (isShown) return this.#responses.object(presentation(call), 200, deletion);
     const { group, plural } = target.definition;
@@ -233,8 +276,12 @@ export class ResourceHandler {
     });
   }
 
-  async #deleteOptions({ query, body }: ApiRequest): Promise<DeleteOptions> {
-    return parseDeleteOptions(query, await parseDeleteBody(body, this.#options.yaml));
+  async #deleteOptions(request: ApiRequest): Promise<DeleteOptions> {
+    return parseDeleteOptions(request.query, await parseDeleteBody(request.body, this.#yaml(request)));
+  }
+
+  #yaml({ user }: ApiRequest): ParseYaml {
+    return this.#options.yaml.of(user.name);
   }
 
   async #collection(verb: Verb, call: Call): Promise<ApiResponse> {
@@ -245,11 +292,22 @@ export class ResourceHandler {
       const options = await this.#deleteOptions(request);
       for (const entry of page.entries) {
         const { namespace, name } = entry.key;
-        await ignoreNotFound(this.#options.deleter.delete({ ...target, namespace, name }, options));
+        const item = { ...target, namespace, name };
+        await ignoreNotFound(this.#options.deleter.delete(item, options, call.recheck));
       }
     }
     return this.#responses.list(presentation(call), page);
   }
+}
+
+/** Reads cannot wait long enough for their caller to change: they have no body. */
+function hasBody(verb: Verb): boolean {
+  return verb !== 'get' && verb !== 'list';
+}
+
+function rejectChangedAgain(error: unknown): never {
+  if (!(error instanceof ChangedCaller)) throw error;
+  throw failure(409, 'Conflict', 'the rights of the caller changed twice during this request: send it again');
 }
 
 function presentation({ target, form, request }: Call): Presentation {
@@ -266,8 +324,8 @@ function withNoStore({ responseContainsSecret }: ResourceDefinition, response: A
   return { ...response, headers: { ...response.headers, 'cache-control': 'no-store' } };
 }
 
-function contextOf(request: ApiRequest, { fieldManager, isDryRun }: WriteOptions): WriteContext {
-  return { user: request.user, manager: managerOf(request, fieldManager), isDryRun };
+function contextOf({ request, recheck }: Call, { fieldManager, isDryRun }: WriteOptions): WriteContext {
+  return { user: request.user, manager: managerOf(request, fieldManager), isDryRun, recheck };
 }
 
 /** The field manager of the request, or the name of the client. */

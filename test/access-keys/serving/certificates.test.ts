@@ -56,7 +56,7 @@ async function writeGiven(pair: TlsPair): Promise<{ certFile: string; keyFile: s
 
 /** Moves the clock until `isDone`; reading files takes turns of the event loop. */
 async function advanceUntil(clock: FakeClock, isDone: () => boolean, stepMs = 10_000): Promise<void> {
-  const endMs = Date.now() + 10_000;
+  const endMs = Date.now() + 60_000;
   while (!isDone() && Date.now() < endMs) {
     // The next look is scheduled when the files of the one before have been read.
     if (clock.nextDelayMs !== undefined) clock.advance(stepMs);
@@ -117,6 +117,30 @@ describe('self-signed', () => {
     expect(renewed).toEqual([certificate.pair]);
     const latest = new X509Certificate(certificate.pair.cert);
     expect(Date.parse(latest.validTo)).toBeGreaterThan(clock.now() + 300 * DAY_MS);
+  });
+
+  test('a certificate that is not valid yet is replaced, and its authority is issued again with the same key', async () => {
+    const dataDir = freshFolder();
+    const ahead = await selfSigned(dataDir, ['localhost'], NOW_MS + 400 * DAY_MS);
+    const logged: string[] = [];
+    const logger = { ...silentLogger, warn: (_fields: object, text: string) => void logged.push(text) };
+    using certificate = await openServingCertificate(options({ dataDir, logger }));
+    const server = new X509Certificate(certificate.pair.cert);
+    const authority = new X509Certificate(certificate.authority ?? '');
+    for (const { validFrom } of [server, authority]) expect(Date.parse(validFrom)).toBeLessThan(NOW_MS);
+    // If it is the clock of now that is wrong, by decades perhaps, the authority must not be expired later.
+    expect(authority.validTo).toBe(new X509Certificate(ahead.authority).validTo);
+    expect(server.verify(authority.publicKey)).toBe(true);
+    // Clients that trust the other certificate accept this one as soon as their clocks agree.
+    expect(server.checkIssued(new X509Certificate(ahead.authority))).toBe(true);
+    expect(server.verify(new X509Certificate(ahead.authority).publicKey)).toBe(true);
+    expect(logged).toEqual(['the authority was not valid yet: clients need the new ca.crt']);
+    const again = await selfSigned(dataDir, ['localhost', '127.0.0.1', '::1'], NOW_MS);
+    expect(again).toMatchObject({
+      authority: certificate.authority,
+      pair: certificate.pair,
+      isReissued: false,
+    });
   });
 
   test.each(['ca.crt', 'ca.key'])('half an authority (no %s) is not silently replaced', async (file) => {

@@ -29,7 +29,7 @@ export class Peer {
   }
 }
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 /** Requests one after another, on one connection as long as the server keeps it. */
 export class Line {

@@ -1,6 +1,7 @@
 /** Rate limits by key and by address, each with its own token bucket. */
 
 import { describe, expect, test } from 'vitest';
+import { parseResourcePath } from '../../../src/apiserver/request/request-info.ts';
 import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { EXTRA } from '../../../src/access-keys/identity.ts';
@@ -64,5 +65,22 @@ describe('failed authentications', () => {
     expect(untilRefused(() => limits.refused('2001:db8:0:0:ffff::2')).count).toBe(0);
     expect(untilRefused(() => limits.refused('2001:db8:0:1::2')).count).toBe(100);
     expect(untilRefused(() => limits.refused('::ffff:192.0.2.9')).count).toBe(100);
+  });
+});
+
+describe('the reserve of the limits that all users share', () => {
+  const reviews = parseResourcePath('/apis/authentication.k8s.io/v1/tokenreviews');
+  const keys = parseResourcePath('/apis/management.platform.sh/v1/ownedaccesskeys');
+
+  test.each([
+    ['an administrator', userNamed('root', ['platform:admins']), keys, true],
+    ['the webhook of a cluster', userNamed('cluster', ['platform:auth-delegators']), reviews, true],
+    ['a review with a token of the host cluster', userNamed('system:apiserver'), reviews, true],
+    ['a review with an ordinary key', withKey('a'), reviews, false],
+    ['another request with a token of the host cluster', userNamed('system:apiserver'), keys, false],
+    ['an ordinary key', withKey('a'), keys, false],
+    ['a non-resource request', withKey('a'), undefined, false],
+  ])('is for %s: %#', (_who, user, path, isPrivileged) => {
+    expect(new RequestLimits(new FakeClock()).isPrivileged(user, path)).toBe(isPrivileged);
   });
 });

@@ -62,7 +62,7 @@ class RecordedApi {
     const isUp = (): void => {
       if (!this.#out.includes('certificate-authority: ')) throw new Error(`it does not listen: ${this.#err}`);
     };
-    await vi.waitFor(isUp, { timeout: 20_000, interval: 10 });
+    await vi.waitFor(isUp, { timeout: 60_000, interval: 10 });
     this.#ca = readFileSync(join(this.dataDir, 'ca.crt'), 'utf8');
   }
 
@@ -346,7 +346,7 @@ async function addInnerSecrets({ hunt, dataDir }: RecordedApi): Promise<void> {
   }
 }
 
-test('no file, log line or response of the process contains a secret', { timeout: 60_000 }, async () => {
+test('no file, log line or response of the process contains a secret', async () => {
   const api = new RecordedApi();
   try {
     await api.listening();

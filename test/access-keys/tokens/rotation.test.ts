@@ -86,6 +86,65 @@ describe('rotation', () => {
   });
 });
 
+describe('after a start with a clock that was 400 days ahead', () => {
+  test('the first key is replaced, and its tokens verify until they expire', async () => {
+    const store = new MemoryStore();
+    const ahead = await startTokens({ store, clock: new FakeClock(Date.UTC(2027, 1, 5)) });
+    const [wrong] = await kids(ahead);
+    await ahead.tokens.stop();
+    const clock = new FakeClock();
+    await using harness = await startTokens({ store, clock });
+    const [, next] = await kids(harness);
+    expect(next).toBeDefined();
+    // Verifiers may not know the new key yet.
+    const key = harness.index.set(keyRecord());
+    const token = await harness.token(key.user, MAX_TTL);
+    expect(decodeProtectedHeader(token).kid).toBe(wrong);
+    await clock.advanceAsync(2 * HOUR_MS);
+    expect(await kidOfToken(harness)).toBe(next);
+    await clock.advanceAsync(6 * DAY_MS);
+    await expect(verifyWith(await harness.keySet(), token, clock.now())).resolves.toBeDefined();
+    // The next rotation is due as usual.
+    await clock.advanceAsync(ROTATION_MS);
+    const current = await kidOfToken(harness);
+    expect([wrong, next]).not.toContain(current);
+    expect(await kids(harness)).toEqual([wrong, next, current]);
+  });
+
+  test('the next key postpones no rotation, and is removed when a later one begins', async () => {
+    const store = new MemoryStore();
+    const before = await startTokens({ store, clock: new FakeClock() });
+    const [first] = await kids(before);
+    await before.tokens.stop();
+    const ahead = await startTokens({ store, clock: new FakeClock(Date.UTC(2027, 1, 5)) });
+    const [, wrong] = await kids(ahead);
+    await ahead.tokens.stop();
+    const clock = new FakeClock();
+    await using harness = await startTokens({ store, clock });
+    expect(await kidOfToken(harness)).toBe(first);
+    await clock.advanceAsync(ROTATION_MS);
+    const next = await kidOfToken(harness);
+    expect([first, wrong]).not.toContain(next);
+    await clock.advanceAsync(400 * DAY_MS);
+    expect(await kidOfToken(harness)).not.toBe(wrong);
+    await clock.advanceAsync(2 * ROTATION_MS);
+    expect(await kids(harness)).not.toContain(wrong);
+  });
+
+  test('replicas whose clocks differ by as much keep the keys of the other', async () => {
+    const store = new MemoryStore();
+    const clock = new FakeClock();
+    await using right = await startTokens({ store, clock });
+    const key = right.index.set(keyRecord());
+    const token = await right.token(key.user, MAX_TTL);
+    await using behind = await startTokens({ store, clock: new FakeClock(Date.UTC(2024, 10, 27)) });
+    expect(await kids(behind)).toHaveLength(2);
+    await clock.advanceAsync(6 * DAY_MS);
+    await expect(verifyWith(await right.keySet(), token, clock.now())).resolves.toBeDefined();
+    expect((await kids(right)).length).toBeLessThan(5);
+  });
+});
+
 describe('in the store', () => {
   test('private keys are encrypted and in no public document', async () => {
     await using harness = await startTokens();

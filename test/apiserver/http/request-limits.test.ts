@@ -203,6 +203,29 @@ describe('a slow client', () => {
     expect(statusOf(answer)).toMatchObject({ code: 408 });
   });
 
+  test('that sends a body more slowly than 64 KiB a second gets 408, and the connection ends', async () => {
+    const api = await start({ listen: { timeouts: { bodyMs: 60 } } });
+    const wire = new Wire(api).send(`POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n`);
+    const drip = setInterval(() => wire.socket.write(' '), 10);
+    const answer = await wire.end();
+    clearInterval(drip);
+    expect(answer.toLowerCase()).toContain('connection: close');
+    expect(statusOf(answer)).toMatchObject({ code: 408, message: 'the request was not sent in time' });
+  });
+
+  test('that sends a large body steadily has time by its size', async () => {
+    const api = await start({ listen: { timeouts: { bodyMs: 60 } } });
+    // Three seconds by its size.
+    const body = `{"metadata":{"name":"steady"}}${' '.repeat(200_000)}`;
+    const wire = new Wire(api).send(
+      `POST ${KEYS} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+    );
+    // Later than a body that is too slow.
+    const slow = `POST ${KEYS} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n`;
+    expect(await new Wire(api).send(slow).end()).toMatch(/ 408 /);
+    expect(await wire.send(' ').end()).toMatch(/ 201 /);
+  });
+
   test('that watches is not closed', async () => {
     const api = await start({ listen: { timeouts } });
     await using watch = await openWatch(api, `${KEYS}?watch=1&resourceVersion=0`);
@@ -390,6 +413,7 @@ describe('a throttle', () => {
         if (verb === 'create') throw tooManyRequests('slower', 7);
       },
       refused: (address) => asked.push(address),
+      isPrivileged: () => false,
     };
     const { client } = await start({
       throttle,

@@ -9,7 +9,7 @@ import { startEmbeddedCluster } from '../../../src/embedded-cluster/embedded-clu
 import { RawClient, type RawAnswer } from '../../contract/raw-client.ts';
 import { accessKeyTable } from '../test-kinds.ts';
 import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
-import type { UserInfo } from '../../../src/apiserver/request/user.ts';
+import { userNamed, type UserInfo } from '../../../src/apiserver/request/user.ts';
 import { MemoryStore } from '../../../src/apiserver/storage/memory-store.ts';
 import { StoreError } from '../../../src/apiserver/storage/store.ts';
 
@@ -348,6 +348,39 @@ describe('graceful deletion', () => {
     expect((await keys.send('GET', '/g2')).status).toBe(200);
     await keys.send('PATCH', '/g2', { metadata: { finalizers: null } }, MERGE);
     expect((await keys.send('GET', '/g2')).status).toBe(404);
+  });
+});
+
+describe('the caller of a write', () => {
+  const sends = async (
+    users: readonly string[],
+    allows: (user: UserInfo, count: number) => boolean = () => true,
+  ): Promise<{ answer: RawAnswer; authorized: readonly string[]; stored: number }> => {
+    const authorized: string[] = [];
+    let authenticated = 0;
+    await using keys = await Keys.open({
+      authenticate: () => userNamed(users[authenticated++] ?? users.at(-1) ?? ''),
+      authorizer: {
+        authorize: (user) => ({ isAllowed: allows(user, authorized.push(user.name)), reason: '' }),
+      },
+    });
+    const answer = await keys.create('k');
+    const { entries } = await keys.api.store.list({ resource: 'ownedaccesskeys.management.platform.sh' });
+    return { answer, authorized, stored: entries.length };
+  };
+
+  test('is authorized again before the store is written', async () => {
+    const { answer, authorized, stored } = await sends(['u']);
+    expect([answer.status, authorized, stored]).toEqual([201, ['u', 'u'], 1]);
+    const denied = await sends(['u'], (_user, count) => count === 1);
+    expect([denied.answer.status, denied.stored]).toEqual([403, 0]);
+  });
+
+  test('whose rights have changed is another user, for which the request is processed again', async () => {
+    const { answer, authorized, stored } = await sends(['u', 'u2']);
+    expect([answer.status, authorized, stored]).toEqual([201, ['u', 'u2', 'u2'], 1]);
+    const twice = await sends(['u', 'u2', 'u3']);
+    expect([twice.answer.status, twice.stored]).toEqual([409, 0]);
   });
 });
 

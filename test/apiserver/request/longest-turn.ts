@@ -24,7 +24,8 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   return longestMs;
 }
 
-function threadMs(): number {
+/** Processor time of this thread so far, milliseconds. */
+export function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }

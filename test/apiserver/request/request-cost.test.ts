@@ -1,7 +1,7 @@
 /** No request body blocks the event loop for long: watches, health checks and the sync engine share it. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { YAML_INLINE_BYTES_MAX } from '../../../src/apiserver/limits.ts';
+import { BODY_BYTES_MAX, YAML_INLINE_BYTES_MAX } from '../../../src/apiserver/limits.ts';
 import {
   startEmbeddedCluster,
   type EmbeddedCluster,
@@ -18,13 +18,18 @@ import {
   type HostileBody,
   type Resource,
 } from './hostile-bodies.ts';
-import { longestTurnMs } from './longest-turn.ts';
+import { longestTurnMs, threadMs } from './longest-turn.ts';
 import { sendBytes, type BytesRequest } from './send-bytes.ts';
 
-/** Processor time of one turn of the event loop. */
+/** Processor time of one turn of the event loop, on a quiet machine. */
 const TURN_MS_MAX = 100;
-/** A turn may include garbage collection, or run while other programs fill the caches of the processor: then it is measured again. */
+/** A turn may include garbage collection: then it is measured again. */
 const ATTEMPTS = 4;
+/**
+ * Other programs fill the caches of the processor, so the same work takes longer on a busy machine. A turn may take as long as parsing the
+ * largest body this many times at that moment, which is less than 100 ms on a quiet machine.
+ */
+const PARSES_MAX = 2;
 
 const MEDIA: Readonly<Record<HostileBody['media'], string>> = {
   json: 'application/json',
@@ -74,13 +79,27 @@ function collection(resource: string): string {
 /** A turn that is too long in every attempt, and internal errors. */
 async function problemsOf(request: BytesRequest): Promise<string[]> {
   const statuses = new Set<number>();
-  let turnMs = Number.POSITIVE_INFINITY;
-  for (let attempt = 1; attempt <= ATTEMPTS && turnMs > TURN_MS_MAX; attempt++) {
-    const longestMs = await longestTurnMs(async () => statuses.add((await sendBytes(request)).status));
-    turnMs = Math.min(turnMs, longestMs);
+  const turnsMs: number[] = [];
+  for (let attempt = 1, isOver = true; attempt <= ATTEMPTS && isOver; attempt++) {
+    const turnMs = await longestTurnMs(async () => statuses.add((await sendBytes(request)).status));
+    isOver = turnMs > TURN_MS_MAX && turnMs > PARSES_MAX * parseMs();
+    if (isOver) turnsMs.push(Math.round(turnMs));
   }
   const errors = [...statuses].filter((status) => status >= 500).map((status) => `status ${status}`);
-  return turnMs > TURN_MS_MAX ? [`${request.method}: a turn of ${Math.round(turnMs)} ms`, ...errors] : errors;
+  return turnsMs.length < ATTEMPTS
+    ? errors
+    : [`${request.method}: turns of ${turnsMs.join(', ')} ms`, ...errors];
+}
+
+const LARGEST = JSON.stringify(
+  Array.from({ length: BODY_BYTES_MAX / 32 }, (_, index) => ({ [`name-${index}`]: 'value', a: [] })),
+);
+
+/** Processor time of parsing the largest body now. */
+function parseMs(): number {
+  const startMs = threadMs();
+  JSON.parse(LARGEST);
+  return threadMs() - startMs;
 }
 
 type Method = 'POST' | 'PUT' | 'DELETE' | 'apply' | 'merge';

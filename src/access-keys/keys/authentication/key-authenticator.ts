@@ -1,15 +1,13 @@
 /** Authenticates bearer tokens that are access keys. */
 
-import { LRUCache } from 'lru-cache';
 import { failure } from '../../../apiserver/status.ts';
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import { sleep, type Clock } from '../../../base/clock.ts';
 import { TokenBucket, type Rate } from '../../../base/token-bucket.ts';
 import { isSameDigest, type KeyDigests, type PresentedCredential } from '../../credentials/key-digests.ts';
-import { endOf } from '../lifecycle/key-expiry.ts';
 import type { KeyActivity } from './key-activity.ts';
 import type { KeyIndex } from '../index/key-index.ts';
-import type { IndexedCredential, IndexedKey, KeyChange } from '../index/key-record.ts';
+import type { IndexedCredential, IndexedKey } from '../index/key-record.ts';
 
 /** Clients recognise the end of a login by this text. */
 export const EXPIRED_MESSAGE = 'platform access key expired. Please login again';
@@ -45,13 +43,9 @@ export class KeyAuthenticator {
   #refresh: Promise<void> = Promise.resolve();
   #notes: Promise<void> | undefined;
   #notesMs = Number.NEGATIVE_INFINITY;
-  readonly #expired: ExpiredCredentials;
 
   constructor(options: KeyAuthenticatorOptions) {
     this.#options = options;
-    const { index, clock } = options;
-    this.#expired = new ExpiredCredentials(clock);
-    index.onChange((change) => this.#expired.noteChange(change, (key) => index.activityMs(key)));
     this.#refreshes = new TokenBucket(REFRESH_RATE, options.clock);
   }
 
@@ -81,7 +75,6 @@ export class KeyAuthenticator {
       await this.#refreshIndex();
       found = this.#find(credential);
     }
-    if (!found && this.#expired.has(credential)) throw failure(401, 'Unauthorized', EXPIRED_MESSAGE);
     if (!found || found.key.isDeleted) return undefined;
     if (this.#refusal(found) === EXPIRED_MESSAGE) await this.#readUseElsewhere(found.key);
     const refusal = this.#refusal(found);
@@ -143,31 +136,5 @@ export class KeyAuthenticator {
     this.#nextRefresh = undefined;
     this.#refresh = index.catchUp();
     await this.#refresh;
-  }
-}
-
-const REMEMBERED_MAX = 10_000;
-
-/** Digests of expired keys that were deleted. Until the process restarts, their owner gets the reason with the 401. */
-class ExpiredCredentials {
-  readonly #clock: Clock;
-  // With `max` instead of `maxSize` the cache would allocate its memory up front.
-  readonly #digests = new LRUCache<string, Buffer>({ maxSize: REMEMBERED_MAX, sizeCalculation: () => 1 });
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  noteChange({ now, before }: KeyChange, lastActivityMs: (key: IndexedKey) => number | undefined): void {
-    if (now || !before) return;
-    const endMs = endOf(before, lastActivityMs(before));
-    if (endMs === undefined || endMs > this.#clock.now()) return;
-    const [newest] = before.credentials;
-    if (newest) this.#digests.set(newest.id, newest.digest);
-  }
-
-  has({ id, digest }: PresentedCredential): boolean {
-    const known = this.#digests.get(id);
-    return known !== undefined && isSameDigest(known, digest);
   }
 }

@@ -1,4 +1,4 @@
-/** Ends open watches when their credential ends: the rights of the key change, or the overlap of a rotated secret ends. */
+/** Ends open watches when their credential ends: the rights of the key change, it expires, or the overlap of a rotated secret ends. */
 
 import type { UserInfo } from '../../../apiserver/request/user.ts';
 import type { Clock, Timer } from '../../../base/clock.ts';
@@ -23,12 +23,15 @@ export class WatchRevocation implements Disposable {
   /** For `KeyIndex.onChange`. */
   changed({ now, before }: KeyChange): void {
     for (const { id } of before?.credentials ?? []) this.#cancel(id);
-    if (before && !hasSameRights(now, before)) {
-      this.#options.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(before.uid) === true);
-    }
+    if (before && !hasSameRights(now, before)) this.expired(before);
     for (const { id, untilMs } of now?.credentials ?? []) {
       if (untilMs !== undefined && untilMs > this.#options.clock.now()) this.#endAt(id, untilMs, now?.uid);
     }
+  }
+
+  /** For `Keys.onExpired`. */
+  expired({ uid }: IndexedKey): void {
+    this.#options.endWatches(({ extra }) => extra[EXTRA.keyUid]?.includes(uid) === true);
   }
 
   #endAt(id: string, untilMs: number, uid: string | undefined): void {

@@ -1,8 +1,10 @@
 /** All keys in memory, indexed for authentication, tokens and the collector; kept current by list and watch of the store. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { sleep, type Clock } from '../../../base/clock.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { backoffDelayMs } from '../../../base/backoff.ts';
+import type { CommittedWrite } from '../../../apiserver/objects/admission.ts';
 import {
   StoreError,
   type Store,
@@ -32,6 +34,11 @@ export interface KeyIndexOptions {
   lastActivityMs(key: IndexedKey): number | undefined;
 }
 
+interface AcknowledgedKey {
+  readonly key: IndexedKey;
+  readonly isDeleted: boolean;
+}
+
 export class KeyIndex implements KeyIndexContract {
   readonly #options: KeyIndexOptions;
   readonly #table = new KeyTable();
@@ -41,6 +48,10 @@ export class KeyIndex implements KeyIndexContract {
   /** Incremented with every list: events of an older watch are ignored. */
   #round = 0;
   #following: Promise<void> | undefined;
+  /** Since the end of a watch: the last attempt to list the keys again. */
+  #reading: Promise<void> | undefined;
+  /** Writes of this process whose events have not arrived, by uid. */
+  #acknowledged = new Map<string, AcknowledgedKey>();
   readonly #confirmation: StoreConfirmation;
 
   constructor(options: KeyIndexOptions) {
@@ -87,9 +98,9 @@ export class KeyIndex implements KeyIndexContract {
     return this.#table.byCredential(id);
   }
 
-  /** Number of keys of this subject, see `subjectOf`. */
-  countOf(user: string): number {
-    return this.#table.countOf(user);
+  /** The keys of this subject, see `subjectOf`. */
+  ofUser(user: string): ReadonlySet<IndexedKey> {
+    return this.#table.ofUser(user);
   }
 
   /** Keys with this uid among their owners. */
@@ -113,7 +124,23 @@ export class KeyIndex implements KeyIndexContract {
   }
 
   confirmed(): Promise<void> | undefined {
-    return this.#confirmation.confirmed();
+    // The store ends a watch when its events are not the whole truth, such as after a restore: no key is accepted before all are listed again.
+    if (this.#watch?.isOutdated === true || this.#isUnreported()) void this.#follow();
+    return this.#reading ?? this.#confirmation.confirmed();
+  }
+
+  /**
+   * A write of this process is durable: applies it without waiting for its event, which arrives later, or never after a restore of the store. Never
+   * rejects: if the store cannot be read, no key is accepted until it can.
+   */
+  async acknowledge({ type, entry }: CommittedWrite): Promise<void> {
+    const key = indexedKey(entry);
+    if (!this.#isAt(key.revision)) this.#acknowledged.set(key.uid, { key, isDeleted: type === 'deleted' });
+    const known = this.#table.byName(key.name);
+    this.#apply(type, key);
+    // Another write of the key came later, or the store was restored and counts from an older revision.
+    const isLater = known !== undefined && known.revision >= key.revision && !isDeepStrictEqual(known, key);
+    if (isLater) await this.#follow();
   }
 
   /** Since the store last responded; 0 while it responds. */
@@ -134,10 +161,16 @@ export class KeyIndex implements KeyIndexContract {
         throw new StoreError('unavailable', 'the watch of the access keys did not catch up in time');
       if (waitedMs >= CATCH_UP_RELIST_AFTER_MS && !isReadAgain) {
         isReadAgain = true;
-        this.#follow();
+        void this.#follow();
       }
       await sleep(clock, CATCH_UP_POLL_MS, signal);
     }
+  }
+
+  /** The watch has passed an acknowledged write without its event: a restore of the store has undone the write. */
+  #isUnreported(): boolean {
+    for (const { key } of this.#acknowledged.values()) if (this.#isAt(key.revision)) return true;
+    return false;
   }
 
   #isAt(revision: number): boolean {
@@ -151,16 +184,20 @@ export class KeyIndex implements KeyIndexContract {
     this.#watch = undefined;
     const range = { resource: KEY_STORAGE };
     const startedMs = clock.monotonicMs();
+    // The list shows every write that was acknowledged before it is requested, and later ones up to its revision.
+    this.#acknowledged = new Map();
     const { entries, revision } = await store.list(range);
     this.#confirmation.responded(startedMs);
     if (round !== this.#round) return;
     for (const change of this.#table.replaceAll(entries.map(indexedKey))) this.#notify(change);
+    for (const { key, isDeleted } of this.#acknowledged.values())
+      if (key.revision > revision) this.#apply(isDeleted ? 'deleted' : 'updated', key);
     const watch = await store.watch(range, revision, {
       event: (event) => {
         if (round === this.#round) this.#take(event);
       },
       end: () => {
-        if (round === this.#round) this.#follow();
+        if (round === this.#round) void this.#follow();
       },
     });
     if (round === this.#round) this.#watch = watch;
@@ -169,6 +206,14 @@ export class KeyIndex implements KeyIndexContract {
 
   #take({ type, entry }: StoreEvent): void {
     const key = indexedKey(entry);
+    const acknowledged = this.#acknowledged.get(key.uid);
+    if (acknowledged && acknowledged.key.revision <= key.revision) this.#acknowledged.delete(key.uid);
+    // An event from before the deletion that this process has acknowledged.
+    else if (acknowledged?.isDeleted === true) return;
+    this.#apply(type, key);
+  }
+
+  #apply(type: StoreEvent['type'], key: IndexedKey): void {
     const change = type === 'deleted' ? this.#table.remove(key) : this.#table.put(key);
     if (change) this.#notify(change);
   }
@@ -177,22 +222,27 @@ export class KeyIndex implements KeyIndexContract {
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** After the end of a watch: lists and watches again until it succeeds. */
-  #follow(): void {
+  /** After the end of a watch: lists and watches again until it succeeds. Resolves after the first attempt, and never rejects. */
+  async #follow(): Promise<void> {
     this.#watch?.close();
     this.#watch = undefined;
     this.#following ??= this.#retry().finally(() => {
       this.#following = undefined;
     });
+    await this.#reading?.catch(() => undefined);
   }
 
   async #retry(): Promise<void> {
     const { clock, logger } = this.#options;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; failures++) {
+      this.#reading = this.#read();
       try {
-        await this.#read();
-        if (this.#watch) return;
+        await this.#reading;
+        if (this.#watch) {
+          this.#reading = undefined;
+          return;
+        }
       } catch (error) {
         if (error instanceof StoreError && error.code === 'closed') return;
         logger.warn({ err: error, failures }, 'cannot list the access keys, retrying');

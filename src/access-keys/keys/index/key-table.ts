@@ -1,5 +1,6 @@
-/** Keys by uid, name, credential and owner, and their number per subject, at one consistent state. */
+/** Keys by uid, name, credential, owner and subject, at one consistent state. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { IndexedKey, KeyChange } from './key-record.ts';
 
 const NO_KEYS: readonly IndexedKey[] = [];
@@ -9,7 +10,7 @@ export class KeyTable {
   readonly #byName = new Map<string, IndexedKey>();
   readonly #byCredential = new Map<string, readonly IndexedKey[]>();
   readonly #byOwner = new Map<string, Set<IndexedKey>>();
-  readonly #countOf = new Map<string, number>();
+  readonly #byUser = new Map<string, Set<IndexedKey>>();
 
   get size(): number {
     return this.#byUid.size;
@@ -35,25 +36,24 @@ export class KeyTable {
     return this.#byOwner.get(uid) ?? NO_KEYS;
   }
 
-  /** Number of keys of this subject. */
-  countOf(user: string): number {
-    return this.#countOf.get(user) ?? 0;
+  ofUser(user: string): ReadonlySet<IndexedKey> {
+    return this.#byUser.get(user) ?? new Set();
   }
 
   /** Undefined: the table has this state or a newer one. */
   put(key: IndexedKey): KeyChange | undefined {
-    // An object that was recreated with the same name has another uid and replaces its predecessor.
     const known = this.#byName.get(key.name);
-    if (known && known.revision >= key.revision) return undefined;
+    return known && known.revision >= key.revision ? undefined : this.#set(key, known);
+  }
+
+  #set(key: IndexedKey, known: IndexedKey | undefined): KeyChange {
+    // An object that was recreated with the same name has another uid and replaces its predecessor.
     if (known) this.#forget(known);
     this.#byUid.set(key.uid, key);
     this.#byName.set(key.name, key);
     this.#addCredentials(key);
-    this.#countOf.set(key.user.name, this.countOf(key.user.name) + 1);
-    for (const { uid } of key.owners) {
-      const dependents = this.#byOwner.get(uid) ?? new Set();
-      this.#byOwner.set(uid, dependents.add(key));
-    }
+    addTo(this.#byUser, key.user.name, key);
+    for (const { uid } of key.owners) addTo(this.#byOwner, uid, key);
     return { now: key, before: known };
   }
 
@@ -65,25 +65,24 @@ export class KeyTable {
     return { now: undefined, before: known };
   }
 
-  /** Replaces the content; returns the changes. */
+  /** Replaces the content, also by older states: the store may have been restored from a backup. Returns the changes. */
   replaceAll(keys: readonly IndexedKey[]): KeyChange[] {
     const uids = new Set(keys.map(({ uid }) => uid));
     const gone = [...this.#byUid.values()].filter(({ uid }) => !uids.has(uid));
-    const changes = [...gone.map((key) => this.remove(key)), ...keys.map((key) => this.put(key))];
-    return changes.filter((change) => change !== undefined);
+    const changes = gone.map((key) => this.remove(key)).filter((change) => change !== undefined);
+    for (const key of keys) {
+      const known = this.#byName.get(key.name);
+      if (!isDeepStrictEqual(known, key)) changes.push(this.#set(key, known));
+    }
+    return changes;
   }
 
   #forget(key: IndexedKey): void {
     this.#byUid.delete(key.uid);
     this.#byName.delete(key.name);
     this.#dropCredentials(key);
-    const left = this.countOf(key.user.name) - 1;
-    if (left > 0) this.#countOf.set(key.user.name, left);
-    else this.#countOf.delete(key.user.name);
-    for (const { uid } of key.owners) {
-      const dependents = this.#byOwner.get(uid);
-      if (dependents?.delete(key) && dependents.size === 0) this.#byOwner.delete(uid);
-    }
+    removeFrom(this.#byUser, key.user.name, key);
+    for (const { uid } of key.owners) removeFrom(this.#byOwner, uid, key);
   }
 
   /** Oldest first, so that all replicas choose the same key for an id that two keys have. */
@@ -101,6 +100,17 @@ export class KeyTable {
       else this.#byCredential.set(id, left);
     }
   }
+}
+
+type KeySets = Map<string, Set<IndexedKey>>;
+
+function addTo(sets: KeySets, name: string, key: IndexedKey): void {
+  sets.set(name, (sets.get(name) ?? new Set()).add(key));
+}
+
+function removeFrom(sets: KeySets, name: string, key: IndexedKey): void {
+  const keys = sets.get(name);
+  if (keys?.delete(key) && keys.size === 0) sets.delete(name);
 }
 
 function olderFirst(a: IndexedKey, b: IndexedKey): number {

@@ -1,6 +1,6 @@
 /**
- * Reports expired keys, which are deleted: an Event that `kubectl get events` shows for an hour, and an entry in the audit log. Replicas create
- * an Event of the same name, so that there is one per key.
+ * Reports expired keys: an Event that `kubectl get events` shows for an hour, and, when the key is deleted, an entry in the audit log. Replicas
+ * create an Event of the same name, so that there is one per key.
  */
 
 import { MANAGEMENT_API_VERSION, MANAGEMENT_GROUP } from '../../api-group.ts';
@@ -19,12 +19,13 @@ import type { Logger } from '../../../base/logger.ts';
 import { StatusError } from '../../../kube/status-error.ts';
 import { SUBJECT_ANNOTATION, subjectOfEvent } from '../../identity.ts';
 import type { IndexedKey } from '../index/key-record.ts';
+import { KEEP_EXPIRED_MS } from './key-expiry.ts';
 
 /** As long as a kube-apiserver keeps Events. */
 const EVENT_LIFE_MS = 3_600_000;
 /** Events of cluster-scoped objects are in this namespace. */
 const NAMESPACE = 'default';
-/** Further keys are only in the audit log: a client that creates short-lived keys must not fill the store. */
+/** Further keys have no Event: a client that creates short-lived keys must not fill the store. */
 export const EVENTS_PER_SUBJECT_MAX = 100;
 const EVENTS_MAX = 10_000;
 const NAME_CHARACTERS_MAX = 200;
@@ -66,13 +67,19 @@ export class ExpiryEvents {
     await this.#sweeping;
   }
 
+  /** The key was deleted. `endMs`: when it expired. */
+  deleted(key: IndexedKey, endMs: number): void {
+    this.#options.audit(auditEntry(key, endMs, this.#options.clock.now()));
+  }
+
   /** Never rejects: a report that fails is logged. `endMs`: when the key expired. */
-  async record(key: IndexedKey, endMs: number): Promise<void> {
+  async expired(key: IndexedKey, endMs: number): Promise<void> {
     const { definition, registry, clock, logger } = this.#options;
-    this.#options.audit(auditEntry(key, endMs, clock.now()));
-    if (this.#isFull(key.user.name)) return;
+    const nowMs = clock.now();
+    // Its Event would be one of an hour ago.
+    if (nowMs - endMs >= EVENT_LIFE_MS || this.#isFull(key.user.name)) return;
     try {
-      const { value } = decodeObject(definition.schema, eventOf(key, endMs, clock.now()));
+      const { value } = decodeObject(definition.schema, eventOf(key, endMs, nowMs));
       const target = { definition, namespace: NAMESPACE, name: '', subresource: undefined };
       await registry.create(target, value, CONTEXT);
       this.#count(key.user.name);
@@ -146,9 +153,9 @@ function eventOf(key: IndexedKey, endMs: number, nowMs: number): JsonObject {
       resourceVersion: String(key.revision),
     },
     reason: 'Expired',
-    note: `The access key expired at ${timeText(endMs)} and was deleted`,
+    note: `The access key expired at ${timeText(endMs)} and will be deleted at ${timeText(endMs + KEEP_EXPIRED_MS)}`,
     type: 'Normal',
-    action: 'Delete',
+    action: 'Expire',
     eventTime: microTime(nowMs),
     reportingController: COMPONENT,
     reportingInstance: COMPONENT,

@@ -1,5 +1,5 @@
 /**
- * The garbage collector of keys: deletes expired keys, ends deletions after their grace period (also after a restart), collects keys whose
+ * The garbage collector of keys: deletes expired keys a week after their end, ends deletions after their grace period (also after a restart), collects keys whose
  * owners are all gone, and removes the finalizers `orphan` and `foregroundDeletion`. Level-triggered: each change of a key or of its owners
  * enqueues it, and the action follows from the current state. Replicas may do the same work concurrently; the slower one finds it done.
  */
@@ -11,9 +11,10 @@ import { createWorkQueue, type WorkQueue } from '../../../kube/work-queue.ts';
 import { StoreError } from '../../../apiserver/storage/store.ts';
 import { decideLifecycle, type LifecycleAction } from './key-lifecycle.ts';
 import type { KeyActivity } from '../authentication/key-activity.ts';
-import { activityIntervalMs } from './key-expiry.ts';
+import { activityIntervalMs, KEEP_EXPIRED_MS } from './key-expiry.ts';
 import type { KeyIndex } from '../index/key-index.ts';
 import type { IndexedKey, KeyChange } from '../index/key-record.ts';
+import type { ExpiryEvents } from './expiry-events.ts';
 import type { KeyRemoval } from './key-removal.ts';
 
 /** A scan visits every key: minimum interval. */
@@ -23,12 +24,22 @@ const SCAN_MAX_MS = 3_600_000;
 const RETRY_BASE_MS = 50;
 const RETRY_MAX_MS = 30_000;
 
+/** Only this many expired keys with a shorter ttl are kept of each subject: a client could create any number within the week. */
+const SHORT_TTL_MS = 86_400_000;
+export const SHORT_LIVED_KEPT_MAX = 1000;
+
+/** For the log; every decision checks the clock too. */
+const CLOCK_CHECK_MS = 10 * 60_000;
+/** A larger change of the wall clock against the monotonic one is a step. */
+const CLOCK_STEP_MS = 5 * 60_000;
+/** Time without deletions of expired keys after a step, for the clock to be set right. */
+const CLOCK_PAUSE_MS = 3_600_000;
+
 export interface KeyCollectorOptions {
   readonly index: KeyIndex;
   readonly activity: KeyActivity;
   readonly removal: KeyRemoval;
-  /** Reports an expired key that was deleted. Must not reject. */
-  reportExpired(key: IndexedKey, endMs: number): Promise<void>;
+  readonly expiry: Pick<ExpiryEvents, 'expired' | 'deleted'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -40,10 +51,20 @@ export class KeyCollector {
   #timerMs = Number.POSITIVE_INFINITY;
   #worker: Promise<void> | undefined;
   #isStopped = false;
+  readonly #listeners: ((key: IndexedKey) => void)[] = [];
+  /** Keys that have expired, by uid. */
+  readonly #reported = new Set<string>();
+  #surplus: ReadonlySet<string> = new Set();
+  #clockTimer: Timer | undefined;
+  /** Of the wall clock against the monotonic one. */
+  #clockOffsetMs: number;
+  /** Monotonic. */
+  #pausedUntilMs = 0;
 
   constructor(options: KeyCollectorOptions) {
     this.#options = options;
     const { clock } = options;
+    this.#clockOffsetMs = clock.now() - clock.monotonicMs();
     this.#queue = createWorkQueue({
       clock,
       metrics: NO_METRICS,
@@ -52,12 +73,18 @@ export class KeyCollector {
     });
   }
 
+  /** Called when a key has expired; after a restart of this process once more. Must not throw. */
+  onExpired(listener: (key: IndexedKey) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** The index must have been started. */
   start(): void {
     const { index } = this.#options;
     index.onChange((change) => this.#enqueueAffected(change));
     for (const key of index.all()) if (needsReconcile(key)) this.#queue.add(key.uid);
     this.#scan();
+    this.#scheduleClockCheck();
     this.#worker = this.#work();
   }
 
@@ -65,6 +92,7 @@ export class KeyCollector {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#clockTimer?.cancel();
     this.#queue.shutDown();
     await this.#worker;
   }
@@ -80,13 +108,44 @@ export class KeyCollector {
     const uid = now?.uid !== before?.uid || now?.deletion ? (before ?? now)?.uid : undefined;
     if (uid !== undefined)
       for (const { uid: dependent } of index.dependentsOf(uid)) this.#queue.add(dependent);
+    if (before) this.#reported.delete(before.uid);
     if (now) this.#wakeAt(this.#dueMs(now));
+  }
+
+  #scheduleClockCheck(): void {
+    this.#clockTimer = this.#options.clock.schedule(CLOCK_CHECK_MS, () => {
+      this.#checkClock();
+      this.#scheduleClockCheck();
+    });
+  }
+
+  /** Must be called before a decision by time. */
+  #checkClock(): void {
+    const { clock, logger } = this.#options;
+    const offsetMs = clock.now() - clock.monotonicMs();
+    const stepMs = offsetMs - this.#clockOffsetMs;
+    this.#clockOffsetMs = offsetMs;
+    if (Math.abs(stepMs) <= CLOCK_STEP_MS) return;
+    this.#pausedUntilMs = clock.monotonicMs() + CLOCK_PAUSE_MS;
+    const stepSeconds = Math.round(stepMs / 1000);
+    logger.warn({ stepSeconds }, 'the wall clock was set: no expired access key is deleted for an hour');
+    this.#scan();
   }
 
   /** When the key is due by time alone. Infinity: never. */
   #dueMs(key: IndexedKey): number {
     if (key.deletion) return key.deletion.hasGrace ? key.deletion.dueMs : Number.POSITIVE_INFINITY;
-    return this.#endMs(key) ?? Number.POSITIVE_INFINITY;
+    const endMs = this.#endMs(key) ?? Number.POSITIVE_INFINITY;
+    return this.#reported.has(key.uid) ? this.#removalMs(key) : endMs;
+  }
+
+  /** When the expired key is deleted. Infinity: never. */
+  #removalMs(key: IndexedKey): number {
+    const { clock } = this.#options;
+    const endMs = this.#endMs(key) ?? Number.POSITIVE_INFINITY;
+    const removalMs = this.#surplus.has(key.uid) ? endMs : endMs + KEEP_EXPIRED_MS;
+    const pauseMs = this.#pausedUntilMs - clock.monotonicMs();
+    return pauseMs > 0 ? Math.max(removalMs, clock.now() + pauseMs) : removalMs;
   }
 
   /** With ttlAfterLastActivity the end is delayed by the time that another replica may take to write a use. */
@@ -106,15 +165,37 @@ export class KeyCollector {
 
   /** Enqueues the keys that are due and schedules the next scan. */
   #scan(): void {
+    this.#checkClock();
     this.#timerMs = Number.POSITIVE_INFINITY;
-    const nowMs = this.#options.clock.now();
+    const { index, clock } = this.#options;
+    const nowMs = clock.now();
+    this.#surplus = this.#shortLivedSurplus(nowMs);
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const key of this.#options.index.all()) {
+    for (const key of index.all()) {
+      // It may have been reported by a clock that was ahead.
+      if ((this.#endMs(key) ?? 0) > nowMs) this.#reported.delete(key.uid);
       const dueMs = this.#dueMs(key);
       if (dueMs <= nowMs) this.#queue.add(key.uid);
       else nextMs = Math.min(nextMs, dueMs);
     }
     if (Number.isFinite(nextMs)) this.#wakeAt(nextMs);
+  }
+
+  /** The uids of expired keys that are not kept, those that expired first. */
+  #shortLivedSurplus(nowMs: number): ReadonlySet<string> {
+    const expired = Map.groupBy(
+      [...this.#options.index.all()].filter(
+        (key) => key.ttlMs < SHORT_TTL_MS && (this.#endMs(key) ?? Number.POSITIVE_INFINITY) <= nowMs,
+      ),
+      ({ user }) => user.name,
+    );
+    const surplus = new Set<string>();
+    for (const keys of expired.values()) {
+      if (keys.length <= SHORT_LIVED_KEPT_MAX) continue;
+      keys.sort((a, b) => (this.#endMs(a) ?? 0) - (this.#endMs(b) ?? 0));
+      for (const { uid } of keys.slice(0, -SHORT_LIVED_KEPT_MAX)) surplus.add(uid);
+    }
+    return surplus;
   }
 
   async #work(): Promise<void> {
@@ -136,11 +217,13 @@ export class KeyCollector {
     const { index, activity, removal, clock } = this.#options;
     const key = index.byUid(uid);
     if (!key) return;
+    this.#checkClock();
     if (key.isAfterActivity && this.#dueMs(key) <= clock.now()) await activity.read();
     const nowMs = clock.now();
-    const action = decideLifecycle(key, index, { nowMs, endMs: this.#endMs(key) });
+    const action = decideLifecycle(key, index, { nowMs, removalMs: this.#removalMs(key) });
     switch (action.kind) {
       case 'none':
+        await this.#reportExpired(key, nowMs);
         this.#wakeAt(this.#dueMs(key));
         return;
       case 'delete':
@@ -157,9 +240,17 @@ export class KeyCollector {
     const { index, removal } = this.#options;
     const endMs = index.expiresAtMs(key);
     const isDeleted = await removal.delete(key, action);
-    if (isDeleted && action.why === 'expired' && endMs !== undefined) {
-      await this.#options.reportExpired(key, endMs);
-    }
+    if (isDeleted && action.why === 'expired' && endMs !== undefined)
+      this.#options.expiry.deleted(key, endMs);
+  }
+
+  async #reportExpired(key: IndexedKey, nowMs: number): Promise<void> {
+    const endMs = this.#endMs(key);
+    if (key.deletion || endMs === undefined || endMs > nowMs || this.#reported.has(key.uid)) return;
+    this.#reported.add(key.uid);
+    for (const listener of this.#listeners) listener(key);
+    const { index, expiry } = this.#options;
+    await expiry.expired(key, index.expiresAtMs(key) ?? endMs);
   }
 }
 

@@ -3,6 +3,9 @@
 import { metadataOf, objectField, text } from '../../../apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../base/json.ts';
 
+/** Time that expired keys are kept, so that a wrong clock deletes none: requests that use them fail. */
+export const KEEP_EXPIRED_MS = 7 * 86_400_000;
+
 /** Times in epoch milliseconds. */
 export interface Lifetime {
   readonly createdMs: number;

@@ -30,17 +30,17 @@ const NO_ACTION: LifecycleAction = { kind: 'none' };
 
 export interface Moment {
   readonly nowMs: number;
-  /** When the key is due for collection; undefined: never. Epoch milliseconds. */
-  readonly endMs: number | undefined;
+  /** When the key is deleted because it has expired; Infinity: never. Epoch milliseconds. */
+  readonly removalMs: number;
 }
 
 export function decideLifecycle(
   key: IndexedKey,
   neighbours: KeyNeighbours,
-  { nowMs, endMs }: Moment,
+  { nowMs, removalMs }: Moment,
 ): LifecycleAction {
   if (key.deletion) return actionForDeleted(key, neighbours, nowMs);
-  if (endMs !== undefined && endMs <= nowMs) return { kind: 'delete', why: 'expired', isForeground: false };
+  if (removalMs <= nowMs) return { kind: 'delete', why: 'expired', isForeground: false };
   return actionForOwned(key, neighbours);
 }
 

@@ -1,7 +1,8 @@
 /** Admission of writes that depends on the writer or on other keys. */
 
 import { LRUCache } from 'lru-cache';
-import type { Admission, AdmissionRequest } from '../../../apiserver/objects/admission.ts';
+import type { Admission, AdmissionRequest, CommittedWrite } from '../../../apiserver/objects/admission.ts';
+import type { ResourceDefinition } from '../../../apiserver/objects/resource-definition.ts';
 import type { Authorizer } from '../../../apiserver/request/authorizer.ts';
 import { forbiddenValue, type FieldError } from '../../../apiserver/field-error.ts';
 import { forbidden, invalid } from '../../../apiserver/status.ts';
@@ -32,7 +33,7 @@ export interface KeyAdmissionOptions {
 /** Time from the check of a supplied key until the index contains its object, at most. */
 const CLAIM_MS = 2_000;
 const CLAIMS_MAX = 10_000;
-/** Limit of keys per subject, so that forgotten keys do not fill the store. It does not apply to administrators. */
+/** Limit of unexpired keys per subject, so that forgotten keys do not fill the store. It does not apply to administrators. */
 export const KEYS_PER_USER_MAX = 1000;
 
 /** The object that a supplied key is about to be stored in. */
@@ -59,8 +60,9 @@ export class KeyAdmission implements Admission {
     // Authorization is sufficient.
   }
 
-  async afterWrite(): Promise<void> {
-    // Changes are followed by a watch of the store, because other replicas write too.
+  /** The next request at this replica already sees a revocation. */
+  async afterWrite({ storage }: ResourceDefinition, change: CommittedWrite): Promise<void> {
+    if (storage === KEY_STORAGE) await this.#options.index.acknowledge(change);
   }
 
   /** Throws 403 for too many keys of a subject, 422 for conflicts with other keys, and the errors of `authorizeWrite`. */
@@ -78,9 +80,18 @@ export class KeyAdmission implements Admission {
 
   #rejectTooMany({ user, target, next }: AdmissionRequest): void {
     const { name } = subjectOf(objectField(next, 'spec'));
-    if (isAdministrator(user) || this.#options.index.countOf(name) < KEYS_PER_USER_MAX) return;
+    if (isAdministrator(user) || this.#unexpiredOf(name) < KEYS_PER_USER_MAX) return;
     const why = `${JSON.stringify(name)} has ${KEYS_PER_USER_MAX} access keys, which is the limit: delete keys that are not used`;
     throw forbidden(groupName(target.definition), target.name, why);
+  }
+
+  #unexpiredOf(name: string): number {
+    const { index, clock } = this.#options;
+    const keys = index.ofUser(name);
+    // Rarely more: expired keys are kept for a week.
+    if (keys.size < KEYS_PER_USER_MAX) return keys.size;
+    const nowMs = clock.now();
+    return [...keys].filter((key) => (index.expiresAtMs(key) ?? Number.POSITIVE_INFINITY) > nowMs).length;
   }
 
   /** blockOwnerDeletion requires the permission to delete the owner. */

@@ -43,7 +43,7 @@ export const KEY_DESCRIPTIONS: Descriptions = {
   'management.OwnedAccessKeySpec.disabled': 'If true, the key exists but requests that use it fail.',
   'management.OwnedAccessKeySpec.ttl':
     'Lifetime of the key in seconds. 0 means that it never expires. Required on create. Requests that use an expired key fail, and the key is ' +
-    'deleted.',
+    'deleted 7 days later.',
   'management.OwnedAccessKeySpec.ttlAfterLastActivity':
     'If true, the ttl starts after the last use (status.lastActivity) instead of the creation.',
   'management.OwnedAccessKeySpec.scope':

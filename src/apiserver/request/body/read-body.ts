@@ -16,7 +16,7 @@ import { decodeProtobuf, openEnvelope, ProtobufError } from '../../schema/protob
 import type { ObjectSchema } from '../../schema/object-schema.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from '../../status.ts';
 import type { FieldValidation } from '../query/write-options.ts';
-import type { YamlParser } from './yaml-parser.ts';
+import type { ParseYaml } from './yaml-parser.ts';
 
 export interface RawBody {
   readonly contentType: string;
@@ -38,7 +38,7 @@ const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 export async function parseBody(
   definition: ResourceDefinition,
   body: RawBody,
-  yaml: YamlParser,
+  yaml: ParseYaml,
 ): Promise<ParsedBody> {
   switch (body.contentType) {
     case '':
@@ -87,13 +87,13 @@ function typeName(value: JsonValue): string {
 }
 
 /** The `DeleteOptions` of a DELETE; undefined without a body. */
-export async function parseDeleteBody(body: RawBody, yaml: YamlParser): Promise<JsonObject | undefined> {
+export async function parseDeleteBody(body: RawBody, yaml: ParseYaml): Promise<JsonObject | undefined> {
   if (body.bytes.length === 0) return undefined;
   const value = await deleteOptionsIn(body, yaml);
   return isJsonObject(value) ? value : undefined;
 }
 
-async function deleteOptionsIn({ contentType, bytes }: RawBody, yaml: YamlParser): Promise<JsonValue> {
+async function deleteOptionsIn({ contentType, bytes }: RawBody, yaml: ParseYaml): Promise<JsonValue> {
   const text = bytes.toString('utf8');
   switch (contentType) {
     case 'application/yaml':
@@ -122,7 +122,7 @@ function unrecognized(kind: string, why: string): Error {
 }
 
 /** Most clients send JSON as YAML; the JSON parser is much faster. */
-export async function parseYaml(kind: string, text: string, yaml: YamlParser): Promise<ParsedBody> {
+export async function parseYaml(kind: string, text: string, yaml: ParseYaml): Promise<ParsedBody> {
   if (text.startsWith('{')) {
     try {
       return { value: parseJsonText(text), duplicates: duplicatesIn(text) };
@@ -132,7 +132,7 @@ export async function parseYaml(kind: string, text: string, yaml: YamlParser): P
     }
   }
   if (text.length > YAML_BYTES_MAX) throw tooLarge(YAML_BYTES_MAX);
-  const outcome = await yaml.parse(text);
+  const outcome = await yaml(text);
   switch (outcome.kind) {
     case 'several-documents':
       throw badRequest(`the body holds more than one YAML document; send one ${kind} per request`);

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import type { Notes } from '../../../../src/apiserver/storage/store.ts';
+import { KEEP_EXPIRED_MS } from '../../../../src/access-keys/keys/lifecycle/key-expiry.ts';
 import { FakeClock } from '../../../fake-clock.ts';
 import { readLines } from '../watch-lines.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
@@ -148,7 +149,7 @@ describe('last activity', () => {
     expect(await here.keys.authenticator.authenticate(key)).toMatchObject({ name: 'u' });
     await clock.advanceAsync(29_000);
     expect(here.keys.index.byName('k1')).toBeDefined();
-    await clock.advanceAsync(60_000);
+    await clock.advanceAsync(KEEP_EXPIRED_MS + 60_000);
     expect(here.keys.index.byName('k1')).toBeUndefined();
     await there.stop();
   });

@@ -58,6 +58,14 @@ describe('the watch of a key', () => {
     expect([status, json]).toMatchObject([200, { metadata: { deletionGracePeriodSeconds: 0 } }]);
   });
 
+  test('ends when the key expires, although it is kept', async () => {
+    const { client } = await api.key('expiring', { user: 'expiring', ttl: 2 });
+    await using watch = await client.watch(`${KEYS_PATH}?watch=1`);
+    expect(await watch.summary(2)).toEqual(['ADDED expiring']);
+    const { status } = await api.administrator.send({ method: 'GET', path: `${KEYS_PATH}/expiring` });
+    expect(status).toBe(200);
+  });
+
   test('continues when the display name of the key changes', async () => {
     const { client } = await api.key('renamed', { user: 'renamer' });
     await using watch = await client.watch(`${KEYS_PATH}?watch=1`);

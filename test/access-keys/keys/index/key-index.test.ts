@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock, settle } from '../../../fake-clock.ts';
+import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
 import { LaggingStore } from './lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer } from '../key-server.ts';
 
@@ -72,6 +73,100 @@ describe('index', () => {
     await clock.advanceAsync(6000);
     expect(await failed).toContain('the watch of the access keys did not catch up in time');
     await other.stop();
+  });
+
+  test.for(['deleted', 'disabled', 'rotated'])(
+    'a key that this process has %s is refused at once, although no event reports it',
+    async (how) => {
+      await using store = new MemoryStore();
+      const lagging = new LaggingStore(store);
+      await using api = await startKeyServer({ store: lagging });
+      const key = keyOf(await api.create('key', { ttl: 0 }));
+      const get = async (): Promise<number> =>
+        (await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
+      expect(await get()).toBe(200);
+      lagging.hold();
+      const path = `${KEYS_PATH}/key`;
+      if (how === 'deleted') await api.send('DELETE', path);
+      else if (how === 'disabled') await api.send('PATCH', path, { spec: { disabled: true } });
+      else await api.send('POST', `${path}/rotate`, {});
+      expect(await get()).toBe(401);
+      lagging.release();
+      expect(await get()).toBe(401);
+    },
+  );
+
+  test('an event from before an acknowledged deletion does not bring the key back', async () => {
+    await using store = new MemoryStore();
+    await using elsewhere = await startKeyServer({ store });
+    const lagging = new LaggingStore(store);
+    await using api = await startKeyServer({ store: lagging });
+    await api.create('key');
+    lagging.hold();
+    await elsewhere.send('PATCH', `${KEYS_PATH}/key`, { spec: { description: 'changed' } });
+    await api.send('DELETE', `${KEYS_PATH}/key`);
+    const seen: (string | undefined)[] = [];
+    api.keys.index.onChange(({ now }) => seen.push(now?.name));
+    lagging.release();
+    expect(seen).toEqual([]);
+    expect(api.keys.index.byName('key')).toBeUndefined();
+  });
+
+  test('a list from before an acknowledged deletion does not bring the key back', async () => {
+    await using store = new MemoryStore();
+    const lagging = new LaggingStore(store);
+    await using api = await startKeyServer({ store: lagging });
+    await api.create('key');
+    const listed = lagging.holdList();
+    lagging.endWatches();
+    await api.send('DELETE', `${KEYS_PATH}/key`);
+    expect(api.keys.index.byName('key')).toBeUndefined();
+    listed.release();
+    await api.keys.index.confirmed();
+    expect(api.keys.index.byName('key')).toBeUndefined();
+  });
+
+  test('an acknowledged write that a restore of the store has undone is undone here too', async () => {
+    await using store = new MemoryStore();
+    const lagging = new LaggingStore(store);
+    await using api = await startKeyServer({ store: lagging });
+    lagging.hold();
+    const key = keyOf(await api.create('key', { ttl: 0 }));
+    const get = async (): Promise<number> =>
+      (await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
+    expect(await get()).toBe(200);
+    const { entries } = await store.list({ resource: KEY_STORAGE });
+    for (const { key: stored, revision } of entries) await store.delete(stored, revision);
+    lagging.lose();
+    expect(await get()).toBe(401);
+  });
+
+  test('after the end of a watch no key is accepted before the keys are listed again', async () => {
+    const clock = new FakeClock();
+    await using store = new MemoryStore();
+    const lagging = new LaggingStore(store);
+    await using api = await startKeyServer({ store: lagging, clock });
+    const key = keyOf(await api.create('key', { ttl: 0 }));
+    const get = async (): Promise<number> =>
+      (await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
+    lagging.failingLists = 1;
+    lagging.endWatches();
+    expect(await get()).toBe(503);
+    await clock.advanceAsync(1000);
+    expect(await get()).toBe(200);
+  });
+
+  test('no key is accepted from the detection of a restored store until its keys are listed', async () => {
+    await using store = new MemoryStore();
+    const lagging = new LaggingStore(store);
+    await using api = await startKeyServer({ store: lagging });
+    const key = keyOf(await api.create('key', { ttl: 0 }));
+    const get = async (): Promise<number> =>
+      (await api.send('GET', KEYS_PATH, undefined, { authorization: `Bearer ${key}` })).status;
+    lagging.isOutdated = true;
+    expect(await get()).toBe(503);
+    lagging.isOutdated = false;
+    await expect.poll(get).toBe(200);
   });
 
   test('the expiry time of a key', async () => {

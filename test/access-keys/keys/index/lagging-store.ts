@@ -20,8 +20,11 @@ export class LaggingStore implements Store {
   readonly #held: (() => void)[] = [];
   readonly #observers = new Set<WatchObserver>();
   #isHeld = false;
+  #listGate: Promise<void> | undefined;
   /** Number of lists that fail. */
   failingLists = 0;
+  /** The store was restored and has not been read again. */
+  isOutdated = false;
   /** The store does not respond, as behind a network partition. */
   isUnreachable = false;
   revisionsAsked = 0;
@@ -38,6 +41,12 @@ export class LaggingStore implements Store {
   release(): void {
     this.#isHeld = false;
     for (const deliver of this.#held.splice(0)) deliver();
+  }
+
+  /** As `release`, but the delayed events are lost: a restore of the store has undone their writes. */
+  lose(): void {
+    this.#held.splice(0);
+    this.release();
   }
 
   /** Ends all watches; delayed events are lost. */
@@ -67,7 +76,16 @@ export class LaggingStore implements Store {
       this.failingLists--;
       throw new StoreError('unavailable', 'the test says so');
     }
-    return this.#store.list(range, page);
+    const result = await this.#store.list(range, page);
+    await this.#listGate;
+    return result;
+  }
+
+  /** Delays the responses to lists until `release`. */
+  holdList(): { release(): void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#listGate = promise;
+    return { release: resolve };
   }
 
   create(key: StoreKey, value: JsonObject): Promise<StoredEntry> {
@@ -83,6 +101,8 @@ export class LaggingStore implements Store {
   }
 
   async watch(range: StoreRange, afterRevision: number, observer: WatchObserver): Promise<StoreWatch> {
+    if (this.isOutdated) throw new StoreError('unavailable', 'the test says so');
+    const isOutdated = (): boolean => this.isOutdated;
     const deliver = (event: StoreEvent): void => {
       if (this.#observers.has(observer)) observer.event(event);
     };
@@ -100,6 +120,9 @@ export class LaggingStore implements Store {
     return {
       get revision() {
         return held();
+      },
+      get isOutdated() {
+        return isOutdated();
       },
       close: () => {
         this.#observers.delete(observer);

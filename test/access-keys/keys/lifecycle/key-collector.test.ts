@@ -1,10 +1,14 @@
 /** Deletion of keys by expiry, grace period and owner references. */
 
 import { describe, expect, test } from 'vitest';
-import { metadataOf, text } from '../../../../src/apiserver/validation/metadata.ts';
+import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
+import { metadataOf, objectField, text } from '../../../../src/apiserver/validation/metadata.ts';
 import type { JsonObject, JsonValue } from '../../../../src/base/json.ts';
 import { MemoryStore } from '../../../../src/apiserver/storage/memory-store.ts';
 import { FakeClock } from '../../../fake-clock.ts';
+import { SHORT_LIVED_KEPT_MAX } from '../../../../src/access-keys/keys/lifecycle/key-collector.ts';
+import { KEEP_EXPIRED_MS } from '../../../../src/access-keys/keys/lifecycle/key-expiry.ts';
+import { silentLogger } from '../../../../src/base/logger.ts';
 import { LaggingStore } from '../index/lagging-store.ts';
 import { at, keyOf, KEYS_PATH, makeKeys, startKeyServer, type KeyServer } from '../key-server.ts';
 
@@ -49,50 +53,111 @@ async function startCollector(options: Parameters<typeof startKeyServer>[0] = {}
 }
 
 describe('expiry', () => {
-  test('expired keys are deleted in order, and finalizers keep them as usual', async () => {
+  test('expired keys are deleted a week later, in order, and finalizers keep them as usual', async () => {
     await using collector = await startCollector();
     const { api, clock } = collector;
     for (const [name, ttl] of Object.entries({ a: 30, b: 10, c: 20, never: 0 }))
       await api.create(name, { ttl });
     await api.create('held', { ttl: 20 }, HOLD);
-    await clock.advanceAsync(9_999);
+    await clock.advanceAsync(KEEP_EXPIRED_MS + 9_999);
     expect(await collector.settled()).toBe('a b c held never');
     await clock.advanceAsync(1);
     expect(await collector.settled()).toBe('a c held never');
     await clock.advanceAsync(10_000);
     expect(await collector.settled()).toBe('a held never');
     const held = await api.send('GET', `${KEYS_PATH}/held`);
-    expect(at(held.json, 'metadata.deletionTimestamp')).toBe('2026-01-01T00:00:20Z');
+    expect(at(held.json, 'metadata.deletionTimestamp')).toBe('2026-01-08T00:00:20Z');
     await api.send('PATCH', `${KEYS_PATH}/held`, { metadata: { finalizers: null } });
     await clock.advanceAsync(3e9);
     expect(await collector.settled()).toBe('never');
   });
 
-  test('a ttl that changes before the expiry applies', async () => {
+  test('a ttl that changes before the expiry, or within the week after it, applies', async () => {
     await using collector = await startCollector();
     await collector.api.create('longer', { ttl: 10 });
-    await collector.api.create('shorter', { ttl: 1000 });
-    await collector.clock.advanceAsync(5_000);
-    await collector.api.send('PATCH', `${KEYS_PATH}/longer`, { spec: { ttl: 100 } });
-    await collector.api.send('PATCH', `${KEYS_PATH}/shorter`, { spec: { ttl: 6 } });
-    await collector.clock.advanceAsync(1_000);
+    await collector.api.create('shorter', { ttl: 1_000_000 });
+    await collector.clock.advanceAsync(50_000);
+    await collector.api.send('PATCH', `${KEYS_PATH}/longer`, { spec: { ttl: 100_000 } });
+    await collector.api.send('PATCH', `${KEYS_PATH}/shorter`, { spec: { ttl: 60 } });
+    await collector.clock.advanceAsync(KEEP_EXPIRED_MS + 10_000);
     expect(await collector.settled()).toBe('longer');
-    await collector.clock.advanceAsync(94_000);
+    await collector.clock.advanceAsync(100_000_000);
     expect(await collector.settled()).toBe('');
   });
 
-  test('keys that expired during a downtime are deleted at the start', async () => {
+  test('keys that expired a week before the start are deleted at the start', async () => {
     const clock = new FakeClock();
     await using store = new MemoryStore();
     await using api = await startKeyServer({ store, clock });
     await api.keys.stop();
     await api.create('k1', { ttl: 10 });
-    clock.advance(100_000);
+    await api.create('k2', { ttl: 100 });
+    clock.advance(KEEP_EXPIRED_MS + 50_000);
     const keys = makeKeys(store, { clock });
     await keys.start();
     await clock.advanceAsync(10);
-    expect(await names(api)).toBe('');
+    expect(await names(api)).toBe('k2');
     await keys.stop();
+  });
+
+  test('a start with a clock 91 days ahead deletes no key of 90 days', async () => {
+    await using store = new MemoryStore();
+    const first = await startKeyServer({ store, clock: new FakeClock() });
+    const key = keyOf(await first.create('k1', { ttl: 90 * 86_400 }));
+    await first[Symbol.asyncDispose]();
+    const ahead = new FakeClock(Date.UTC(2026, 0, 1 + 91));
+    const wrong = makeKeys(store, { clock: ahead });
+    await wrong.start();
+    await ahead.advanceAsync(3_000);
+    await wrong.stop();
+    await using again = await startKeyServer({ store, clock: new FakeClock() });
+    expect(await again.keys.authenticator.authenticate(key)).toMatchObject({ name: 'u' });
+  });
+
+  test('a step of the wall clock is logged and pauses the deletion of expired keys for an hour', async () => {
+    const lines: object[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void lines.push(fields) };
+    await using collector = await startCollector({ logger });
+    const { api, clock } = collector;
+    await api.create('k1', { ttl: 10 });
+    await api.create('k2', { ttl: 365 * 86_400 });
+    clock.step(4 * 60_000);
+    await clock.advanceAsync(10 * 60_000);
+    expect(lines).toEqual([]);
+    clock.step(400 * 86_400_000);
+    await clock.advanceAsync(10 * 60_000);
+    expect(lines).toEqual([{ stepSeconds: 400 * 86_400 }]);
+    await clock.advanceAsync(49 * 60_000);
+    expect(await collector.settled()).toBe('k1 k2');
+    clock.step(-400 * 86_400_000);
+    await clock.advanceAsync(71 * 60_000);
+    expect(lines).toHaveLength(2);
+    expect(await collector.settled()).toBe('k1 k2');
+    // A clock that stays where it is, is right.
+    clock.step(400 * 86_400_000);
+    await clock.advanceAsync(71 * 60_000);
+    expect(await collector.settled()).toBe('');
+  });
+
+  test('of very many short-lived keys of a subject, those that expired last are kept', async () => {
+    await using store = new MemoryStore();
+    await using collector = await startCollector({ store });
+    const { api, clock } = collector;
+    await api.create('other', { user: 'other', ttl: 10 });
+    await api.create('k0', { ttl: 9 });
+    const created = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k0' });
+    if (!created) throw new Error('k0 was not created');
+    for (let n = 1; n <= SHORT_LIVED_KEPT_MAX + 1; n++) {
+      const metadata = { ...metadataOf(created.value), name: `k${n}`, uid: `uid-${n}` };
+      const spec = { ...objectField(created.value, 'spec'), ttl: n === 1 ? 8 : 10 };
+      await store.create({ ...created.key, name: `k${n}` }, { ...created.value, metadata, spec });
+    }
+    await clock.advanceAsync(11_000);
+    const left = (await collector.settled()).split(' ');
+    expect(left).toHaveLength(SHORT_LIVED_KEPT_MAX + 1);
+    expect(left).toContain('other');
+    expect(left).not.toContain('k0');
+    expect(left).not.toContain('k1');
   });
 
   test('a temporary failure of the store only delays the deletion', async () => {
@@ -101,6 +166,7 @@ describe('expiry', () => {
     const store = new FailingStore(memory);
     await using api = await startKeyServer({ store, clock });
     await api.create('k1', { ttl: 10 });
+    await clock.advanceAsync(KEEP_EXPIRED_MS);
     store.failingDeletes = 3;
     await clock.advanceAsync(10_000);
     expect(await names(api)).toBe('k1');
@@ -286,7 +352,7 @@ describe('owners', () => {
     const a = await api.create('a', { ttl: 30 });
     for (let i = 0; i < 10; i++) await api.create(`b${i}`, { ttl: i }, i % 2 === 0 ? owned([a], true) : {});
     await api.send('DELETE', `${KEYS_PATH}/a?propagationPolicy=Foreground`);
-    await clock.advanceAsync(5_500);
+    await clock.advanceAsync(KEEP_EXPIRED_MS + 5_500);
     expect(await names(api)).toBe('b7 b9');
     await clock.advanceAsync(10_000);
     expect(await names(api)).toBe('');

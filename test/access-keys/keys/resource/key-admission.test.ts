@@ -6,6 +6,7 @@ import { forbidden } from '../../../../src/apiserver/status.ts';
 import { metadataOf, text } from '../../../../src/apiserver/validation/metadata.ts';
 import type { JsonObject } from '../../../../src/base/json.ts';
 import type { RawAnswer } from '../../../contract/raw-client.ts';
+import { FakeClock } from '../../../fake-clock.ts';
 import { KEYS_PER_USER_MAX } from '../../../../src/access-keys/keys/resource/key-admission.ts';
 import { KEY_STORAGE } from '../../../../src/access-keys/keys/resource/key-kind.ts';
 import { at, KEYS_PATH, MINIMAL, startKeyServer, type KeyServer } from '../key-server.ts';
@@ -64,9 +65,10 @@ describe('blockOwnerDeletion', () => {
   });
 });
 
-test('the number of keys of a user is limited', async () => {
-  await using api = await startKeyServer({});
-  await api.create('k1', { user: 'ada' });
+test('the number of unexpired keys of a user is limited', async () => {
+  const clock = new FakeClock();
+  await using api = await startKeyServer({ clock });
+  await api.create('k1', { user: 'ada', ttl: 86_400 });
   const { store } = api;
   const created = await store.get({ resource: KEY_STORAGE, namespace: '', name: 'k1' });
   if (!created) throw new Error('k1 was not created');
@@ -87,6 +89,9 @@ test('the number of keys of a user is limited', async () => {
   });
   await api.send('DELETE', `${KEYS_PATH}/k7`);
   expect((await post('one-more')).status).toBe(201);
+  expect((await post('another')).status).toBe(403);
+  clock.advance(86_400_000);
+  expect((await post('another')).status).toBe(201);
 });
 
 test('403 comes before validation errors', async () => {
