@@ -1,9 +1,16 @@
 /** Finds forbidden syntax and names before an expression runs, for early and clear errors. The isolation does not depend on this check. */
 
 import { declaredNames } from './declared-names.ts';
-import { isInScope, suggestion } from './names-in-scope.ts';
+import { contextMemberProblem, isInScope, suggestion } from './names-in-scope.ts';
 import type { ParsedExpression, ParseProblem } from './parse.ts';
-import { REFUSED_FORMS, REFUSED_KEYS, REFUSED_NAMES, REFUSED_SYNTAX, type Refusal } from './refusals.ts';
+import {
+  ABSENT_MEMBERS,
+  REFUSED_FORMS,
+  REFUSED_KEYS,
+  REFUSED_NAMES,
+  REFUSED_SYNTAX,
+  type Refusal,
+} from './refusals.ts';
 import {
   identifierName,
   isNode,
@@ -75,10 +82,14 @@ const ALLOWED_SYNTAX: ReadonlySet<string> = new Set([
 /** The first violation in source order, or undefined. */
 function findForbidden(visits: readonly Visit[]): { message: string; at: SyntaxNode } | undefined {
   const declared = declaredNames(visits);
+  const ownKeys = definedKeys(visits);
   let first: { message: string; at: SyntaxNode } | undefined;
   for (const at of visits) {
     const message = forbiddenSyntax(at) ?? forbiddenName(at, declared);
-    const found = message === undefined ? forbiddenKey(at) : { message, at: at.node };
+    const found =
+      message === undefined
+        ? (forbiddenKey(at) ?? absentMember(at, declared) ?? absentMethod(at, ownKeys))
+        : { message, at: at.node };
     if (found !== undefined && (first === undefined || found.at.start < first.at.start)) first = found;
   }
   return first;
@@ -140,6 +151,74 @@ function forbiddenKey({ node, parent }: Visit): { message: string; at: SyntaxNod
   return { message: notAllowed(refusal), at: isNode(at) ? at : node };
 }
 
+/** A member that the realm or `context` lacks, by name or in a destructuring: `Math.random`, `const { random } = Math`, `context.vObject`. */
+function absentMember(
+  { node, parent }: Visit,
+  declared: ReadonlySet<string>,
+): { message: string; at: SyntaxNode } | undefined {
+  const isPattern = node.type === 'Property' && parent?.node.type === 'ObjectPattern';
+  // As for names: `typeof x.y` checks whether y exists.
+  const isTested = parent?.node.type === 'UnaryExpression' && parent.node['operator'] === 'typeof';
+  if ((node.type !== 'MemberExpression' && !isPattern) || isTested) return undefined;
+  const key = staticKey(node, isPattern ? 'key' : 'property');
+  const source = parent?.parent?.node;
+  const receiver = staticPath(isPattern ? (source?.['init'] ?? source?.['right']) : node['object']);
+  const [name = '', member, ...more] = receiver;
+  if (key === undefined || declared.has(name)) return undefined;
+  if (name === 'context') {
+    const message = contextMemberProblem(receiver, key);
+    return message === undefined ? undefined : { message, at: node };
+  }
+  const isPrototype = member === 'prototype' && more.length === 0;
+  const refusal = absentRefusal(isPrototype ? `.${key}` : `${receiver.join('.')}.${key}`);
+  if (refusal === undefined || !isInScope(name)) return undefined;
+  return { message: notAllowed({ ...refusal, name: `\`${receiver.join('.')}.${key}\`` }), at: node };
+}
+
+/** A call of a method that no object in the realm has, unless the expression defines a member with this name itself. */
+function absentMethod(
+  { node }: Visit,
+  ownKeys: ReadonlySet<string>,
+): { message: string; at: SyntaxNode } | undefined {
+  const callee = node['callee'];
+  if (node.type !== 'CallExpression' || node['optional'] === true) return undefined;
+  if (!isNode(callee) || callee.type !== 'MemberExpression') return undefined;
+  const key = staticKey(callee, 'property');
+  if (key === undefined || ownKeys.has(key)) return undefined;
+  const refusal = absentRefusal(`.${key}`);
+  const at = callee['property'];
+  if (refusal === undefined || !isNode(at)) return undefined;
+  return { message: notAllowed({ ...refusal, name: `the method \`${key}\`` }), at };
+}
+
+function absentRefusal(name: string): Refusal | undefined {
+  return ABSENT_MEMBERS.find(({ members }) => members.split(' ').includes(name));
+}
+
+/** `a.b["c"]` as a list of names; empty if any part is not static. */
+function staticPath(node: unknown): readonly string[] {
+  if (!isNode(node)) return [];
+  const name = identifierName(node);
+  if (name !== undefined) return [name];
+  if (node.type === 'ChainExpression') return staticPath(node['expression']);
+  const key = node.type === 'MemberExpression' ? staticKey(node, 'property') : undefined;
+  const receiver = key === undefined ? [] : staticPath(node['object']);
+  return key === undefined || receiver.length === 0 ? [] : [...receiver, key];
+}
+
+/** The names of members that the expression itself defines, in literals, classes and assignments. */
+function definedKeys(visits: readonly Visit[]): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const { node, parent, role } of visits) {
+    const isAssigned =
+      node.type === 'MemberExpression' && parent?.node.type === 'AssignmentExpression' && role === 'left';
+    const member = isAssigned ? 'property' : node.type === 'MemberExpression' ? undefined : KEYED[node.type];
+    const key = member && staticKey(node, member);
+    if (key !== undefined) keys.add(key);
+  }
+  return keys;
+}
+
 function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undefined {
   const name = identifierName(at.node);
   if (name === undefined || !isReference(at)) return undefined;
@@ -154,12 +233,10 @@ function forbiddenName(at: Visit, declared: ReadonlySet<string>): string | undef
   return `\`${name}\` is not available here${refusal ? `: ${refusal.reason}` : suggestion(name)}`;
 }
 
-/** `Date()`, `new Date()` or `Date.now`. Other ways to read the clock throw at run time. */
+/** `Date()` or `new Date()`. Other ways to read the clock throw at run time. */
 function readsClock({ parent, role }: Visit): boolean {
   const node = parent?.node;
-  if (node === undefined) return false;
-  if (node.type === 'MemberExpression') return role === 'object' && staticKey(node, 'property') === 'now';
-  if (role !== 'callee') return false;
+  if (node === undefined || role !== 'callee') return false;
   const given = node['arguments'];
   return node.type === 'CallExpression' || (Array.isArray(given) && given.length === 0);
 }

@@ -56,14 +56,37 @@ export function isInScope(name: string): boolean {
   return INPUT_NAMES.includes(name) || GLOBAL_NAMES.includes(name);
 }
 
+const CONTEXT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  context: ['vcluster', 'hostObject', 'virtualObject', 'path'],
+  'context.vcluster': ['name', 'namespace', 'config'],
+};
+/** Names that vCluster's own code uses for the same objects. */
+const CONTEXT_ALIASES: Readonly<Record<string, string>> = {
+  vObject: 'virtualObject',
+  pObject: 'hostObject',
+};
+
+/** What to say about a member that `context` or `context.vcluster` does not have; undefined: it has it. */
+export function contextMemberProblem(receiver: readonly string[], key: string): string | undefined {
+  const path = receiver.join('.');
+  const known = Object.hasOwn(CONTEXT_MEMBERS, path) ? CONTEXT_MEMBERS[path] : undefined;
+  if (known === undefined || known.includes(key) || Object.hasOwn(Object.prototype, key)) return undefined;
+  const alias = Object.hasOwn(CONTEXT_ALIASES, key) ? CONTEXT_ALIASES[key] : undefined;
+  const close = path === 'context' && alias !== undefined ? alias : closest(key, known);
+  const hint = close === undefined ? `it has ${known.join(', ')}` : `did you mean \`${path}.${close}\`?`;
+  return `\`${path}.${key}\` does not exist; ${hint}`;
+}
+
 /** What to say about a name that is not in scope. */
 export function suggestion(name: string): string {
-  const close = [...INPUT_NAMES, ...GLOBAL_NAMES].find(
-    (known) => known.toLowerCase() === name.toLowerCase() || isOneEditAway(name, known),
-  );
+  const close = closest(name, [...INPUT_NAMES, ...GLOBAL_NAMES]);
   return close === undefined
-    ? '; in scope are value, valueExists and context'
+    ? '; in scope are value, valueExists and context, and text needs quotes inside the expression'
     : `; did you mean \`${close}\`?`;
+}
+
+function closest(name: string, names: readonly string[]): string | undefined {
+  return names.find((known) => known.toLowerCase() === name.toLowerCase() || isOneEditAway(name, known));
 }
 
 function isOneEditAway(a: string, b: string): boolean {

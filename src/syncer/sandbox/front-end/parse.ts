@@ -145,6 +145,7 @@ function explain(message: string, text: string, offset: number): string {
   if (text.trim() === '') return 'the expression is empty';
   if (plain === 'Unexpected token' && offset >= text.trimEnd().length)
     return 'unexpected end of the expression';
+  if (plain === "'return' outside of function") return 'write the result without `return`: value.trim()';
   return plain.charAt(0).toLowerCase() + plain.slice(1);
 }
 

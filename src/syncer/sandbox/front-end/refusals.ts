@@ -80,18 +80,77 @@ export const REFUSED_NAMES: Readonly<Record<string, Refusal>> = Object.fromEntri
   ].map(([name = '', reason = '']) => [name, { name: `\`${name}\``, reason }]),
 );
 
-/** Members that do not exist in the realm; calling them fails at run time. */
-export const ABSENT_MEMBERS: readonly Refusal[] = [
-  { name: '`Math.random`', reason: 'there is no randomness' },
+interface AbsentMembers extends Refusal {
+  /** Separated by spaces: members of a global (`Math.random`), and methods of any object (`.getHours`). */
+  readonly members: string;
+}
+
+/** Members that the realm lacks. A test compares them with the members of Node.js that are not on the realm's allow list. */
+export const ABSENT_MEMBERS: readonly AbsentMembers[] = [
+  { name: '`Math.random`', reason: 'there is no randomness', members: 'Math.random' },
   {
     name: '`toLocaleString`, `toLocaleUpperCase` and other methods of a locale',
     reason: 'there is no locale data',
+    members: '.toLocaleString .toLocaleLowerCase .toLocaleUpperCase .toLocaleDateString .toLocaleTimeString',
   },
   {
     name: 'local time of a `Date`, such as `getHours`',
     reason: 'there is no time zone; `getUTCHours` works',
+    members:
+      '.getDate .getDay .getFullYear .getHours .getMilliseconds .getMinutes .getMonth .getSeconds .getTimezoneOffset .getYear ' +
+      '.setDate .setFullYear .setHours .setMilliseconds .setMinutes .setMonth .setSeconds .setYear',
   },
-  { name: '`Symbol.for`', reason: 'it would last beyond the expression' },
+  {
+    name: '`toUTCString` and other texts of a `Date`',
+    reason: '`toISOString` works',
+    members: '.toDateString .toTimeString .toUTCString .toGMTString .toTemporalInstant',
+  },
+  { ...REFUSED_FORMS.dateWithoutInput, members: 'Date.now' },
+  {
+    name: '`Symbol.for` and `Symbol.keyFor`',
+    reason: 'it would last beyond the expression',
+    members: 'Symbol.for Symbol.keyFor',
+  },
+  {
+    name: 'the last match, such as `RegExp.$1`',
+    reason: 'it would last beyond the expression; `exec` returns the match',
+    members:
+      "RegExp.input RegExp.lastMatch RegExp.lastParen RegExp.leftContext RegExp.rightContext RegExp.$_ RegExp.$& RegExp.$+ RegExp.$` RegExp.$' " +
+      'RegExp.$1 RegExp.$2 RegExp.$3 RegExp.$4 RegExp.$5 RegExp.$6 RegExp.$7 RegExp.$8 RegExp.$9',
+  },
+  { name: '`Array.fromAsync`', reason: LATER, members: 'Array.fromAsync' },
+  { name: '`Error.captureStackTrace`', reason: 'there are no stacks', members: 'Error.captureStackTrace' },
+  {
+    name: '`JSON.rawJSON` and `JSON.isRawJSON`',
+    reason: 'a result must be data',
+    members: 'JSON.rawJSON JSON.isRawJSON',
+  },
+  {
+    name: '`link` and other methods of a string that write HTML',
+    reason: 'a template literal does the same',
+    members: '.anchor .big .blink .bold .fixed .fontcolor .fontsize .italics .link .small .strike .sub .sup',
+  },
+  { name: '`compile` of a regular expression', reason: '`new RegExp` does the same', members: '.compile' },
+  {
+    name: '`toBase64`, `Uint8Array.fromHex` and other conversions of bytes',
+    reason: '`atob` and `btoa` work',
+    members: 'Uint8Array.fromBase64 Uint8Array.fromHex .setFromBase64 .setFromHex .toBase64 .toHex',
+  },
+  {
+    name: '64-bit and 16-bit numbers of a `DataView`',
+    reason: '`getInt32`, `getFloat32` and others work',
+    members: '.getBigInt64 .getBigUint64 .getFloat16 .setBigInt64 .setBigUint64 .setFloat16',
+  },
+  {
+    name: '`resize` and `transfer` of an `ArrayBuffer`',
+    reason: '`slice` copies it',
+    members: '.resize .transfer .transferToFixedLength',
+  },
+  {
+    name: '`getOrInsert` of a `Map`',
+    reason: '`get` and `set` work',
+    members: '.getOrInsert .getOrInsertComputed',
+  },
 ];
 
 /** The distinct rows of a Markdown table. */

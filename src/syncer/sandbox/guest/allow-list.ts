@@ -10,8 +10,7 @@ export const ALLOWED: Readonly<Record<string, string>> = {
     'assign create defineProperties defineProperty entries freeze fromEntries getOwnPropertyDescriptor getOwnPropertyDescriptors ' +
     'getOwnPropertyNames getOwnPropertySymbols getPrototypeOf groupBy hasOwn is isExtensible isFrozen isSealed keys ' +
     'preventExtensions seal setPrototypeOf values',
-  'Object.prototype':
-    'constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf',
+  'Object.prototype': 'constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toString valueOf',
   'Function.prototype': 'apply bind call toString @@hasInstance',
   Array: 'from isArray of @@species',
   'Array.prototype':

@@ -73,17 +73,23 @@ describe('what an expression may be', () => {
       1,
       1,
     ],
-    ['return value', 'syntax', "'return' outside of function", 1, 1],
+    ['return value', 'syntax', 'write the result without `return`: value.trim()', 1, 1],
     [
       '1 +\n  Date.now()',
       'forbidden',
-      '`new Date()`, `Date()` and `Date.now()` is not allowed in an expression: there is no clock: a result depends only on the inputs',
+      '`Date.now` is not allowed in an expression: there is no clock: a result depends only on the inputs',
       2,
       3,
     ],
     ['vlaue', 'forbidden', '`vlaue` is not available here; did you mean `value`?', 1, 1],
     ['Value', 'forbidden', '`Value` is not available here; did you mean `value`?', 1, 1],
-    ['x.y', 'forbidden', '`x` is not available here; in scope are value, valueExists and context', 1, 1],
+    [
+      'x.y',
+      'forbidden',
+      '`x` is not available here; in scope are value, valueExists and context, and text needs quotes inside the expression',
+      1,
+      1,
+    ],
     [
       'value["constructor"]',
       'forbidden',
@@ -134,12 +140,113 @@ describe('what an expression may be', () => {
       1,
       9,
     ],
+    [
+      'Math.random()',
+      'forbidden',
+      '`Math.random` is not allowed in an expression: there is no randomness',
+      1,
+      1,
+    ],
+    [
+      'value + Math["random"]()',
+      'forbidden',
+      '`Math.random` is not allowed in an expression: there is no randomness',
+      1,
+      9,
+    ],
+    [
+      'const { random } = Math; random()',
+      'forbidden',
+      '`Math.random` is not allowed in an expression: there is no randomness',
+      1,
+      9,
+    ],
+    [
+      'new Date(value).getHours()',
+      'forbidden',
+      'the method `getHours` is not allowed in an expression: there is no time zone; `getUTCHours` works',
+      1,
+      17,
+    ],
+    [
+      'value?.["toLocaleUpperCase"]()',
+      'forbidden',
+      'the method `toLocaleUpperCase` is not allowed in an expression: there is no locale data',
+      1,
+      9,
+    ],
+    [
+      'value.map(String.prototype.toLocaleUpperCase.call)',
+      'forbidden',
+      '`String.prototype.toLocaleUpperCase` is not allowed in an expression: there is no locale data',
+      1,
+      11,
+    ],
+    [
+      'Symbol.for("a")',
+      'forbidden',
+      '`Symbol.for` is not allowed in an expression: it would last beyond the expression',
+      1,
+      1,
+    ],
+    [
+      'context.vObject.metadata.name',
+      'forbidden',
+      '`context.vObject` does not exist; did you mean `context.virtualObject`?',
+      1,
+      1,
+    ],
+    [
+      '({ ...context.pObject })',
+      'forbidden',
+      '`context.pObject` does not exist; did you mean `context.hostObject`?',
+      1,
+      7,
+    ],
+    [
+      'const { hostobject } = context; hostobject',
+      'forbidden',
+      '`context.hostobject` does not exist; did you mean `context.hostObject`?',
+      1,
+      9,
+    ],
+    [
+      'context.object',
+      'forbidden',
+      '`context.object` does not exist; it has vcluster, hostObject, virtualObject, path',
+      1,
+      1,
+    ],
+    [
+      'context.vcluster.names',
+      'forbidden',
+      '`context.vcluster.names` does not exist; did you mean `context.vcluster.name`?',
+      1,
+      1,
+    ],
     ['debugger; 1', 'forbidden', '`debugger` is not allowed in an expression: there is no debugger', 1, 1],
   ])('%j is refused', (expression, ...expected) => {
     const { excerpt, offset, kind, message, line, column } = problemOf(expression);
     expect([kind, message, line, column]).toEqual(expected);
     expect(offset).toBeLessThanOrEqual(expression.length);
     expect(excerpt.split('\n')).toHaveLength(2);
+  });
+
+  test.each([
+    'value.link',
+    'value["getHours"] ?? 1',
+    '({ link: (text) => text }).link(value)',
+    'class A { getHours() { return 1; } } new A().getHours()',
+    'value.toBase64?.()',
+    'typeof Math.random',
+    'Math.hasOwnProperty("random")',
+    'Uint8Array.from([1]).length + Error.prototype.message + TypeError.name',
+    '((Math) => Math.random)({ random: 1 })',
+    '((context) => context.object)({ object: 1 })',
+    'context.hasOwnProperty("path")',
+    'context.virtualObject.random',
+  ])('%j is allowed', (expression) => {
+    expect(compileExpression(expression, 0)).toMatchObject({ ok: true });
   });
 
   test('the caret is below the error position, in a truncated line', () => {
@@ -215,7 +322,7 @@ describe('what is read', () => {
     ['delete context.path', all],
     ['((context) => context.path)({})', all],
     ['[context.path] = [1]', all],
-    ['context.nothing', all],
+    ['typeof context.nothing', all],
   ])('%s', (expression, reads) => {
     expect(programOf(compileExpression(expression, 0)).reads).toEqual(reads);
   });
